@@ -6,10 +6,10 @@ FST, their composition is a token DFA, and a row of that is a mask. See ``README
 Every name is imported on first use: compiling constraints needs neither torch nor transformers, and
 the command line can be interrupted at once.
 
-Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
-`witnesses`, `sweeps`, `servers`, `course`, `cli`. The files beside this one serve all of them:
-`errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `numbering`, `hashing`, `jit`; and two
-more facades, `terminals` and `grammars`.
+Read the folders in this order: `vocabulary`, `automata`, `languages`, `tokens`, `decoding`,
+`analysis`, `witnesses`, `sweeps`, `servers`, `course`, `cli`. The files beside this one serve all
+of them: `errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `numbering`, `hashing`,
+`jit`; and two more facades, `terminals` and `grammars`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,7 @@ from explorer import errors
 if TYPE_CHECKING:
     from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
-    from explorer.automata.constraint import Constraint, choice, literal, regex
-    from explorer.automata.grammar.functions import grammar
-    from explorer.automata.schema.functions import json, json_schema, profile
-    from explorer.automata.template.functions import gen, many, template
     from explorer.automata.textbook.detokenizing import detokenizing_fst
-    from explorer.automata.types.functions import from_type
     from explorer.budget import Budget
     from explorer.decoding.batches.generate import generate
     from explorer.decoding.batches.processor import ConstraintLogitsProcessor
@@ -38,6 +33,11 @@ if TYPE_CHECKING:
     from explorer.decoding.probability.scored import probability
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
+    from explorer.languages.constraint import Constraint, choice, literal, regex
+    from explorer.languages.grammar.functions import grammar
+    from explorer.languages.schema.functions import json, json_schema, profile
+    from explorer.languages.template.functions import gen, many, template
+    from explorer.languages.types.functions import from_type
     from explorer.sweeps.report import report
     from explorer.sweeps.sweep import sweep
     from explorer.tokens.compile import compile
@@ -92,25 +92,25 @@ __version__ = "0.1.0"
 _LATER = {
     "DONE": "explorer.tokens.states",
     "Budget": "explorer.budget",
-    "Constraint": "explorer.automata.constraint",
+    "Constraint": "explorer.languages.constraint",
     "TokenDFA": "explorer.tokens.token_dfa",
     "Vocabulary": "explorer.vocabulary",
-    "choice": "explorer.automata.constraint",
+    "choice": "explorer.languages.constraint",
     "compile": "explorer.tokens.compile",
     "detokenizing_fst": "explorer.automata.textbook.detokenizing",
     "disagreements": "explorer.witnesses.disagreements",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
-    "from_type": "explorer.automata.types.functions",
-    "gen": "explorer.automata.template.functions",
-    "grammar": "explorer.automata.grammar.functions",
-    "json": "explorer.automata.schema.functions",
-    "json_schema": "explorer.automata.schema.functions",
-    "literal": "explorer.automata.constraint",
-    "many": "explorer.automata.template.functions",
-    "profile": "explorer.automata.schema.functions",
-    "regex": "explorer.automata.constraint",
-    "template": "explorer.automata.template.functions",
+    "from_type": "explorer.languages.types.functions",
+    "gen": "explorer.languages.template.functions",
+    "grammar": "explorer.languages.grammar.functions",
+    "json": "explorer.languages.schema.functions",
+    "json_schema": "explorer.languages.schema.functions",
+    "literal": "explorer.languages.constraint",
+    "many": "explorer.languages.template.functions",
+    "profile": "explorer.languages.schema.functions",
+    "regex": "explorer.languages.constraint",
+    "template": "explorer.languages.template.functions",
     "witness": "explorer.witnesses.witness",
 }
 _WITH_TORCH = {

@@ -14,10 +14,10 @@ write the two that have a parameter.
 
 from __future__ import annotations
 
-from explorer.automata.grammar.objects.parts import GrammarRule, RulePart, rule
-from explorer.automata.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
-from explorer.automata.grammar.shipped.python import python_text
-from explorer.automata.grammar.shipped.xml import xml_text
+from explorer.languages.grammar.objects.parts import GrammarRule, RulePart, rule
+from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
+from explorer.languages.grammar.shipped.python import python_text
+from explorer.languages.grammar.shipped.xml import xml_text
 
 __all__ = [
     "SHIPPED",

@@ -1,7 +1,7 @@
 """Terminals as functions: quoted strings, plain scalars, pieces of a text, lists.
 
 Each gives a constraint that combines with all others. It is written as a pattern with one specially
-named group (`explorer.automata.terminals`), so that it can be edited, saved and explained as any
+named group (`explorer.languages.terminals`), so that it can be edited, saved and explained as any
 pattern. In a pattern of your own write the group; `escape` makes an argument of any text.
 
     >>> from explorer import literal, terminals
@@ -18,10 +18,10 @@ from collections.abc import Iterable
 from typing import cast
 
 from explorer.arguments import listed, whole_number, wrong
-from explorer.automata.constraint import Constraint, literal, regex
-from explorer.automata.sources.choice import check_encodable
-from explorer.automata.terminals.kinds import as_argument
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint, literal, regex
+from explorer.languages.sources.choice import check_encodable
+from explorer.languages.terminals.kinds import as_argument
 
 __all__ = [
     "delimited_list",

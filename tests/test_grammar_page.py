@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer.automata.constraint import Constraint
+from explorer.languages.constraint import Constraint
 from widgets.figures.machines.pushdown_figure import (
     FIGURE_6,
     FIGURE_7,

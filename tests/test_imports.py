@@ -24,6 +24,7 @@ LAYERS = (
     ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo", "numbering"),
     ("vocabulary",),
     ("automata",),
+    ("languages",),
     ("terminals", "grammars"),
     ("tokens",),
     ("decoding",),
@@ -52,9 +53,9 @@ NOTEBOOK_LIBRARIES = (
 # The other engines, each only in the file that speaks to it and in a process of its own.
 ENGINES = ("outlines_core", "xgrammar", "llguidance")
 ALLOWED_IN: dict[str, frozenset[str]] = {
-    "pynini": frozenset({"automata"}),
+    "pynini": frozenset({"automata", "languages"}),
     "pywrapfst": frozenset({"automata"}),
-    "interegular": frozenset({"automata"}),
+    "interegular": frozenset({"automata", "languages"}),
     "torch": frozenset({"tokens", "decoding", "analysis", "sweeps", "servers", *LAYERS[-1]}),
     "transformers": frozenset({"vocabulary", "decoding"}),
     "pyarrow": frozenset({"sweeps"}),
@@ -168,9 +169,9 @@ def test_every_part_of_the_engine_has_a_layer() -> None:
     [
         ("explorer.vocabulary.bytes", "from explorer.automata import machine"),
         ("explorer.vocabulary.bytes", "from ..automata.machine import Dfa"),
-        ("explorer.automata.regex", "def f():\n    import explorer.tokens.compile"),
-        ("explorer.automata.regex", "from explorer import compile"),
-        ("explorer.automata.regex", "import torch"),
+        ("explorer.languages.regex", "def f():\n    import explorer.tokens.compile"),
+        ("explorer.languages.regex", "from explorer import compile"),
+        ("explorer.languages.regex", "import torch"),
         ("explorer.tokens.compile", "def f():\n    import pynini"),
         ("explorer.tokens.compile", "import importlib\nimportlib.import_module('transformers')"),
         ("explorer.analysis.explain", "from IPython.display import display"),
@@ -188,7 +189,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("explorer.automata.regex", "from explorer.errors import RegexError\nimport pynini"),
+        ("explorer.languages.regex", "from explorer.errors import RegexError\nimport pynini"),
         ("explorer.vocabulary.adapter", "def f():\n    import transformers"),
         ("explorer.tokens.masks.device", "def f():\n    import torch"),
         ("explorer.cli", "import explorer"),

@@ -16,10 +16,6 @@ from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.positions import positions_of
 from explorer.analysis.session import Session
 from explorer.analysis.traps.of_machine import machine_traps
-from explorer.automata.constraint import Constraint
-from explorer.automata.regex.source import Regex
-from explorer.automata.sources import registry
-from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.tree.charset import char_set, character
 from explorer.automata.tree.nodes import (
     Branch,
@@ -40,6 +36,10 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.tree.walking import SHAPES, children, with_children
 from explorer.cli.options import add_constraint, constraint_of
 from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.constraint import Constraint
+from explorer.languages.regex.source import Regex
+from explorer.languages.sources import registry
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.machine import TokenMachine
 from tests.vocabulary.tokenizers_by_hand import byte_level
 from tests.widgets.page import Page

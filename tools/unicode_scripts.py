@@ -1,4 +1,4 @@
-"""Write `explorer/automata/pipeline/scripts.json`: which characters belong to which script.
+"""Write `explorer/languages/stages/scripts.json`: which characters belong to which script.
 
 Python's own `unicodedata` does not know scripts, so the library `regex` is asked, character by
 character. Run it again when a new version of Unicode is wanted:

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from explorer.analysis.session import Session
 from explorer.arguments import instance, shown, whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 

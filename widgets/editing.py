@@ -13,17 +13,17 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.declared import steps_of
-from explorer.automata.pipeline.preprocessed import Preprocessed
-from explorer.automata.pipeline.stage import PipelineStage, stages_alone
-from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
-from explorer.automata.sources.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.healing import Heal, without_healing
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.registry import name_of
+from explorer.languages.stages.declared import steps_of
+from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.languages.stages.stage import PipelineStage, stages_alone
+from explorer.languages.stages.staged import Placed, stages_of, unstaged
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from widgets import examples, kinds
@@ -347,7 +347,7 @@ def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
         constraint: The constraint.
 
     Example:
-        >>> from explorer.automata.constraint import choice
+        >>> from explorer.languages.constraint import choice
         >>> written_constraint(choice(["yes", "no"]))
         ('choices', 'yes\\nno')
     """

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from explorer.automata.pipeline.canonical import Canonical
-from explorer.automata.pipeline.declared import steps_of
-from explorer.automata.pipeline.preprocessed import Preprocessed
-from explorer.automata.pipeline.restricted import Restricted
-from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
-from explorer.automata.pipeline.stage import PipelineStage
-from explorer.automata.pipeline.staged import Placed
 from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.declared import steps_of
+from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.languages.stages.restricted import Restricted
+from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
+from explorer.languages.stages.stage import PipelineStage
+from explorer.languages.stages.staged import Placed
 from explorer.vocabulary import Vocabulary
 from widgets.kinds import PRESETS, Preset
 

@@ -1,6 +1,6 @@
 """The presets of the constraint editor, and its names for kinds of constraints.
 
-The kinds themselves are registered in the engine (`explorer.automata.sources.registry`): a source
+The kinds themselves are registered in the engine (`explorer.languages.sources.registry`): a source
 that registers itself is offered here without further code.
 """
 
@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from explorer.arguments import instance, wrong
-from explorer.automata.constraint import Constraint
-from explorer.automata.sources import registry
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources import registry
 
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 

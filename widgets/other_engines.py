@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from explorer.automata.constraint import Constraint
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.witnesses.answers import Witness
 from explorer.witnesses.engines import ENGINES

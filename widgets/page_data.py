@@ -26,12 +26,12 @@ from explorer.analysis.explaining.step import (
 )
 from explorer.analysis.session import Session
 from explorer.arguments import counted
-from explorer.automata.pipeline.staged import stages_of
 from explorer.automata.tree.nodes import Source
 from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.languages.stages.staged import stages_of
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout

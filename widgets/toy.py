@@ -19,8 +19,8 @@ from typing import Any, Final, cast
 import torch
 
 from explorer.arguments import instance, listed, real_number, whole_number, whole_text, wrong
-from explorer.automata.constraint import Constraint, regex
 from explorer.decoding.models.model import Prompt, Reading
+from explorer.languages.constraint import Constraint, regex
 from explorer.vocabulary import Vocabulary
 
 PATTERN: Final = "(foo)+d"

@@ -7,9 +7,9 @@ import importlib.util
 import time
 from pathlib import Path
 
-from explorer.automata.constraint import regex
 from explorer.cli.machine_lines import report_lines, walk_lines
 from explorer.cli.options import Commands, add_command
+from explorer.languages.constraint import regex
 from explorer.tokens.compile import compile
 from explorer.vocabulary import Vocabulary
 

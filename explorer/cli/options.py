@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
-from explorer.automata.constraint import Constraint, choice, regex
-from explorer.automata.grammar.functions import grammar
-from explorer.automata.sources.aliases import Aliases
-from explorer.automata.sources.registry import offered, read
-from explorer.automata.template.expression import read_expression
-from explorer.automata.template.functions import template
-from explorer.automata.types.functions import from_type
 from explorer.budget import Budget
 from explorer.cli.schema_options import NAMES, add_schema_options, constraint_of_schema
 from explorer.errors import ConstraintError
 from explorer.files import read_text
+from explorer.languages.constraint import Constraint, choice, regex
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.sources.aliases import Aliases
+from explorer.languages.sources.registry import offered, read
+from explorer.languages.template.expression import read_expression
+from explorer.languages.template.functions import template
+from explorer.languages.types.functions import from_type
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from explorer.automata.schema.functions import profile
 from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.compile import positive
 from explorer.cli.options import Commands, add_command, add_json
 from explorer.cli.schema_options import add_schema_options, schema_options, schema_text
+from explorer.languages.schema.functions import profile
 
 
 def add_parser(commands: Commands) -> None:

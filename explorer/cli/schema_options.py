@@ -6,12 +6,12 @@ import argparse
 from typing import Any, Final, get_args
 
 from explorer.arguments import file_path
-from explorer.automata.constraint import Constraint
-from explorer.automata.schema.building.making import Order, Recursion
-from explorer.automata.schema.functions import json_schema
-from explorer.automata.schema.text.spelling import Whitespace
 from explorer.errors import ConstraintError
 from explorer.files import read_text
+from explorer.languages.constraint import Constraint
+from explorer.languages.schema.building.making import Order, Recursion
+from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.text.spelling import Whitespace
 
 NAMES: Final = ("whitespace", "property_order", "recursion", "max_depth", "folder", "no_strict")
 """The options that only say something of a JSON Schema, as argparse keeps them."""

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from explorer.automata.constraint import Constraint
 from explorer.cli.answers import UNUSABLE, as_options, print_json
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

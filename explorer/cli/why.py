@@ -24,7 +24,6 @@ from explorer.analysis.explaining.explanation import (
     ids_of_text,
 )
 from explorer.analysis.explaining.groups import explain_all
-from explorer.automata.constraint import Constraint
 from explorer.cli.answers import print_json
 from explorer.cli.options import (
     Commands,
@@ -39,6 +38,7 @@ from explorer.cli.options import (
 from explorer.cli.served import add_served, why_served
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import tokens_at
 from explorer.tokens.walks.trie import trie_of

@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from explorer.automata.constraint import Constraint, regex
 from explorer.budget import Budget
 from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint, regex
 
 LIMITS: Final = Budget(states=20_000, seconds=5.0)
 """For a pattern that a reader gives."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from explorer.alphabet import without_controls
 from explorer.arguments import counted
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.servers.judging.following import follow_run
 from explorer.servers.judging.verdict import identified_run
 from explorer.servers.run import ServedToken, ServerRun

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from explorer.automata.constraint import Constraint, choice, regex
-from explorer.automata.grammar.functions import grammar
-from explorer.automata.schema.functions import json_schema
 from explorer.errors import ConstraintError, ExplorerError
+from explorer.languages.constraint import Constraint, choice, regex
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.schema.functions import json_schema
 from explorer.servers.place import LogPlace
 
 MOST_FREE_DEPTH: Final = 8

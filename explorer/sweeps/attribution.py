@@ -23,8 +23,8 @@ from typing import Any, Final
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.places.spans import parts
-from explorer.automata.constraint import Constraint
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.sweeps.summary import column
 
 SECONDS: Final = 20.0

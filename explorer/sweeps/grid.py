@@ -21,8 +21,6 @@ from typing import Final, TypeVar, cast
 import msgspec
 
 from explorer.arguments import flag, instance, listed, plain, whole_number, whole_text, wrong
-from explorer.automata.constraint import Constraint
-from explorer.automata.sources.serial import source_to_dict
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -34,6 +32,8 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import Message, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ConstraintError, ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_to_dict
 from explorer.sweeps.models import ModelGiven, SweepModel, digest_of
 from explorer.tokens.machine import TokenMachine
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from explorer.automata.constraint import Constraint
-from explorer.automata.sources.serial import source_from_dict
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import DamagedFile, ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict
 from explorer.sweeps.grid import SweepSetup
 
 METADATA: Final = b"explorer.sweep"

@@ -24,12 +24,12 @@ from typing import Any, Final
 import msgspec
 
 from explorer.analysis.traps.of_run import RunMoment, run_traps
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.arguments import prompt_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.sweeps.arrow import columns, pyarrow
 from explorer.sweeps.batch import MeasuredText, measured_batch
 from explorer.sweeps.grid import SweepBatch, SweepRow, SweepSetup

@@ -18,8 +18,6 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, in_quotes
 from explorer.arguments import flag, plain, shown, wrong
-from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.diagnosis.conflicts import Shortest
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
@@ -33,6 +31,8 @@ from explorer.errors import (
     NotRegular,
     VocabularyError,
 )
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.diagnosis.conflicts import Shortest
 from explorer.tokens.closed_form.assemble import Assembled, assemble
 from explorer.tokens.closed_form.class_words import class_words, packed_bytes
 from explorer.tokens.closed_form.textbook import compose_textbook

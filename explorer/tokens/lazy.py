@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.constraint import Constraint
 from explorer.automata.discovered.broad import BEGINNING, GOING_ON, NEEDS_LETTERS, walk_words
 from explorer.automata.discovered.letters import COMPLETE
 from explorer.automata.discovered.on_demand import OnDemand
-from explorer.automata.grammar.stack_machines.single import SingleStack
-from explorer.automata.grammar.stack_machines.single_words import VocabularyTrie
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.stacks.single import SingleStack
+from explorer.automata.stacks.single_words import VocabularyTrie
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
+from explorer.languages.constraint import Constraint
 from explorer.memo import memo
 from explorer.tokens.kept import Kept
 from explorer.tokens.numbered_places import NumberedPlaces

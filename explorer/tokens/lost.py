@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.languages.constraint import Constraint
 from explorer.tokens.walks.finishing import Finishing, single_bytes
 from explorer.tokens.walks.trie import UInt8
 from explorer.tokens.walks.written import trie_for

@@ -25,8 +25,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, ByteMachine, Int32
+from explorer.languages.constraint import Constraint
 from explorer.tokens.report import Report
 from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary

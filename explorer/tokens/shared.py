@@ -17,10 +17,10 @@ from threading import Lock
 from typing import Final, cast
 from weakref import WeakValueDictionary
 
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.stage import PipelineStage
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.stage import PipelineStage
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.token_dfa import TokenDFA

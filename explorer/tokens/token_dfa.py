@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.arguments import file_path, instance, listed, whole_number
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import MissingDependency
+from explorer.languages.constraint import Constraint
 from explorer.tokens.closed_form.assemble import Table
 from explorer.tokens.closed_form.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept

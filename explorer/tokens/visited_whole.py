@@ -18,10 +18,10 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, ByteMachine, Dfa, Int32
 from explorer.automata.words import is_finite
 from explorer.errors import BudgetExceeded
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.needed import distances_of
 from explorer.tokens.report import Report

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Statement
 

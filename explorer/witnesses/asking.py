@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 
 from explorer.analysis.verdict.asked import ids_of_text
 from explorer.arguments import plain, whole_number, wrong
-from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.source import GbnfGrammar, LarkGrammar
-from explorer.automata.regex.source import Regex
-from explorer.automata.schema.source import JsonSchema
-from explorer.automata.sources.choice import Choice
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.source import GbnfGrammar, LarkGrammar
+from explorer.languages.regex.source import Regex
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.choice import Choice
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Statement

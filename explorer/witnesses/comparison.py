@@ -15,9 +15,9 @@ from explorer.analysis.characters.display import split_tail
 from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import explain_all
 from explorer.analysis.verdict.verdict import STAGES
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
 from explorer.arguments import whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE

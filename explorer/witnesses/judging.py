@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Any, Final, cast
 
-from explorer.automata.schema.reading.text import EXACT, MOST_DIGITS, read_schema
+from explorer.languages.schema.reading.text import EXACT, MOST_DIGITS, read_schema
 from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
 from explorer.witnesses.messages import Statement
 

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from explorer.arguments import listed, wrong
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.verdict.verdict import STAGES
-from explorer.automata.constraint import regex
-from explorer.automata.regex.source import Regex
 from explorer.budget import Meter
+from explorer.languages.constraint import regex
+from explorer.languages.regex.source import Regex
 from tests.analysis.cases import build, wrongs
 from tests.patterns import patterns, vocabularies
 

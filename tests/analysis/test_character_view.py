@@ -11,8 +11,8 @@ import pytest
 from explorer.analysis.characters import view as character_view
 from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.view import Characters
-from explorer.automata.constraint import regex
 from explorer.automata.tree.charset import char_set
+from explorer.languages.constraint import regex
 from explorer.tokens.walks.failing import run
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]

@@ -15,8 +15,8 @@ import explorer
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
 from explorer.analysis.verdict.background import background_of
-from explorer.automata.regex.wider import reading
 from explorer.errors import ExplorerError
+from explorer.languages.regex.wider import reading
 from explorer.tokens.states import DEAD, FREE
 
 TOKENS: list[bytes | None] = [

@@ -22,12 +22,12 @@ from explorer.analysis.invasiveness import (
     retokenize,
 )
 from explorer.analysis.invasiveness.summary import MeanInterval
-from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.shipped import shipped_grammar
 from explorer.automata.machine import Bool
 from explorer.decoding.models.model import Reading
 from explorer.decoding.speculation.own_first import own_first
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.shipped import shipped_grammar
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32, pack
 from explorer.vocabulary import Vocabulary

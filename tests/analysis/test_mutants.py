@@ -13,9 +13,9 @@ import pytest
 from explorer.analysis.explaining import explanation
 from explorer.analysis.places import positions, spans, widening
 from explorer.analysis.verdict import background, paths, sorted_tokens, verdict
-from explorer.automata.constraint import regex
 from explorer.automata.machine import Dfa
-from explorer.automata.regex.source import Regex
+from explorer.languages.constraint import regex
+from explorer.languages.regex.source import Regex
 from tests.analysis.cases import build, wrongs
 
 CASES: list[tuple[str, list[bytes | None]]] = [

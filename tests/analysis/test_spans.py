@@ -9,10 +9,10 @@ import pytest
 from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.places.spans import children_of, parts
-from explorer.automata.constraint import Constraint, choice, literal, regex
-from explorer.automata.regex.source import Regex
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.constraint import Constraint, choice, literal, regex
+from explorer.languages.regex.source import Regex
 
 
 def decided(constraint: Constraint, text: str, byte: str | None) -> list[tuple[object, ...]]:

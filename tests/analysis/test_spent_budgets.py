@@ -10,8 +10,8 @@ import pytest
 import explorer
 from explorer.analysis.session import Session
 from explorer.analysis.traps import machine_traps
-from explorer.automata.constraint import regex
 from explorer.errors import BudgetExceeded
+from explorer.languages.constraint import regex
 from explorer.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.from_bytes([b"a", b"b", b"z"], eos_ids=[3])

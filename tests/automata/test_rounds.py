@@ -13,8 +13,8 @@ from explorer.automata.construction.acyclic import quotient_of_rows
 from explorer.automata.construction.refinement import refined
 from explorer.automata.construction.rounds import MOST_ROUNDS, in_rounds
 from explorer.automata.machine import Bool, Dfa, Int32
-from explorer.automata.regex import compile_pattern
 from explorer.budget import Meter
+from explorer.languages.regex import compile_pattern
 
 
 def by_rounds(dfa: Dfa, useful: Bool, most: int = MOST_ROUNDS) -> tuple[Int32, Bool] | None:

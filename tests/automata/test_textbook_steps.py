@@ -7,11 +7,9 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from explorer.automata.constraint import regex
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Nfa
-from explorer.automata.regex import parse
 from explorer.automata.textbook.blocks import rounds_of
 from explorer.automata.textbook.detokenizing import detokenizing_fst
 from explorer.automata.textbook.letters import fst_letters
@@ -20,6 +18,8 @@ from explorer.automata.textbook.subsets import Subsets, subsets_of
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.constraint import regex
+from explorer.languages.regex import parse
 from explorer.vocabulary import Vocabulary
 from widgets.lessons.lettered import acceptor, dfa_letters, subset_letters
 from widgets.lessons.matched import matched

@@ -16,9 +16,9 @@ import explorer
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.interchange.validate import checked_dfa, checked_nfa
 from explorer.automata.machine import Dfa
-from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.patterns import patterns
 
 GIVEN = explorer.regex("(foo)+d").dfa

@@ -19,9 +19,9 @@ from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.construction.subset import _index  # pyright: ignore[reportPrivateUsage]
 from explorer.automata.interchange.pynini_bridge import fst_from_arrays
 from explorer.automata.machine import Nfa
-from explorer.automata.regex import parse
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Meter
+from explorer.languages.regex import parse
 from tests.bench.constraints import CASES
 from tests.bench.measure import interleaved
 from tests.bench.vocabularies import tekken_131k

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from explorer.automata.grammar.shipped import shipped_text
+from explorer.languages.grammar.shipped import shipped_text
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import explorer
 from explorer import Constraint, gen, json_schema, template
-from explorer.automata.grammar.shipped import shipped_grammar
+from explorer.languages.grammar.shipped import shipped_grammar
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from tools.tiny import facts
 

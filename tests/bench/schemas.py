@@ -39,12 +39,12 @@ import xgrammar
 import explorer
 from explorer import Budget, Vocabulary
 from explorer.errors import ExplorerError
-from tests.automata.schema.corpora import real
 from tests.bench.constraints import SCHEMA
 from tests.bench.engines import make
 from tests.bench.measure import interleaved
 from tests.bench.tables import figure, table
 from tests.bench.vocabularies import plain, tekken_131k
+from tests.languages.schema.corpora import real
 
 RESULTS: Final = Path(__file__).parents[2] / "docs" / "benchmarks" / "schemas.json"
 PAGE: Final = RESULTS.with_suffix(".md")

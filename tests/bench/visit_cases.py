@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.automata.schema.corpora import real
+from tests.languages.schema.corpora import real
 
 FEWEST_FIELDS: Final = 14
 MOST_FIELDS: Final = 95

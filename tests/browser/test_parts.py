@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from explorer.analysis.session import Session
-from explorer.automata.constraint import regex
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.languages.constraint import regex
 from tests.browser.acting import (
     BACK,
     END,

@@ -10,11 +10,11 @@ import pytest
 
 import explorer
 from explorer import gen, regex, template
-from explorer.automata.constraint import Constraint
-from explorer.automata.sources.healed import Healed
-from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.decoding.models.model import LanguageModel, Reading, RunLanguageModel
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.healed import Healed
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from widgets.editing import written_constraint
 from widgets.figures.panels.strip import strip_packet
 

@@ -19,8 +19,8 @@ from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import visited
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.vocabulary import Vocabulary
-from tests.automata.grammar.earley import Earley, Productions, as_gbnf
 from tests.decoding.models import HashModel
+from tests.languages.grammar.earley import Earley, Productions, as_gbnf
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 TEXTS = [

@@ -8,9 +8,9 @@ import pytest
 
 import explorer
 from explorer import Sampler, choice, literal, regex
-from explorer.automata.constraint import Constraint
 from explorer.decoding.stepping.healing_ways import compare_healing
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from tests.decoding.models import HashModel
 
 MODELS = ["tiny", "tiny-sp"]

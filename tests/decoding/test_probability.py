@@ -13,7 +13,6 @@ import torch
 
 import explorer
 from explorer import choice, literal, regex
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.probability import (
     conditional_probability,
@@ -26,6 +25,7 @@ from explorer.decoding.probability.enumeration import tree_size
 from explorer.decoding.probability.particles import effective_size
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from tests.decoding.models import HashModel, language_model
 
 PIECES = [b"a", b"b", b"ab", b"ba", b"c", b"aa"]

@@ -15,7 +15,7 @@ import pytest
 
 import explorer
 from explorer import Sampler, choice, generate, json_schema, literal, regex
-from explorer.automata.constraint import Constraint
+from explorer.languages.constraint import Constraint
 
 MODELS = ["tiny", "tiny-sp"]
 LATIN = "[a-zA-Zà-ÿÀ-ÖØ-öø-ÿ0-9]"

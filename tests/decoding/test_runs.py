@@ -12,10 +12,10 @@ from torch import Tensor
 
 import explorer
 from explorer import Sampler, choice, gen, generate, literal, regex, template
-from explorer.automata.constraint import Constraint
 from explorer.decoding.batches.generate import Generation
 from explorer.decoding.models.model import RunBatch
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from tests.decoding.models import LINEAR, hash_model, language_model
 
 FORCED = "~~~~~~^^^^^^######"

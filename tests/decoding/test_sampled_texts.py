@@ -35,7 +35,7 @@ from explorer import (
 )
 from explorer.decoding.batches.generate import generate
 from explorer.tokens.machine import TokenMachine
-from tests.automata.terminals.yaml_reader import is_plain_scalar
+from tests.languages.terminals.yaml_reader import is_plain_scalar
 
 BATCH = 50
 HOT = Sampler(temperature=1.5)

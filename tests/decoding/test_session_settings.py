@@ -8,12 +8,12 @@ import pytest
 
 import explorer
 from explorer import choice, generate, regex
-from explorer.automata.pipeline.staged import stages_of
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.models.prefix import prefix_ids
 from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.kept_to import checked_restrict, kept_to
 from explorer.errors import ConstraintError, ExplorerError
+from explorer.languages.stages.staged import stages_of
 
 TINY = explorer.load_model("tiny")
 SP = explorer.load_model("tiny-sp")
@@ -66,7 +66,7 @@ def test_a_stage_that_is_there_is_left_as_it_is() -> None:
     assert kept_to(one, restrict) is one
     assert kept_to(one, None) is one
     # Switched off on the pipeline bar: somebody wanted that.
-    from explorer.automata.pipeline.staged import Staged
+    from explorer.languages.stages.staged import Staged
 
     off = explorer.Constraint(Staged(regex("[aé]").source, restrict, False))  # type: ignore[arg-type]
     assert kept_to(off, restrict) is off

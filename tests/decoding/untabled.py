@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, ByteMachine
+from explorer.languages.constraint import Constraint
 from explorer.tokens.report import Report
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32

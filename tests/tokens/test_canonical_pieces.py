@@ -24,7 +24,7 @@ from explorer.vocabulary.canonical.best_paths import BestPaths
 from explorer.vocabulary.canonical.longest_pieces import LongestPieces
 from explorer.vocabulary.canonical.rules import rules_of
 from explorer.vocabulary.canonical.word_rules import WordRules
-from tests.automata.test_preprocessing import bert
+from tests.languages.test_preprocessing import bert
 from tests.tokens.canonical_oracle import Encode, accepts, paths, sampled, written
 from tests.tokens.test_canonical import folder
 

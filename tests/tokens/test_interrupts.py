@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.automata.grammar.stack_machines.stacks import StackNodes
+from explorer.automata.stacks.stacks import StackNodes
 from explorer.numbering import number_of
 from tests.tokens.interrupting import KINDS, Asker, AtLines, Undisturbed, run, walked
 

@@ -17,14 +17,14 @@ import torch
 from numpy.typing import NDArray
 
 import explorer
-from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.rules.arrays import occurs_nowhere
-from explorer.automata.grammar.rules.moves import looks_of
-from explorer.automata.grammar.shipped import shipped_grammar
-from explorer.automata.grammar.stack_machines.single import SingleStack
-from explorer.automata.grammar.stack_machines.stacks import StackMachine
+from explorer.automata.rules.arrays import occurs_nowhere
+from explorer.automata.rules.moves import looks_of
+from explorer.automata.stacks.single import SingleStack
+from explorer.automata.stacks.stacks import StackMachine
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, GrammarError, IncompatibleVocabulary
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.grammar.shipped import shipped_grammar
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
@@ -33,7 +33,7 @@ from explorer.tokens.walks.finishing import single_bytes
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
-from tests.automata.grammar.earley import Earley, Productions, as_gbnf
+from tests.languages.grammar.earley import Earley, Productions, as_gbnf
 
 FAR = 10**6
 

@@ -27,8 +27,8 @@ from explorer.tokens.schemes.subterminals import (
 )
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary
-from tests.automata.grammar.earley import Earley
 from tests.decoding.models import HashModel
+from tests.languages.grammar.earley import Earley
 
 # --- the running example of the paper ------------------------------------------------------------
 

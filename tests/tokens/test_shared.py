@@ -14,9 +14,9 @@ from weakref import ref
 import pytest
 
 import explorer
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.embedded import EMBEDDED
+from explorer.languages.constraint import Constraint
 from explorer.tokens.shared import kept_machine, machines_in_use, shared_machine
 from explorer.vocabulary import Vocabulary
 

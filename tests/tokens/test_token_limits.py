@@ -214,7 +214,7 @@ def test_a_limit_is_saved_and_spelled() -> None:
         gen(constraint=gen(regex="a+", max_tokens=3).star(), max_tokens=9),
     ):  # fmt: skip
         whole = template("{x}", x=part)
-        from explorer.automata.sources import registry, serial
+        from explorer.languages.sources import registry, serial
 
         again = registry.read("template", whole.source.text)
         assert again == whole.source

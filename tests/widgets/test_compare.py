@@ -9,10 +9,10 @@ import pytest
 
 import widgets
 from explorer.analysis.session import Session
-from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from explorer.tokens.schemes.lookahead import LookaheadMachine
 from tests.widgets.page import Page
 from widgets import Explorer

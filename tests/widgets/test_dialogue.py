@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from explorer import Constraint, Sampler, Session
-from explorer.automata.sources import registry
+from explorer.languages.sources import registry
 from tests.widgets.page import Page
 from widgets.dialogue import handlers
 from widgets.dialogue.dialogue import TABLE, table_for_page

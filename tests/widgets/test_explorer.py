@@ -16,9 +16,9 @@ from traitlets import TraitError
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor

@@ -11,8 +11,6 @@ import pytest
 
 import explorer
 from explorer.automata.machine import Nfa
-from explorer.automata.pipeline.stage import DrawnTransducer
-from explorer.automata.regex import parse
 from explorer.automata.textbook.algorithm_one import algorithm_one
 from explorer.automata.textbook.letters import fst_letters
 from explorer.automata.textbook.stages import composition_stages
@@ -20,6 +18,8 @@ from explorer.automata.textbook.subsets import subsets_of
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
+from explorer.languages.regex import parse
+from explorer.languages.stages.stage import DrawnTransducer
 from widgets.lessons.film import reading_picture, way_through
 from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_9
 from widgets.lessons.lettered import acceptor, dfa_letters, nfa_letters, subset_letters

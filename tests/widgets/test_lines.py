@@ -8,10 +8,10 @@ import pytest
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor

@@ -14,10 +14,10 @@ import pytest
 
 import widgets
 from explorer.analysis.session import Session
-from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.shown_place import ShownPlace

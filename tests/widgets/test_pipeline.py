@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.automata.pipeline.staged import stages_of
+from explorer.languages.stages.staged import stages_of
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
 from widgets.dialogue.later import Progress

@@ -6,7 +6,7 @@ import pytest
 
 import explorer
 from explorer import Constraint
-from explorer.automata.sources import registry
+from explorer.languages.sources import registry
 from tests.widgets.page import Page
 from widgets.dialogue.dialogue import error_packet
 from widgets.kinds import PRESETS

@@ -8,8 +8,8 @@ import pytest
 
 from explorer import regex
 from explorer.analysis.session import Session
-from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.functions import grammar
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.functions import grammar
 from explorer.vocabulary import Vocabulary
 from tests.widgets.page import Page
 from widgets.cursor import Cursor

@@ -17,8 +17,6 @@ import pytest
 
 import explorer
 from explorer import Budget, Constraint, Vocabulary
-from explorer.automata.sources import registry
-from explorer.automata.sources.imported import Imported
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
@@ -26,6 +24,8 @@ from explorer.errors import (
     IncompatibleVocabulary,
     RegexError,
 )
+from explorer.languages.sources import registry
+from explorer.languages.sources.imported import Imported
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.trie import Trie, trie_of

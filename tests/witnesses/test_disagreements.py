@@ -21,7 +21,7 @@ from explorer.witnesses.script_runs import run_scripts
 from explorer.witnesses.shrinking.shrink import shows, shrink, small_vocabulary
 from explorer.witnesses.shrinking.smaller import size_of, smaller
 from explorer.witnesses.witness import comparison_of
-from tests.automata.grammar.earley import Earley, as_gbnf
+from tests.languages.grammar.earley import Earley, as_gbnf
 
 for library in ("outlines_core", "xgrammar", "llguidance"):
     pytest.importorskip(library)

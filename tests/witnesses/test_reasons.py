@@ -11,8 +11,8 @@ import pytest
 
 import explorer
 from explorer import Vocabulary
-from explorer.automata.schema.source import JsonSchema
 from explorer.errors import ExplorerError
+from explorer.languages.schema.source import JsonSchema
 from explorer.witnesses.asking import statement_of
 from explorer.witnesses.classes import CLASSES
 from explorer.witnesses.engines import Tokens, peer

@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import Placed, stages_of, unstaged
 from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered

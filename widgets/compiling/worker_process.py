@@ -24,10 +24,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NoReturn, cast
 
-from explorer.automata.constraint import Constraint, regex
-from explorer.automata.pipeline.staged import Placed, stages_of, with_stages
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.stages.staged import Placed, stages_of, with_stages
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import Storable

@@ -20,11 +20,11 @@ from typing import Final, cast
 
 import numpy as np
 
-from explorer.automata.pipeline.staged import unstaged
-from explorer.automata.regex.source import Regex
-from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import char_set
 from explorer.decoding.trace.trace import Trace
+from explorer.languages.regex.source import Regex
+from explorer.languages.regex.unicode_sets import category
+from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from explorer.arguments import instance, whole_number
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.staged import stages_of
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import stages_of
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import document, machine, text
 from widgets.figures.machines.machine_figure import MachineFigure

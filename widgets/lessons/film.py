@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.pipeline.stage import DrawnTransducer
 from explorer.errors import ExplorerError
+from explorer.languages.stages.stage import DrawnTransducer
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.palette import LINE, SOFT
 from widgets.figures.drawing.svg import Mark, document, line, machine, text

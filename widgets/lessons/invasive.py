@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from explorer.analysis.invasiveness import RunPair
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.languages.stages.stage import DrawnTransducer
 from widgets.lessons.lettered import acceptor
 
 FIGURE_1: Final = {

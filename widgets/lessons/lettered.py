@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.pipeline.stage import DrawnTransducer
 from explorer.automata.textbook.subsets import Subsets
+from explorer.languages.stages.stage import DrawnTransducer
 from widgets.figures.drawing.labels import ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import Mark, document, machine, text
@@ -54,7 +54,7 @@ def nfa_letters(nfa: Nfa) -> DrawnTransducer:
         nfa: Over bytes.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> from explorer.automata.tree.nfa.layout import lay_out
         >>> from explorer.budget import Meter
         >>> nfa_letters(lay_out(parse("a+").root, Meter()).nfa).arcs

@@ -6,7 +6,7 @@ that accepts the same with one more state is another one.
 
 from __future__ import annotations
 
-from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.languages.stages.stage import DrawnTransducer
 
 Match = dict[int, int]
 """For each state of one machine, the state of the other."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.arguments import whole_number
-from explorer.automata.constraint import literal
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import literal
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from explorer.automata.grammar.rules.pushdown import EMPTY, Pushdown, PushdownArc
+from explorer.automata.rules.pushdown import EMPTY, Pushdown, PushdownArc
 from explorer.errors import ExplorerError
 from widgets.figures.drawing.palette import OK, OK_PAPER, PAPER, SOFT
 from widgets.figures.drawing.svg import box, document, text

@@ -17,10 +17,10 @@ import traitlets
 
 from explorer.analysis.session import Session
 from explorer.arguments import flag, instance, whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from widgets.cursor import Cursor
 from widgets.dialogue import messages as ask
@@ -62,7 +62,7 @@ class Compare(anywidget.AnyWidget):
         ExplorerError: There is no scheme of a name, or an argument is something else.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> both = Compare(None, regex("(foo)+d"), regex("(foo)+"))
         >>> both.step(3)
         >>> both.left.session.text, both.right.session.text

@@ -22,8 +22,6 @@ from explorer.analysis.invasiveness.comparing import logits_store
 from explorer.analysis.invasiveness.schemes import LOOKAHEADS, OURS, TEMPLATES
 from explorer.analysis.session import Session
 from explorer.arguments import instance, listed, plain, whole_number
-from explorer.automata.constraint import Constraint
-from explorer.automata.template.functions import gen, template
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS, checked_model
 from explorer.decoding.models.load import load_model
@@ -31,6 +29,8 @@ from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import without_filters
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.template.functions import gen, template
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.terminals import TerminalGrammar

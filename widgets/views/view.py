@@ -16,7 +16,6 @@ import traitlets
 
 from explorer.analysis.session import Session
 from explorer.arguments import instance, wrong
-from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.models.prefix import ResponsePrefix
@@ -25,6 +24,7 @@ from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.kept_to import Restrict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from widgets import kinds

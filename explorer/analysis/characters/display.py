@@ -14,7 +14,6 @@ from functools import cache, lru_cache
 from typing import Final
 
 from explorer.alphabet import in_quotes, show_bytes
-from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import (
     ANY,
     NOT_NEWLINE,
@@ -23,6 +22,7 @@ from explorer.automata.tree.charset import (
     complement,
     intern_ranges,
 )
+from explorer.languages.regex.unicode_sets import category
 
 NOTHING: Final = char_set([])
 

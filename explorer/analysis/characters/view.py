@@ -150,7 +150,7 @@ class Characters:
             tail: The first bytes of the character, where they are settled already.
 
         Example:
-            >>> from explorer.automata.constraint import regex
+            >>> from explorer.languages.constraint import regex
             >>> expected = Characters(regex("[äö]x").dfa).expected(0)
             >>> [chr(low) for low, _ in expected.ranges]
             ['ä', 'ö']

@@ -84,7 +84,7 @@ class Explanation(Answered):
         budget: Limits for each of the searches.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> from explorer.tokens.compile import compile
         >>> from explorer.vocabulary import Vocabulary
         >>> vocab = Vocabulary.from_bytes(["ä".encode(), "ö".encode()], eos_ids=[2])

@@ -175,7 +175,7 @@ def explain_all(
         BudgetExceeded: A limit was reached.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> from explorer.tokens.compile import compile
         >>> from explorer.vocabulary import Vocabulary
         >>> vocab = Vocabulary.from_bytes([b"1", b"-", b"a", b"bc"], eos_ids=[4])

@@ -10,7 +10,7 @@ from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import judge_text
 from explorer.analysis.wording.words import Names
 from explorer.arguments import instance
-from explorer.automata.constraint import Constraint
+from explorer.languages.constraint import Constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         ExplorerError: The argument is not a text.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> why = explain_text(regex("[0-9]+-[0-9]+"), "12x")
         >>> print(why.prose)
         It starts well: '12'. Then the constraint expects '-' or 0-9; the text writes x.

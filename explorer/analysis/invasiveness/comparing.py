@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from explorer.arguments import whole_number
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -34,6 +33,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import OwnFirstText, followed, without_filters
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 
 from explorer.arguments import whole_text
-from explorer.automata.constraint import literal
 from explorer.budget import Budget
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.languages.constraint import literal
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from typing import Final
 
 from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
 from explorer.analysis.invasiveness.retokenizing import retokenize
-from explorer.automata.constraint import Constraint, literal
-from explorer.automata.template.source import Template
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import prompt_ids
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -23,6 +21,8 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import own_first
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint, literal
+from explorer.languages.template.source import Template
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.fixed import FixedTokensMachine

@@ -13,7 +13,6 @@ from typing import Final
 
 from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
 from explorer.arguments import counted
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -21,6 +20,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import OwnFirstText
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 # The two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom; the normal one beyond.

@@ -298,7 +298,7 @@ def positions_of(source: Source) -> PositionAutomaton:
         BudgetExceeded: It is larger than `LIMITS`.
 
     Example:
-        >>> from explorer.automata.regex.source import Regex
+        >>> from explorer.languages.regex.source import Regex
         >>> automaton = positions_of(Regex("a[bc]*d"))
         >>> [place.text for place in automaton.positions(automaton.live(b"ab"))]
         ['[bc]', 'd']

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.positions import SourcePlace
-from explorer.automata.grammar.diagnosis.places import RulePlace, open_rules
 from explorer.automata.tree.nodes import Source
+from explorer.languages.grammar.diagnosis.places import RulePlace, open_rules
 
 
 def parts_of_rules(

@@ -35,7 +35,6 @@ from explorer.analysis.places.question import PlaceQuestion, state_after
 from explorer.analysis.places.rules import parts_of_rules
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
-from explorer.automata.grammar.diagnosis.places import GrammarPlaces
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
 from explorer.automata.tree.assertions.edges import without_edge_anchors
 from explorer.automata.tree.build import build
@@ -45,6 +44,7 @@ from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.grammar.diagnosis.places import GrammarPlaces
 from explorer.tokens.walks.failing import run
 
 MOST_ASSERTIONS = 8

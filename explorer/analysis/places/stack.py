@@ -1,6 +1,6 @@
 """The stack of a grammar after a text, as the rules that are open: what each waits for.
 
-The rows are the open rules of a derivation (`explorer.automata.grammar.diagnosis.derivation`), the
+The rows are the open rules of a derivation (`explorer.languages.grammar.diagnosis.derivation`), the
 innermost first. The innermost reads; each of the others waits for the rule above it. Where the
 machine that decides keeps a symbol for a waiting rule, the row has that symbol: the state of the
 machine's own network to return to. A row without one was merged into the row below it, or has
@@ -17,21 +17,21 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.automata.grammar.diagnosis.derivation import (
-    ClosedRule,
-    Derivation,
-    Derivations,
-    OpenRule,
-)
-from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import ByteMachine
-from explorer.automata.pipeline.staged import unstaged
+from explorer.automata.stacks.single import SingleStack
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.automata.tree.walking import children, inside, shape_of, walk
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
+from explorer.languages.grammar.diagnosis.derivation import (
+    ClosedRule,
+    Derivation,
+    Derivations,
+    OpenRule,
+)
+from explorer.languages.stages.staged import unstaged
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=2.0)
 """Limits for laying out a grammar, and for reading one text."""
@@ -137,7 +137,7 @@ class GrammarStack:
             text: The text that the stack is of.
 
         Example:
-            >>> from explorer.automata.grammar.functions import grammar
+            >>> from explorer.languages.grammar.functions import grammar
             >>> source = grammar('root ::= "(" root ")" | [0-9]+').source
             >>> reader = stack_reader(source)
             >>> print(reader.at(b"(1", None, -1).sentence(b"(1"))

@@ -16,12 +16,12 @@ from typing import Final
 
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC
-from explorer.automata.pipeline.staged import token_stages
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import token_stages
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run

@@ -22,8 +22,8 @@ from typing import Final
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
-from explorer.automata.sources.abilities import BoundsLoops, BoundsSpace, Loop
 from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.languages.sources.abilities import BoundsLoops, BoundsSpace, Loop
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 

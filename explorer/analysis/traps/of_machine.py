@@ -26,11 +26,11 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
 from explorer.automata.machine import Bool, whole_table
-from explorer.automata.sources.abilities import BoundsSpace, ListsTexts
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.sources.abilities import BoundsSpace, ListsTexts
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import NUM_FIXED_CLASSES
@@ -66,7 +66,7 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
             the search over any other machine stops there, and the last of the traps says so.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> from explorer.tokens.compile import compile
         >>> from explorer.vocabulary import Vocabulary
         >>> vocab = Vocabulary.from_bytes([b" ", b"\\n", b"x"], eos_ids=[3])

@@ -26,9 +26,9 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.grammar.rules.arrays import occurs_nowhere
-from explorer.automata.grammar.rules.moves import looks_of
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
+from explorer.automata.rules.arrays import occurs_nowhere
+from explorer.automata.rules.moves import looks_of
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo

@@ -21,8 +21,8 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     title,
 )
-from explorer.automata.sources.abilities import ListsTexts, NamesStates, TakesAway
-from explorer.automata.terminals.known import TERMINALS
+from explorer.languages.sources.abilities import ListsTexts, NamesStates, TakesAway
+from explorer.languages.terminals.known import TERMINALS
 
 MOST_PLACES = 4
 """How many places of a source are named."""

@@ -36,7 +36,7 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     show_writable,
 )
-from explorer.automata.sources.abilities import NamesStates, TakesAway
+from explorer.languages.sources.abilities import NamesStates, TakesAway
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:

@@ -24,9 +24,9 @@ from explorer.analysis.characters.display import (
 from explorer.analysis.places.part import MarkedText, SourcePart
 from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.sources.abilities import ListsTexts
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
+from explorer.languages.sources.abilities import ListsTexts
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""

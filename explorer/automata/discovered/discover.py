@@ -17,8 +17,8 @@ from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
 from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
-from explorer.automata.grammar.machine import of_grammar
 from explorer.automata.machine import ByteMachine
+from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.tree.assertions.lookaround import resolve
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
@@ -54,7 +54,7 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         BudgetExceeded: A limit was reached.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> machine = discover(parse("[ab]{2,100000}").root, Budget())
         >>> state = machine.step(machine.start, ord("a"))
         >>> machine.is_accepting(state), machine.is_accepting(machine.step(state, ord("b")))

@@ -67,7 +67,7 @@ class OnDemand(DiscoveredMachine):
 
     Example:
         >>> from explorer.automata.discovered.discover import discover
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> machine = discover(parse("(foo){0,4000}d").root, Budget())
         >>> machine.expected(machine.start), machine.num_states
         (b'df', 3)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.textbook.detokenizing import readable
 
 LINES: Final = (

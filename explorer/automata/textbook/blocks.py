@@ -25,7 +25,7 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
         The blocks at the beginning, and after each round that split one.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> from explorer.automata.textbook.subsets import subsets_of
         >>> from explorer.automata.tree.nfa.layout import lay_out
         >>> from explorer.budget import Meter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from explorer.alphabet import EPSILON
+from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange import openfst
-from explorer.automata.pipeline.stage import DrawnTransducer
 
 if TYPE_CHECKING:
     import pynini

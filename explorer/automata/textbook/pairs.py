@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.automata.drawn import DrawnTransducer
 from explorer.budget import Budget, Meter
 
 LIMITS = Budget(states=2_000, seconds=5.0)

@@ -79,7 +79,7 @@ def composition_stages(
         VocabularyError: ``only`` names an id that is not a text token.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
         >>> found = composition_stages(vocab, regex("(foo)+d").dfa, range(5))
         >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]

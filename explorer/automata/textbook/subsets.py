@@ -44,7 +44,7 @@ def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
         BudgetExceeded: There are more sets.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> from explorer.automata.tree.nfa.layout import lay_out
         >>> found = subsets_of(lay_out(parse("a+|ab").root, Meter()).nfa)
         >>> [sorted(one) for one in found.sets]

@@ -45,7 +45,7 @@ def build(node: Node, meter: Meter) -> Dfa:
         BudgetExceeded: A limit was reached.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> build(parse("(?i)(foo)+d").whole(), Meter()).accepts(b"FoofooD")
         True
     """

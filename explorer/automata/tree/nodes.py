@@ -14,7 +14,7 @@ A pattern has a node for each character, so the nodes of patterns are msgspec's 
 dataclasses, and made in a tenth of the time. Leaves refer to no node, so the garbage collector need
 not look at them (``gc=False``).
 
-The nodes are a closed set, the kinds of sources an open one (`explorer.automata.sources.registry`).
+The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
 """
 
 from __future__ import annotations
@@ -379,7 +379,7 @@ Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subt
 class Source(ABC):
     """One kind of constraint: a frozen value that knows its text, its tree and its saved form.
 
-    A kind is a subclass that `explorer.automata.sources.registry.register` was called on; then the
+    A kind is a subclass that `explorer.languages.sources.registry.register` was called on; then the
     editor, the command line, traces, explanations and exports know it.
 
     Attributes:

@@ -86,7 +86,7 @@ def build_over_tokens(node: Node, meter: Meter) -> Dfa:
         BudgetExceeded: A limit was reached.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> machine = build_over_tokens(parse("ab").whole(), Meter())
         >>> state = machine.start
         >>> for symbol in (ord("a"), TOKEN_END, ord("b"), TOKEN_END):

@@ -28,7 +28,7 @@ from explorer.errors import ExplorerError
 from explorer.witnesses.engines import ENGINES
 
 if TYPE_CHECKING:
-    from explorer.automata.constraint import Constraint
+    from explorer.languages.constraint import Constraint
     from explorer.vocabulary import Vocabulary
 
 AGREE = 0

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from explorer.arguments import listed, whole_number
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_STREAM
 from explorer.decoding.sampling import reference
@@ -23,6 +22,7 @@ from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler, row_parts
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.vocabulary import Vocabulary

@@ -28,7 +28,6 @@ import torch
 from torch import Tensor
 
 from explorer.arguments import flag, listed, plain, whole_number, wrong
-from explorer.automata.pipeline.restricted import Restricted
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -56,6 +55,7 @@ from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import FREE
 from explorer.vocabulary import Vocabulary

@@ -18,15 +18,15 @@ import torch
 
 from explorer.alphabet import in_quotes
 from explorer.arguments import flag, plain
-from explorer.automata.constraint import Constraint
-from explorer.automata.sources.aliases import Aliases
-from explorer.automata.sources.choice import Choice
 from explorer.decoding.batches.selection import Scored, Selection
 from explorer.decoding.models.arguments import checked_model, prompt_ids
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.stepping.walk import Walk
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.aliases import Aliases
+from explorer.languages.sources.choice import Choice
 from explorer.tokens.walks.spelling import fewest_tokens
 from explorer.tokens.walks.trie import trie_of
 

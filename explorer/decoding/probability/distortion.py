@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.probability.mass import NODES, Asked, Method
 from explorer.decoding.probability.progress import Progress
 from explorer.decoding.probability.written import WrittenTokens, log_sum
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 

@@ -17,7 +17,6 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from explorer.arguments import flag, instance, plain, real_number, whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -27,6 +26,7 @@ from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import Float64, WrittenTokens, log_sum, opened
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 Method = Literal["auto", "exact", "sampling"]

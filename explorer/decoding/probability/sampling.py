@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from explorer.arguments import whole_number
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -29,6 +28,7 @@ from explorer.decoding.probability.written import WrittenTokens, opened
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 Way = Literal["rejection", "smc"]

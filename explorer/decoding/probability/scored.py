@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from explorer.arguments import listed, wrong
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
 from explorer.decoding.models.model import LanguageModel, Prompt, RunLanguageModel
@@ -26,6 +25,7 @@ from explorer.decoding.probability.written import (
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.token_id import meant_token
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -19,6 +18,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Accept, Drafting, checked_draft
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from threading import RLock
 
 from explorer.arguments import instance, real_number, whole_number, wrong
-from explorer.automata.grammar.stack_machines.single import SingleStack
-from explorer.automata.grammar.stack_machines.stacks import StackMachine
+from explorer.automata.stacks.single import SingleStack
+from explorer.automata.stacks.stacks import StackMachine
 from explorer.decoding.speculation.drafting import MOST_AHEAD, Drafting
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 
 from explorer.arguments import instance, whole_number
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -45,6 +44,7 @@ from explorer.decoding.speculation.taking import drawn_token, masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 

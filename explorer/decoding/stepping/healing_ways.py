@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.staged import unstaged
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.trace import Trace
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import unstaged
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from explorer.arguments import plain, wrong
-from explorer.automata.constraint import Constraint, regex
-from explorer.automata.pipeline.restricted import Restricted
-from explorer.automata.pipeline.stage import TextStage
-from explorer.automata.pipeline.staged import stages_of, unstaged, with_stages
 from explorer.decoding.stepping.healing import without_healing
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.stages.restricted import Restricted
+from explorer.languages.stages.stage import TextStage
+from explorer.languages.stages.staged import stages_of, unstaged, with_stages
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
 

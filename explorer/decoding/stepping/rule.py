@@ -16,12 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from explorer.arguments import plain, wrong
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.languages.constraint import Constraint
 from explorer.memo import memo
 from explorer.tokens.free import Free
 from explorer.tokens.machine import PlansAhead, TokenMachine, TokenTable, table_of

@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Final
 
 from explorer.arguments import flag, whole_number
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     MOST_TOKENS,
@@ -29,6 +28,7 @@ from explorer.decoding.stepping.healing import Heal, checked_heal, healed, heale
 from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Setting
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 

@@ -13,9 +13,7 @@ from typing import Self
 
 from torch import Tensor
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
-from explorer.automata.pipeline.restricted import Restricted
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.sampler import Sampler
@@ -26,6 +24,8 @@ from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.automata.sources.serial import source_to_dict
 from explorer.decoding.stepping.classes import first_of_classes
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import StepNode, StepTree
@@ -21,6 +20,7 @@ from explorer.decoding.trace.trace import (
     Trace,
 )
 from explorer.errors import BudgetExceeded
+from explorer.languages.sources.serial import source_to_dict
 from explorer.tokens.states import DEAD_CLASS
 
 

@@ -20,7 +20,6 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.pipeline.restricted import Restricted
 from explorer.budget import Meter
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
@@ -45,6 +44,7 @@ from explorer.decoding.trace.records import (
     added,
 )
 from explorer.errors import BudgetExceeded, ContextFull, ExplorerError
+from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.states import DONE
 
 _MEASURED_KEPT: Final = 4

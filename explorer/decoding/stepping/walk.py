@@ -26,7 +26,6 @@ from contextlib import contextmanager
 from typing import Final, Self
 
 from explorer.arguments import instance, listed, whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.budget import Budget, Meter
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -56,6 +55,7 @@ from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 

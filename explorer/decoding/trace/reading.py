@@ -24,7 +24,6 @@ import msgspec
 import numpy as np
 
 from explorer.automata.machine import NO_ARC, Bool, Int32
-from explorer.automata.sources.serial import source_from_dict
 from explorer.decoding.models.arguments import LAST_ID, LAST_SEED
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.faults import Faults
@@ -59,6 +58,7 @@ from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
 from explorer.decoding.trace.writing import MOST_BYTES, MOST_VALUES, checksum
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import holds_at_most, parse_json
+from explorer.languages.sources.serial import source_from_dict
 from explorer.tokens.states import DEAD, DONE, FREE, NUM_FIXED_CLASSES
 
 _LONGEST_VERSION: Final = 40

@@ -26,15 +26,15 @@ import numpy as np
 
 from explorer.alphabet import show_bytes
 from explorer.arguments import file_path, flag, instance, whole_number, wrong
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
-from explorer.automata.sources.serial import source_from_dict
 from explorer.decoding.models.model import Message
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
 from explorer.files import file_errors, write_whole
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict
 from explorer.vocabulary import Vocabulary
 
 EXAMPLES_PER_CLASS: Final = 6

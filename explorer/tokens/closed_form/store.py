@@ -33,15 +33,15 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.interchange.validate import checked_dfa
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.pipeline.staged import token_stages
-from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.stages.staged import token_stages
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES

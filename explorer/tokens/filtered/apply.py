@@ -1,6 +1,6 @@
 """From a machine of the texts to one that the stages of the tokens filter: one registry.
 
-Which stages a constraint has stands in its source (`explorer.automata.pipeline`). Each kind says
+Which stages a constraint has stands in its source (`explorer.languages.stages`). Each kind says
 here how it filters a token machine.
 """
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from explorer.arguments import file_path, instance
-from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.canonical import Canonical
-from explorer.automata.pipeline.spellings import (
+from explorer.budget import Budget, Meter
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.spellings import (
     SpellingStage,
     WithoutIsolatedSpaces,
     WithoutRedundantBytes,
 )
-from explorer.automata.pipeline.stage import TokenStage
-from explorer.automata.pipeline.staged import token_stages
-from explorer.budget import Budget, Meter
-from explorer.errors import ConstraintError
+from explorer.languages.stages.stage import TokenStage
+from explorer.languages.stages.staged import token_stages
 from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.filtered.ruled import RuledMachine

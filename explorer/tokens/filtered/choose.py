@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from explorer.automata.pipeline.forms.normal_forms import Form, normal_form_machine
+from explorer.languages.stages.forms.normal_forms import Form, normal_form_machine
 from explorer.memo import Recent
 from explorer.tokens.filtered.by_words import WordFilter
 from explorer.tokens.filtered.canonical import CanonicalFilter

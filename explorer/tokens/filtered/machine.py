@@ -20,11 +20,11 @@ from time import perf_counter
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine, Int32
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
+from explorer.languages.constraint import Constraint
 from explorer.tokens.filtered.choose import filter_of
 from explorer.tokens.filtered.finding import FilteredEnds, Place
 from explorer.tokens.filtered.guard import UNGUARDED

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
+from explorer.languages.constraint import Constraint
 from explorer.tokens.filtered.finding import Place
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.table import REFUSED, TokenRule, unknown_spelling

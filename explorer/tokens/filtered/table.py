@@ -20,11 +20,11 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Int32
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import IncompatibleVocabulary
+from explorer.languages.constraint import Constraint
 from explorer.tokens.closed_form.assemble import empty_table
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.masks.needed import distances_of

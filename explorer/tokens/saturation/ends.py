@@ -21,11 +21,11 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from explorer.automata.grammar.rules.arrays import NetworkArrays
-from explorer.automata.grammar.rules.moves import looks_of
-from explorer.automata.grammar.rules.network import Network
-from explorer.automata.grammar.stack_machines.stacks import BOTTOM
 from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.rules.moves import looks_of
+from explorer.automata.rules.network import Network
+from explorer.automata.stacks.stacks import BOTTOM
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.jit import jit

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint, literal
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint, literal
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.schemes.scheme import SchemeMachine

@@ -19,10 +19,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Final
 
 from explorer.arguments import instance
-from explorer.automata.constraint import Constraint, regex
-from explorer.automata.template.source import Template
 from explorer.budget import Budget
 from explorer.errors import ConstraintError, VocabularyError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.template.source import Template
 from explorer.tokens.schemes.fixed import FixedTokensMachine
 from explorer.vocabulary import Vocabulary
 

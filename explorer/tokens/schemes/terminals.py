@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from explorer.automata.constraint import Constraint, regex
-from explorer.automata.grammar.functions import grammar
 from explorer.automata.machine import Dfa
 from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.grammar.functions import grammar
 
 Alternatives = tuple[tuple[str, ...], ...]
 

@@ -175,7 +175,7 @@ def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
         int32[len(data) + 1], the first being ``state``; `NO_ARC` from the first failure on.
 
     Example:
-        >>> from explorer.automata.constraint import regex
+        >>> from explorer.languages.constraint import regex
         >>> run(regex("ab").dfa, 0, b"ax").tolist()
         [0, 1, -1]
     """

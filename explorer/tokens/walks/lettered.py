@@ -27,10 +27,10 @@ from explorer.automata.discovered.letters import (
     UInt64,
 )
 from explorer.automata.machine import NO_ARC, Dfa, Int32
-from explorer.automata.regex import parse
 from explorer.automata.tree.build import build
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.languages.regex import parse
 from explorer.memo import memo
 from explorer.tokens.kept import Kept
 from explorer.tokens.walks.trie import Trie, UInt8

@@ -18,14 +18,14 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-import explorer.automata.grammar.functions as grammars
-from explorer.automata.constraint import Constraint, regex
+import explorer.languages.grammar.functions as grammars
 from explorer.automata.machine import Bool
-from explorer.automata.regex.parser import parse
-from explorer.automata.schema.reading.text import json_of
-from explorer.automata.schema.source import JsonSchema
 from explorer.budget import Budget
 from explorer.errors import EmptyConstraint, ExplorerError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.regex.parser import parse
+from explorer.languages.schema.reading.text import json_of
+from explorer.languages.schema.source import JsonSchema
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack

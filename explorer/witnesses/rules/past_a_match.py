@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 
 from explorer.analysis.characters.display import show_text
-from explorer.automata.constraint import regex
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.automata.words import shortest_word
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.messages import Statement
 from explorer.witnesses.readings.rust_classes import as_rust_reads, rust_classes

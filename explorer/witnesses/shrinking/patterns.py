@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from explorer.automata.regex.tree import Tree
 from explorer.automata.tree.nodes import Branch, Concat, Group, Node, Repeat
 from explorer.automata.tree.walking import walk
+from explorer.languages.regex.tree import Tree
 
 
 def smaller_patterns(tree: Tree) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from explorer.automata.schema.reading.text import json_of
+from explorer.languages.schema.reading.text import json_of
 from explorer.witnesses.readings.variants import changed, subschemas_of
 
 _PARTS: Final = frozenset(
@@ -41,8 +41,8 @@ def smaller_schemas(schema: Any) -> Iterator[Any]:
                 for name in cast("dict[str, Any]", value):
                     yield changed(schema, path, lambda t, w=keyword, n=name: _drop(t, w, n))
             if isinstance(value, str) and keyword == "pattern":
-                from explorer.automata.regex.parser import parse
                 from explorer.errors import ExplorerError
+                from explorer.languages.regex.parser import parse
                 from explorer.witnesses.shrinking.patterns import smaller_patterns
 
                 try:

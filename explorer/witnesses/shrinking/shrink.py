@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from explorer.automata.constraint import Constraint
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from explorer.automata.constraint import Constraint, choice, regex
-from explorer.automata.grammar.source import GbnfGrammar, GrammarText, LarkGrammar
-from explorer.automata.regex.source import Regex
-from explorer.automata.schema.reading.text import json_of
-from explorer.automata.schema.source import JsonSchema
-from explorer.automata.sources.choice import Choice
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint, choice, regex
+from explorer.languages.grammar.source import GbnfGrammar, GrammarText, LarkGrammar
+from explorer.languages.regex.source import Regex
+from explorer.languages.schema.reading.text import json_of
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.choice import Choice
 from explorer.witnesses.shrinking.alternatives import smaller_grammars
 from explorer.witnesses.shrinking.patterns import smaller_patterns
 from explorer.witnesses.shrinking.schema_keywords import size_of_schema, smaller_schemas

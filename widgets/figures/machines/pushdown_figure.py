@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.grammar.rules.pushdown import (
+from explorer.automata.rules.pushdown import (
     EMPTY,
     Config,
     Pushdown,
@@ -24,7 +24,7 @@ from explorer.automata.grammar.rules.pushdown import (
     composed,
     pushdown_of,
 )
-from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo

@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.pipeline.canonical import Canonical
-from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
-from explorer.automata.pipeline.stage import PipelineStage
 from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.trace import Trace
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
+from explorer.languages.stages.stage import PipelineStage
 from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.filtered.ruled import RuledMachine
 from explorer.tokens.filtered.table import FilteredTable
@@ -83,7 +83,7 @@ def neighbours_packet(
 
     Example:
         >>> import explorer
-        >>> from explorer.automata.pipeline.staged import stages_of
+        >>> from explorer.languages.stages.staged import stages_of
         >>> lm = explorer.load_model("tiny")
         >>> session = explorer.Session(lm, explorer.regex("[A-Z][a-z]+").canonical())
         >>> _ = session.step(lm.vocabulary.ids_of(b"R")[0])

@@ -7,12 +7,12 @@ from __future__ import annotations
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
-from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, stages_alone
-from explorer.automata.pipeline.staged import stages_of, unstaged
-from explorer.automata.sources.registry import name_of
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.sources.registry import name_of
+from explorer.languages.stages.stage import DrawnTransducer, TextStage, stages_alone
+from explorer.languages.stages.staged import stages_of, unstaged
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
@@ -115,7 +115,7 @@ def transducer_figure(relation: DrawnTransducer) -> MachineFigure:
         relation: The transducer.
 
     Example:
-        >>> from explorer.automata.pipeline.stage import DrawnTransducer
+        >>> from explorer.languages.stages.stage import DrawnTransducer
         >>> loop = DrawnTransducer(1, ((0, " ", "▁", 0),), frozenset([0]))
         >>> [edge.label for edge in transducer_figure(loop).edges]
         ['␣ : ▁']

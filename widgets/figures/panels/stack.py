@@ -14,9 +14,9 @@ from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import split_tail
 from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, stack_reader
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.grammar.diagnosis.derivation import ClosedRule, Derivation, OpenRule
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
+from explorer.languages.grammar.diagnosis.derivation import ClosedRule, Derivation, OpenRule
 from explorer.tokens.machine import TokenMachine
 
 MOST_ROWS: Final = 14

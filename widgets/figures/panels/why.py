@@ -13,8 +13,8 @@ from typing import Final
 
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
-from explorer.automata.pipeline.staged import unstaged
-from explorer.automata.sources.registry import name_of
+from explorer.languages.sources.registry import name_of
+from explorer.languages.stages.staged import unstaged
 
 MOST_PARTS: Final = 3
 """How many parts of a constraint's source are shown."""

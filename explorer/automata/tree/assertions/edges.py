@@ -63,7 +63,7 @@ def without_edge_anchors(root: Node, meter: Meter | None = None) -> Node:
         meter: Watches the time; default none.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> len(without_edge_anchors(parse("^ab$").root).items)
         2
     """
@@ -106,7 +106,7 @@ def each_once(node: Node, meter: Meter | None = None) -> Node:
         meter: Watches the time; default none.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> len(each_once(parse(r"a\\b\\b\\b-").root).items)
         3
     """

@@ -114,7 +114,7 @@ def lay_out(
         ExplorerError: There are assertions, and neither ``mark`` nor ``relax_assertions``.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> built = lay_out(parse("ab").root, Meter(), with_origin=True)
         >>> built.nfa.arcs.tolist()
         [[0, 97, 97, 2], [2, 98, 98, 1]]

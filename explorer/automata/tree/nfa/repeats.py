@@ -16,7 +16,7 @@ def flattened(node: Repeat) -> tuple[Node, int, int | None]:
     leave no gap if the first two touch, because the later ones overlap more.
 
     Example:
-        >>> from explorer.automata.regex import parse
+        >>> from explorer.languages.regex import parse
         >>> flattened(parse("(x{1,500}){1,500}").root)[1:]
         (1, 250000)
         >>> flattened(parse("(x{2}){0,3}").root)[1:]  # Only 0, 2, 4 and 6: left as it is.

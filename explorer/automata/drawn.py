@@ -1,0 +1,20 @@
+"""A small transducer to be looked at, whatever made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DrawnTransducer:
+    """A small transducer to be looked at; state 0 is the start.
+
+    Args:
+        num_states: How many states there are.
+        arcs: Rows ``(source, read, written, target)``; an empty text is ε.
+        accepting: The accepting states.
+    """
+
+    num_states: int
+    arcs: tuple[tuple[int, str, str, int], ...]
+    accepting: frozenset[int]

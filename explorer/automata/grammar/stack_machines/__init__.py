@@ -1,5 +1,0 @@
-"""Byte machines with a stack.
-
-Read in this order: `stacks` (every stack that a text can lead to), `single` with `single_rows` and
-`single_words` (the machine of one stack, and its kernels).
-"""

@@ -1,0 +1,118 @@
+"""Rules that recurse laid into their callers, where that is what leads to one stack.
+
+A rule such as ``sum ::= term (ws "+" ws term)*`` that may be followed by white space cannot know
+whether a blank is its own, or that of the rule that called it; and where two rules begin alike it
+is not known which to call. Both go away where the rule is a part of its callers, as their automata
+are determinized. So a rule that does not know whether to end is laid in wherever it is called, and
+one that begins like something else where that is so; but not a rule that calls itself. What is left
+to be called is what stands between brackets, as a rule. The language does not change.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.rules.laying import arcs_of_machine, determinized, laid_in
+from explorer.automata.rules.moves import Actions, Conflict, actions_of, begins_with, looks_of
+from explorer.automata.rules.network import Network, SmallRules, side_by_side, small_rules
+from explorer.automata.rules.pieces import RulePiece
+from explorer.budget import Meter
+
+STAGE: Final = "Uniting rules of a grammar"
+
+MOST_ROUNDS: Final = 12
+"""How often rules are laid into their callers at most."""
+
+MOST: Final = 20_000
+"""The most states of all rules together for which this is tried, and of each afterwards."""
+
+
+def united(
+    pieces: tuple[RulePiece, ...], meter: Meter
+) -> tuple[Network, NetworkArrays, Actions] | None:
+    """The network of a tree with one stack; ``None`` where this does not lead there.
+
+    Args:
+        pieces: The rules of a grammar that has words, as they were laid out.
+        meter: Watches sizes and time.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    rules = small_rules(pieces, meter, lay_in=False)
+    for _ in range(MOST_ROUNDS):
+        if rules is None or sum(machine.num_states for machine, _ in rules.made.values()) > MOST:
+            break
+        network, order = side_by_side(rules, meter)
+        looks = looks_of(network, meter)
+        found = actions_of(network, looks, meter)
+        if isinstance(found, Actions):
+            return network, looks, found
+        rules = _with_fewer(rules, order, _to_unite(network, looks, found), meter)
+    return None
+
+
+def _to_unite(
+    network: Network, looks: NetworkArrays, conflicts: tuple[Conflict, ...]
+) -> dict[int, set[int]]:
+    """For rules that do not call themselves the states at which they are to be laid in."""
+    callers: dict[int, set[int]] = {}
+    for state, pairs in enumerate(network.calls):
+        for inner, _ in pairs:
+            callers.setdefault(inner, set()).add(state)
+    size = Counter(network.rule)
+    circular = {inner for inner, states in callers.items()
+                if any(network.rule[state] == inner for state in states)}  # fmt: skip
+    known: dict[int, set[int]] = {}
+
+    def begun(rule: int) -> set[int]:
+        if rule not in known:
+            known[rule] = begins_with(network, looks, rule)
+        return known[rule]
+
+    found: dict[int, set[int]] = {}
+    for state, _, moves in conflicts:
+        # Of several rules one is laid in at a time, not one with which another begins: what is left
+        # may then be the same call.
+        called = {move[1] for move in moves if move[0] == "call"}
+        outer = {
+            k for k in called - circular
+            if not any(k in begun(other) for other in called - {k})
+        } or called - circular  # fmt: skip
+        if outer:
+            found.setdefault(min(outer, key=lambda k: (size[k], k)), set()).add(state)
+        rule = network.rule[state]
+        if any(move[0] == "end" for move in moves) and rule not in circular:
+            found.setdefault(rule, set()).update(callers.get(rule, ()))
+    return found
+
+
+def _with_fewer(
+    rules: SmallRules, order: tuple[int, ...], wanted: dict[int, set[int]], meter: Meter
+) -> SmallRules | None:
+    """The rules with some of them laid in where they are called; ``None`` if not one can be.
+
+    Args:
+        rules: The rules.
+        order: The number of each rule of the network.
+        wanted: For rules of the network the states of the network.
+        meter: Watches sizes and time.
+    """
+    made = dict(rules.made)
+    first = np.cumsum([0, *(made[k][0].num_states for k in order)]).tolist()
+    places: dict[int, list[tuple[int, int]]] = {}
+    for inner, states in wanted.items():
+        for state in states:
+            outer = bisect_right(first, state) - 1
+            places.setdefault(outer, []).append((state - first[outer], order[inner]))
+    # The innermost first, so that what is laid in has its own rules laid in.
+    for outer in sorted(places, key=lambda k: made[order[k]][0].num_states):
+        meter.check_time(STAGE)
+        piece = laid_in(arcs_of_machine(made[order[outer]]), made, MOST, set(places[outer]))
+        made[order[outer]] = determinized(piece, meter)
+    return SmallRules(made, rules.names) if places else None

@@ -1,0 +1,75 @@
+"""From a tree with grammars inside to the byte machine that reads it."""
+
+from __future__ import annotations
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.rules.moves import Actions, Conflict, actions_of, looks_of
+from explorer.automata.rules.network import Network, network_of
+from explorer.automata.rules.pieces import pieces_of
+from explorer.automata.rules.uniting import united
+from explorer.automata.stacks.single import SingleStack
+from explorer.automata.stacks.stacks import StackMachine
+from explorer.automata.tree.nodes import Node, Rules
+from explorer.automata.tree.walking import inside
+from explorer.budget import Budget, Meter
+from explorer.memo import memo
+
+Decided = tuple[Network, NetworkArrays, Actions | tuple[Conflict, ...]]
+"""A network that has words, and its one move for each state and class, or its conflicts."""
+
+
+@memo
+def _kept(rules: Rules) -> list[Decided]:
+    return []
+
+
+def decided(node: Node, meter: Meter) -> Decided | None:
+    """The network of a tree and its moves, kept as long as a grammar lives; ``None`` without words.
+
+    Args:
+        node: The tree.
+        meter: Watches sizes and time.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    rules = inside(node)
+    kept = _kept(rules) if isinstance(rules, Rules) else []
+    if not kept:
+        pieces = pieces_of(node, meter)
+        network = network_of(node, meter, pieces)
+        if network.root == NO_ARC:
+            return None
+        looks = looks_of(network, meter)
+        actions = actions_of(network, looks, meter)
+        found = network, looks, actions
+        if not isinstance(actions, Actions):
+            found = united(pieces, meter) or found
+        kept.append(found)
+    return kept[0]
+
+
+def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
+    """The machine of a tree with grammars inside.
+
+    Args:
+        node: The tree.
+        budget: Limits for what the machine meets while it is used.
+        meter: Watches what is made now.
+
+    Returns:
+        With one stack where the moves leave no choice, else with all.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    found = decided(node, meter)
+    if found is None:
+        return empty_dfa(NUM_BYTES)
+    network, _, actions = found
+    if isinstance(actions, Actions):
+        return SingleStack(network, actions, budget)
+    return StackMachine(network, budget)

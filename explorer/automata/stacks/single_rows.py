@@ -1,0 +1,245 @@
+"""One stack, a byte at a time: the kernel of the machine of a deterministic grammar.
+
+A configuration is a state of the network and a stack node: a state to return to and the node
+around it. Both are kept once, under their numbers, and found by hash tables. A cell of a row is
+filled when the byte is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.discovered.net import Int64
+from explorer.automata.discovered.rows import UNKNOWN, UInt8
+from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.rules.moves import END
+from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.jit import jit
+
+T = TypeVar("T", bound=np.generic)
+
+DONE_FILLING: Final = 0
+NEEDS_TIME: Final = 1
+NEEDS_CONFIGURATIONS: Final = 2
+NEEDS_NODES: Final = 3
+
+# Places in `progress`.
+CONFIGURATIONS: Final = 0
+NODES: Final = 1
+AT: Final = 2
+WORK: Final = 3
+
+MUCH: Final = 2_000_000
+"""Moves between two looks at the clock."""
+
+
+class Ways(NamedTuple):
+    """`explorer.automata.rules.moves.Actions` for kernels, and the class of each byte."""
+
+    act: Int32
+    first: Int32
+    push: Int32
+    target: Int32
+    empty: Bool
+    only_exits: Bool
+    symbol_class: Int32
+
+
+class Met(NamedTuple):
+    """The configurations and stack nodes that were met.
+
+    Args:
+        state, node: int32[room], of each configuration.
+        ends: bool[room], whether the text may end there.
+        slots: int32[2^k], the hash table of configurations.
+        table: int32[room, classes], a configuration, `NO_ARC` or `UNKNOWN`.
+        after, below: int32[room], of each stack node; the bottom is 0.
+        may_end: bool[room], whether all open rules may end from there.
+        node_slots: int32[2^k], the hash table of nodes.
+        progress: int64[4], how many configurations and nodes, the place in a trie, moves made.
+    """
+
+    state: Int32
+    node: Int32
+    ends: Bool
+    slots: Int32
+    table: Int32
+    after: Int32
+    below: Int32
+    may_end: Bool
+    node_slots: Int32
+    progress: Int64
+
+
+@jit
+def pushed(ways: Ways, met: Met, after: int, below: int) -> int:
+    """The stack node of a return; −1 without room."""
+    mask = met.node_slots.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, after), below)), mask)
+    while met.node_slots[slot] >= 0:
+        known = met.node_slots[slot]
+        if met.after[known] == after and met.below[known] == below:
+            return known
+        slot = (slot + 1) & mask
+    number = met.progress[NODES]
+    if number >= met.after.shape[0]:
+        return -1
+    met.after[number] = after
+    met.below[number] = below
+    met.may_end[number] = ways.empty[after] and met.may_end[below]
+    met.node_slots[slot] = number
+    met.progress[NODES] = number + 1
+    return number
+
+
+@jit
+def configured(ways: Ways, met: Met, state: int, node: int) -> int:
+    """The number of a configuration; −1 without room."""
+    while ways.only_exits[state] and node > 0:
+        state = met.after[node]
+        node = met.below[node]
+    mask = met.slots.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
+    while met.slots[slot] >= 0:
+        known = met.slots[slot]
+        if met.state[known] == state and met.node[known] == node:
+            return known
+        slot = (slot + 1) & mask
+    number = met.progress[CONFIGURATIONS]
+    if number >= met.state.shape[0]:
+        return -1
+    met.state[number] = state
+    met.node[number] = node
+    met.ends[number] = ways.empty[state] and met.may_end[node]
+    met.table[number, :] = UNKNOWN
+    met.slots[slot] = number
+    met.progress[CONFIGURATIONS] = number + 1
+    return number
+
+
+@jit
+def fill_cell(
+    ways: Ways, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
+) -> int:
+    """Fill one cell, and say why the kernel returned; without room nothing is filled.
+
+    Args:
+        ways, met: The machine.
+        configuration, symbol: The cell.
+        at_bottom: What stands in the cell if the rule at the bottom of the stack ends.
+    """
+    state = met.state[configuration]
+    node = met.node[configuration]
+    while True:
+        met.progress[WORK] += 1
+        way = ways.act[state, symbol]
+        if way == NO_ARC or (way == END and node == 0):
+            met.table[configuration, symbol] = NO_ARC if way == NO_ARC else at_bottom
+            return DONE_FILLING
+        if way != END:
+            break
+        state = met.after[node]
+        node = met.below[node]
+    for k in range(ways.first[way], ways.first[way + 1]):
+        node = pushed(ways, met, ways.push[k], node)  # pyright: ignore[reportArgumentType]
+        if node < 0:
+            return NEEDS_NODES
+    target = configured(ways, met, ways.target[way], node)  # pyright: ignore[reportArgumentType]
+    if target < 0:
+        return NEEDS_CONFIGURATIONS
+    met.table[configuration, symbol] = target
+    return DONE_FILLING
+
+
+@jit
+def fill_row(ways: Ways, met: Met, configuration: int) -> int:
+    """Fill all cells of a row."""
+    for symbol in range(met.table.shape[1]):
+        if met.table[configuration, symbol] == UNKNOWN:
+            reason = fill_cell(ways, met, configuration, symbol)
+            if reason != DONE_FILLING:
+                return reason
+    return DONE_FILLING
+
+
+@jit
+def fill_trie(ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
+    """Fill the cells that the words of a trie need, and say why the kernel returned.
+
+    Args:
+        ways, met: The machine.
+        byte, depth, skip: The trie, in depth-first order.
+        stack: int32[deepest + 1], the configuration at each depth; the first is where words begin.
+    """
+    at = met.progress[AT]
+    while at < byte.shape[0]:
+        here = stack[depth[at] - 1]
+        symbol = ways.symbol_class[byte[at]]
+        target = met.table[here, symbol]
+        if target == UNKNOWN:
+            reason = NEEDS_TIME
+            if met.progress[WORK] <= MUCH:
+                reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+            if reason != DONE_FILLING:
+                met.progress[AT] = at
+                return reason
+            target = met.table[here, symbol]
+        if target < 0:
+            at = skip[at]
+            continue
+        stack[depth[at]] = target
+        at += 1
+    met.progress[AT] = at
+    return DONE_FILLING
+
+
+def empty_met(classes: int) -> Met:
+    """The tables before anything was met but the bottom of the stack."""
+    met = Met(
+        np.zeros(256, np.int32), np.zeros(256, np.int32), np.zeros(256, np.bool_),
+        np.full(512, -1, np.int32), np.full((256, classes), UNKNOWN, np.int32),
+        np.full(256, -1, np.int32), np.zeros(256, np.int32), np.zeros(256, np.bool_),
+        np.full(512, -1, np.int32), np.array([0, 1, 0, 0], np.int64),
+    )  # fmt: skip
+    met.may_end[0] = True
+    return met
+
+
+@jit
+def _filed(first: Int32, second: Int32, begin: int, count: int, slots: Int32) -> None:
+    mask = slots.shape[0] - 1
+    for number in range(begin, count):
+        slot = first_slot(folded(mixed(mixed(SEED, first[number]), second[number])), mask)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = number
+
+
+def with_more(met: Met, reason: int) -> Met:
+    """The same with twice the room of the kind that a kernel came back for."""
+    if reason == NEEDS_NODES:
+        room, count = 2 * len(met.after), int(met.progress[NODES])
+        parts = _longer(met.after, room), _longer(met.below, room)
+        slots = np.full(2 * len(met.node_slots), -1, np.int32)
+        _filed(parts[0], parts[1], 1, count, slots)
+        return met._replace(
+            after=parts[0], below=parts[1], may_end=_longer(met.may_end, room), node_slots=slots
+        )
+    room, count = 2 * len(met.state), int(met.progress[CONFIGURATIONS])
+    parts = _longer(met.state, room), _longer(met.node, room)
+    slots = np.full(2 * len(met.slots), -1, np.int32)
+    _filed(parts[0], parts[1], 0, count, slots)
+    table = np.full((room, met.table.shape[1]), UNKNOWN, np.int32)
+    table[: len(met.table)] = met.table
+    return met._replace(
+        state=parts[0], node=parts[1], ends=_longer(met.ends, room), slots=slots, table=table
+    )
+
+
+def _longer(array: NDArray[T], room: int) -> NDArray[T]:
+    more = np.zeros(room, array.dtype)
+    more[: len(array)] = array
+    return more

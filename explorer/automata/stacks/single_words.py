@@ -1,0 +1,139 @@
+"""Which words of a vocabulary a configuration allows, most of it worked out once for every stack.
+
+Most words never look below the rule that they begin in: what they do depends on the state alone. So
+the vocabulary is walked once for each state, over a stack whose bottom is not known. That gives the
+words that stay above the bottom, as packed words, and the places in the trie at which the rule at
+the bottom ends. For a configuration with a stack only these places are walked further, from where
+the rule returns to. (Dong et al. 2024, section 3.1, keep such words as context-independent.)
+
+Cost at 131,072 tokens: a walk of the whole trie for a state, some milliseconds inside of a string;
+then some tens of microseconds for each stack.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.discovered.rows import UNKNOWN, UInt8
+from explorer.automata.machine import Int32
+from explorer.automata.stacks.single_rows import (
+    AT,
+    DONE_FILLING,
+    MUCH,
+    NEEDS_TIME,
+    WORK,
+    Met,
+    Ways,
+    fill_cell,
+)
+from explorer.jit import jit
+
+ENDS_BELOW: Final = -3
+"""In a cell: the rule at the bottom of the stack ends, and what follows depends on its caller."""
+
+UInt32 = NDArray[np.uint32]
+
+
+class VocabularyTrie(NamedTuple):
+    """`explorer.tokens.walks.trie.Trie` for kernels.
+
+    Args:
+        byte, depth, skip, word: The nodes in depth-first order: the byte into each, its depth from
+            1, the node after its last descendant, the word that ends there or −1.
+        first_id: For each word its lowest id.
+        deepest: The longest word in bytes.
+    """
+
+    byte: UInt8
+    depth: Int32
+    skip: Int32
+    word: Int32
+    first_id: Int32
+    deepest: int
+
+
+@jit
+def words_above(
+    ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Set the bits of the words that stay above the bottom, and note where others leave it.
+
+    Args:
+        ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
+        byte, depth, skip, word, first_id: As in `VocabularyTrie`.
+        stack: int32[deepest + 1].
+        words: uint32[n], the packed words.
+        below: int32[nodes], the nodes of the trie that are read after the bottom.
+        count: int64[1], how many of those.
+    """
+    at = met.progress[AT]
+    while at < byte.shape[0]:
+        here = stack[depth[at] - 1]
+        symbol = ways.symbol_class[byte[at]]
+        target = met.table[here, symbol]
+        if target == UNKNOWN:
+            reason = NEEDS_TIME
+            if met.progress[WORK] <= MUCH:
+                reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
+            if reason != DONE_FILLING:
+                met.progress[AT] = at
+                return reason
+            target = met.table[here, symbol]
+        if target < 0:
+            if target == ENDS_BELOW:
+                below[count[0]] = at
+                count[0] += 1
+            at = skip[at]
+            continue
+        stack[depth[at]] = target
+        if word[at] >= 0:
+            token = first_id[word[at]]
+            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        at += 1
+    met.progress[AT] = at
+    return DONE_FILLING
+
+
+@jit
+def words_below(
+    ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, configuration: int,
+) -> int:  # fmt: skip
+    """Set the bits of the words that leave the rule at the bottom, from where it returns to.
+
+    Args:
+        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `words_above`.
+        configuration: Where the rule returns to.
+    """
+    k = met.progress[AT]
+    while k < below.shape[0]:
+        at = below[k]
+        last = skip[at]
+        stack[depth[at] - 1] = configuration
+        while at < last:
+            here = stack[depth[at] - 1]
+            symbol = ways.symbol_class[byte[at]]
+            target = met.table[here, symbol]
+            if target == UNKNOWN:
+                reason = NEEDS_TIME
+                if met.progress[WORK] <= MUCH:
+                    reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+                if reason != DONE_FILLING:
+                    met.progress[AT] = k  # The place is begun again: bits are set twice at most.
+                    return reason
+                target = met.table[here, symbol]
+            if target < 0:
+                at = skip[at]
+                continue
+            stack[depth[at]] = target
+            if word[at] >= 0:
+                token = first_id[word[at]]
+                words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+            at += 1
+        k += 1
+    met.progress[AT] = k
+    return DONE_FILLING

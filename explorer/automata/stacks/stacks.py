@@ -1,0 +1,342 @@
+"""The byte machine of any grammar: it follows every stack that a text can lead to.
+
+A *configuration* is a set of pairs: a state of the network
+(`explorer.automata.rules.network`) that reads, and a *stack node*, which says how the rule
+of that state was called. A stack node is the set of its returns: pairs of a state to go on in, and
+the stack node around that. So a thousand stacks that differ at the bottom only share their top
+(Tomita 1986), and the number of nodes that a text makes is at most that of its bytes times that of
+the rules.
+
+The rules that are called between two bytes make new nodes, one for each rule (Scott and Johnstone
+2010), which may go in a circle: that is what left recursion is. To know a node again, whatever text
+made it, it is kept under its returns; nodes in a circle under the whole circle, where each is named
+by its rule. So equal sets of stacks are one configuration, and have one number.
+
+A call that is the last thing in its rule hands its returns on and makes no node of its own: a list
+of a million entries has the stack of one.
+
+Exact for every context-free grammar. Every configuration can be finished, because rules without
+words were left out of the network.
+
+Cost: some tens of microseconds per configuration, in Python;
+`explorer.automata.stacks.single` is the fast way where one stack is all there is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from explorer.automata.discovered.whole_rows import WholeRows
+from explorer.automata.machine import NO_ARC, Bool
+from explorer.automata.rules.network import Network
+from explorer.automata.rules.pieces import components
+from explorer.budget import Budget, Meter
+from explorer.numbering import number_of
+
+STAGE: Final = "Following the stacks of a grammar"
+
+BOTTOM: Final = 0
+"""The stack node of the rule to begin with; to return from it is to end the text."""
+
+Return = tuple[int, int]
+"""A state to go on in, and the stack node around it. Nodes made just now are negative."""
+
+Configuration = tuple[tuple[int, int], ...]
+"""Pairs of a state of the network and a stack node, ascending."""
+
+
+class StackNodes:
+    """The stack nodes that were met, each once.
+
+    Attributes:
+        returns: For each node its returns, ascending.
+    """
+
+    def __init__(self) -> None:
+        self.returns: list[tuple[Return, ...]] = [()]
+        self._numbers: dict[object, tuple[int, int]] = {}  # The first node, and the one after.
+        self.held = 0
+
+    def number(self, returns: tuple[Return, ...]) -> int:
+        """The number of the node with these returns."""
+        known = self._numbers.get(returns)
+        return self._new(returns, [returns]) if known is None else known[0]
+
+    def circle(self, members: list[tuple[int, tuple[Return, ...]]]) -> list[int]:
+        """The numbers of nodes that return into each other.
+
+        Args:
+            members: The rule of each, ascending, and its returns, in which ``-1 - k`` stands for
+                the k-th member.
+        """
+        key = tuple(members)
+        known = self._numbers.get(key)
+        if known is None:
+            base = self._count - 1
+            made = [
+                tuple(sorted((t, base - g if g < 0 else g) for t, g in returns))
+                for _, returns in members
+            ]
+            first = self._new(key, made)
+        else:
+            first = known[0]
+        return list(range(first, first + len(members)))
+
+    @property
+    def _count(self) -> int:
+        """How many nodes have a number."""
+        return next(reversed(self._numbers.values()))[1] if self._numbers else 1
+
+    def _new(self, key: object, made: list[tuple[Return, ...]]) -> int:
+        first = self._count
+        self.returns[first:] = made  # In place of an addition that was interrupted.
+        self._numbers[key] = first, first + len(made)
+        self.held += sum(200 + 150 * len(returns) for returns in made)
+        return first
+
+
+class _Closing:
+    """The states that can read the next byte, and the stack nodes that the calls before it make."""
+
+    def __init__(self, network: Network, nodes: StackNodes) -> None:
+        self._network = network
+        self._nodes = nodes
+        self._here: dict[int, int] = {}  # From a rule to the node that calls of it make now.
+        self._rules: list[int] = []
+        self._returns: list[dict[Return, None]] = []
+        self._heirs: list[dict[int, None]] = []  # Nodes that have all returns of this one too.
+        self._left: list[bool] = []  # Whether the rule may have ended already.
+        self._items: dict[tuple[int, int], None] = {}
+        self._waiting: list[tuple[int, int]] = []
+        self.ends = False
+
+    def close(self, configuration: Configuration) -> None:
+        """Follow all calls and returns."""
+        network = self._network
+        for state, node in configuration:
+            self._enter(state, node)
+        while self._waiting:
+            state, node = self._waiting.pop()
+            for rule, after in network.calls[state]:
+                callee = self._called(rule)
+                if network.only_exits[after]:
+                    self._inherit(callee, node)
+                else:
+                    self._add_return(callee, (after, node))
+            if network.exits[state]:
+                self._leave(node)
+
+    def _enter(self, state: int, node: int) -> None:
+        if (state, node) not in self._items:
+            self._items[state, node] = None
+            self._waiting.append((state, node))
+
+    def _called(self, rule: int) -> int:
+        node = self._here.get(rule)
+        if node is None:
+            node = self._here[rule] = -1 - len(self._rules)
+            self._rules.append(rule)
+            self._returns.append({})
+            self._heirs.append({})
+            self._left.append(False)
+            self._enter(self._network.entry[rule], node)
+        return node
+
+    def _leave(self, node: int) -> None:
+        if node == BOTTOM:
+            self.ends = True
+        elif node > 0:
+            for after, below in self._nodes.returns[node]:
+                self._return(after, below)
+        elif not self._left[-1 - node]:
+            self._left[-1 - node] = True
+            for after, below in [*self._returns[-1 - node]]:
+                self._return(after, below)
+
+    def _return(self, after: int, below: int) -> None:
+        if after == NO_ARC:
+            self.ends = True
+        else:
+            self._enter(after, below)
+
+    def _inherit(self, heir: int, node: int) -> None:
+        """A node gets all returns of another one, also those to come."""
+        if node == BOTTOM:
+            self._add_return(heir, (NO_ARC, BOTTOM))
+        elif node > 0:
+            for each in self._nodes.returns[node]:
+                self._add_return(heir, each)
+        elif heir != node and heir not in self._heirs[-1 - node]:
+            self._heirs[-1 - node][heir] = None
+            for each in [*self._returns[-1 - node]]:
+                self._add_return(heir, each)
+
+    def _add_return(self, node: int, each: Return) -> None:
+        waiting = [(node, each)]
+        while waiting:
+            node, each = waiting.pop()
+            returns = self._returns[-1 - node]
+            if each in returns:
+                continue
+            returns[each] = None
+            if self._left[-1 - node]:
+                self._return(*each)
+            waiting += [(heir, each) for heir in self._heirs[-1 - node]]
+
+    def readers(self) -> list[tuple[int, int]]:
+        """The pairs that read, with nodes made just now, which `kept` gives their numbers."""
+        arcs = self._network.arcs
+        return [item for item in self._items if arcs[item[0]]]
+
+    def kept(self, wanted: list[tuple[int, int]]) -> dict[int, int]:
+        """The numbers of the nodes made just now, as far as pairs need them."""
+        needed: dict[int, int] = {}
+        order: list[int] = []
+        waiting = [node for _, node in wanted if node < 0]
+        while waiting:
+            node = waiting.pop()
+            if node not in needed:
+                needed[node] = len(order)
+                order.append(node)
+                waiting += [below for _, below in self._returns[-1 - node] if below < 0]
+        following = [
+            [needed[below] for _, below in self._returns[-1 - node] if below < 0] for node in order
+        ]
+        number: dict[int, int] = {}
+        for component in components(following):
+            members = sorted((self._rules[-1 - order[k]], order[k]) for k in component)
+            place = {node: -1 - k for k, (_, node) in enumerate(members)}
+            rows = [
+                (
+                    rule,
+                    tuple(
+                        sorted(
+                            (after, below if below >= 0 else place.get(below, number.get(below, 0)))
+                            for after, below in self._returns[-1 - node]
+                        )
+                    ),
+                )
+                for rule, node in members
+            ]
+            if len(rows) == 1 and all(below >= 0 for _, below in rows[0][1]):
+                number[members[0][1]] = self._nodes.number(rows[0][1])
+            else:
+                numbers = self._nodes.circle(rows)
+                for (_, node), known in zip(members, numbers, strict=True):
+                    number[node] = known
+        return number
+
+
+class StackMachine(WholeRows):
+    """A `ByteMachine` over a network, which follows all stacks; thread-safe.
+
+    Args:
+        network: The grammar; it has words.
+        budget: Limits for what is met altogether, and for the seconds of one question.
+    """
+
+    def __init__(self, network: Network, budget: Budget) -> None:
+        super().__init__(network.symbol_class, network.num_classes, budget)
+        self._network = network
+        self._nodes = StackNodes()
+        self._configurations: list[Configuration] = []
+        self._numbers: dict[Configuration, int] = {}
+        self._accepting: dict[int, bool] = {}
+        self._numbered(((network.entry[network.root], BOTTOM),))
+
+    @property
+    def network(self) -> Network:
+        """The grammar."""
+        return self._network
+
+    @property
+    def start(self) -> int:
+        """The start state, 0."""
+        return 0
+
+    @property
+    def num_states(self) -> int:
+        """The number of configurations met so far."""
+        return len(self._configurations)
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        return self._network.read
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        if state == NO_ARC:
+            return False
+        if state not in self._accepting:
+            self.fill(state, Meter(self._budget))
+        return self._accepting[state]
+
+    def reading(self, state: int) -> list[tuple[int, int]]:
+        """The pairs of a state of the network that reads, and a stack node, after all calls."""
+        with self._lock:
+            closing = _Closing(self._network, self._nodes)
+            closing.close(self._configurations[state])
+            readers = closing.readers()
+            kept = closing.kept(readers)
+            return [(here, kept.get(node, node)) for here, node in readers]
+
+    def configuration(self, state: int) -> Configuration:
+        """The pairs of a state of the network and a stack node; see `returns`."""
+        return self._configurations[state]
+
+    def heads(self, state: int) -> Configuration:
+        """The same pairs: what every machine with a stack can say."""
+        return self._configurations[state]
+
+    def returns(self, node: int) -> tuple[Return, ...]:
+        """Where a stack node returns to, and the nodes around it; none for the bottom."""
+        return self._nodes.returns[node]
+
+    def _numbered(self, configuration: Configuration) -> int:
+        return number_of(configuration, self._configurations, self._numbers)
+
+    def row(self, state: int, meter: Meter) -> list[int]:
+        """The configurations after each class of bytes; notes whether the text may end here."""
+        closing = _Closing(self._network, self._nodes)
+        closing.close(self._configurations[state])
+        self._accepting[state] = closing.ends
+        readers = closing.readers()
+        kept = closing.kept(readers)
+        following: dict[int, set[tuple[int, int]]] = {}
+        for here, node in readers:
+            node = kept.get(node, node)
+            for symbol, targets in self._network.arcs[here].items():
+                found = following.setdefault(symbol, set())
+                found.update((target, node) for target in targets)
+        row = [NO_ARC] * self._network.num_classes
+        for symbol, pairs in following.items():
+            row[symbol] = self._numbered(tuple(sorted(pairs)))
+        count = self.num_states
+        held = self._nodes.held + sum(map(len, following.values())) + 400 * count
+        cells = count * len(row)
+        meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
+        return row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stack_machine_again, (self._network, self._budget, self._met())
+
+    def _met(self) -> tuple[Any, ...]:
+        with self._lock:
+            return (
+                self._nodes, list(self._configurations), dict(self._numbers),
+                dict(self._accepting), self._table,
+            )  # fmt: skip
+
+    def restore(self, met: tuple[Any, ...]) -> None:
+        """Take over what another process has met, so that numbers mean the same."""
+        self._nodes, self._configurations, self._numbers, self._accepting, self._table = met
+
+    def __repr__(self) -> str:
+        return f"StackMachine({self.num_states} configurations met)"
+
+
+def _stack_machine_again(network: Network, budget: Budget, met: tuple[Any, ...]) -> StackMachine:
+    machine = StackMachine(network, budget)
+    machine.restore(met)
+    return machine

@@ -1,0 +1,7 @@
+"""The kinds of constraints: how each is written, and how it is lowered to the tree of `automata`.
+
+Reading order: `sources` (what a kind of source is, and those without a text of their own), then one
+room per front end: `regex` with `terminals`, `schema`, `types`, `template`, `grammar`; `stages`
+(what happens to a text or to its tokens on the way); `membership` (a text looked up in the parts of
+a combination) and `constraint` (the value that users hold).
+"""

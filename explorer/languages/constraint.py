@@ -1,0 +1,500 @@
+"""A constraint: a regular language over text, with what it was written as.
+
+Constraints are values. Combining them makes trees; the byte machine of a tree is built on first
+use and kept. Everything is exact: classes are Python's, text is valid UTF-8, and two constraints
+can be compared as languages.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+
+from explorer.arguments import instance, plain, whole_number, whole_text, wrong
+from explorer.automata.construction import operations
+from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
+from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import Source
+from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_those_of, texts_of
+from explorer.automata.words import accepts, check_word, has_no_word, is_finite, words
+from explorer.budget import Budget, Meter
+from explorer.errors import ConstraintError
+from explorer.languages.membership import Membership, built_or_discovered
+from explorer.languages.regex.source import Regex
+from explorer.languages.sources.algebra import (
+    Complement,
+    Concatenation,
+    Difference,
+    Intersection,
+    Repetition,
+    TakesConstraints,
+    Union,
+    alternatives,
+    not_an_operand,
+    sequence,
+)
+from explorer.languages.sources.aliases import Aliases
+from explorer.languages.sources.choice import Choice
+from explorer.languages.sources.imported import Imported
+from explorer.languages.sources.serial import MAX_DEPTH
+from explorer.languages.sources.size import check_parts
+from explorer.languages.stages.methods import StageMethods
+from explorer.languages.stages.stage import PipelineStage, TokenStage
+from explorer.languages.stages.staged import Staged, check_operand
+
+if TYPE_CHECKING:
+    import interegular.fsm
+    import pynini
+Labels = Literal["bytes", "codepoints", "explorer"]
+"""How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
+
+
+class Constraint(StageMethods):
+    """A language over text. Make one with `regex`, `choice`, `literal` or from a machine.
+
+    Args:
+        source: The tree that says what the language is.
+        dfa: Its minimal byte machine, where it is at hand.
+        depth: How deep the source is nested.
+
+    Raises:
+        ConstraintError: Constraints are nested more than `MAX_DEPTH` deep.
+
+    Example:
+        >>> from explorer import choice, regex
+        >>> words = regex("[a-z]{3}") - choice(["cat", "dog"])
+        >>> words.accepts("cow"), words.accepts("cat")
+        (True, False)
+    """
+
+    __slots__ = ("_depth", "_dfa", "_machine", "_membership", "_source", "_tokens_dfa")
+
+    def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
+        what = "the source of a constraint"
+        remedy = "Make constraints with regex(...), choice([...]) or literal(...)."
+        instance("source", source, Source, what, error=ConstraintError, remedy=remedy)
+        if dfa is not None:
+            what, remedy = "the minimal byte machine of the source", "Leave it out: it is built."
+            instance("dfa", dfa, Dfa, what, error=ConstraintError, remedy=remedy)
+        self._source = source
+        self._dfa = dfa
+        self._machine: ByteMachine | None = None
+        self._tokens_dfa: Dfa | None = None
+        self._membership = Membership.of_parts(source)
+        self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
+        if depth > MAX_DEPTH:
+            raise ConstraintError(
+                f"Constraints are nested more than {MAX_DEPTH} deep.",
+                remedy="Combine them in pairs; a union or concatenation of many is one level.",
+                evidence={"limit": MAX_DEPTH},
+            )
+        check_parts(source)
+
+    @property
+    def source(self) -> Source:
+        """The tree that says what the language is."""
+        return self._source
+
+    def build(self, meter: Meter) -> Dfa:
+        """The minimal byte machine, built now if it was not before.
+
+        Args:
+            meter: The limits for building it.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        _check_meter(meter)
+        if self._dfa is None:
+            if self.over_tokens and not texts_are_those_of(self.source.tree):
+                self._dfa = texts_of(self.for_tokens(meter), meter)
+            else:
+                self._dfa = build(self.source.tree, meter)
+        return self._dfa
+
+    @property
+    def over_tokens(self) -> bool:
+        """Whether a part of it speaks about tokens, such as ``(?P<TEXT_TOKEN>)``.
+
+        Then texts alone do not decide. What is asked about texts (`accepts`, `examples`, `dfa`,
+        `fsa` and the like) is answered for texts that can be cut into tokens so that they are
+        words, whatever the vocabulary; only `explorer.compile` knows which tokens there are.
+        """
+        return self.source.over_tokens
+
+    def for_tokens(self, meter: Meter) -> Dfa:
+        """The machine that is composed with a vocabulary.
+
+        Args:
+            meter: The limits for building it.
+
+        Returns:
+            `build`'s machine; where a part speaks about tokens, one over bytes and the ends of
+            tokens (`explorer.automata.tree.over_tokens`).
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        if not self.over_tokens:
+            return self.build(meter)
+        if self._tokens_dfa is None:
+            self._tokens_dfa = build_over_tokens(self.source.tree, meter)
+        return self._tokens_dfa
+
+    def discover(self, meter: Meter) -> ByteMachine:
+        """A machine over bytes that numbers its states as they are met, made anew; not `dfa`'s.
+
+        Args:
+            meter: The limits: for making it now, and for what it meets while it is used.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        _check_meter(meter)
+        if self.over_tokens:
+            return discover_limits(self.source.tree, meter) or self.for_tokens(meter)
+        return discover(self.source.tree, meter.budget, meter)
+
+    @property
+    def machine(self) -> ByteMachine:
+        """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
+        if self._dfa is not None or (self.over_tokens and not texts_are_those_of(self.source.tree)):
+            return self.dfa
+        if self._machine is None:
+            self._machine = small_or_discovered(self.source.tree)
+        return self._machine
+
+    def within(self, budget: Budget) -> Constraint:
+        """This constraint, its machine built now and within a budget.
+
+        Everything else here that needs the machine builds it within the default budget.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+
+        Example:
+            >>> from explorer import Budget, regex
+            >>> regex("a{2,9}").within(Budget(seconds=1)).is_finite()
+            True
+        """
+        self.build(Meter(budget))
+        return self
+
+    @property
+    def dfa(self) -> Dfa:
+        """The character FSA as a minimal deterministic byte machine, within the default budget."""
+        return self.build(Meter())
+
+    @property
+    def fsa(self) -> pynini.Fst:
+        """The character FSA as a pynini acceptor; byte b has label b + 1."""
+        from explorer.automata.interchange.pynini_bridge import dfa_to_fst
+
+        return dfa_to_fst(self.dfa)
+
+    # The operators build trees; nothing is computed until a machine is asked for.
+    def __or__(self, other: Constraint) -> Constraint:
+        """Words of either."""
+        if isinstance(other, TakesConstraints):
+            return NotImplemented
+        _check_operand("|", other)
+        parts = (*alternatives(self.source), *alternatives(other.source))
+        return Constraint(Union(parts), depth=_depth(self, other, flat=Union))
+
+    def __and__(self, other: Constraint) -> Constraint:
+        """Words of both."""
+        _check_operand("&", other)
+        return Constraint(Intersection(self.source, other.source), depth=_depth(self, other))
+
+    def __sub__(self, other: Constraint) -> Constraint:
+        """Words of the left one that are not words of the right one."""
+        _check_operand("-", other)
+        return Constraint(Difference(self.source, other.source), depth=_depth(self, other))
+
+    def __add__(self, other: Constraint) -> Constraint:
+        """A word of the left one, then one of the right."""
+        if isinstance(other, TakesConstraints):
+            return NotImplemented
+        _check_operand("+", other)
+        parts = (*sequence(self.source), *sequence(other.source))
+        return Constraint(Concatenation(parts), depth=_depth(self, other, flat=Concatenation))
+
+    def __ror__(self, other: object) -> NoReturn:
+        """Refuse a left side that is not a constraint; a constraint's own ``|`` comes first."""
+        raise not_an_operand("|", other)
+
+    def __radd__(self, other: object) -> NoReturn:
+        """Refuse a left side that is not a constraint, as `__ror__` does."""
+        raise not_an_operand("+", other)
+
+    def __invert__(self) -> Constraint:
+        """Valid UTF-8 texts that are not words of this one; also ``c.complement()``."""
+        return Constraint(Complement(self.source), depth=_depth(self))
+
+    def star(self) -> Constraint:
+        """Any number of words after each other, none included."""
+        return Constraint(Repetition(self.source, 0, True), depth=_depth(self))
+
+    def plus(self) -> Constraint:
+        """At least one word, then any number after each other."""
+        return Constraint(Repetition(self.source, 1, True), depth=_depth(self))
+
+    def optional(self) -> Constraint:
+        """A word, or nothing."""
+        return Constraint(Repetition(self.source, 0, False), depth=_depth(self))
+
+    complement = __invert__
+
+    def through(self, stage: PipelineStage) -> Constraint:
+        """This constraint behind a stage, such as those of `StageMethods`; see there.
+
+        Args:
+            stage: A stage of a registered kind.
+        """
+        source = Staged(self.source, stage)
+        known = self._dfa if isinstance(stage, TokenStage) else None
+        return Constraint(source, known, depth=self._depth + 1)
+
+    def bounded(self, depth: int) -> Constraint:
+        """The words of a grammar for which the stack holds so many entries at most: a table.
+
+        Raises:
+            ConstraintError: The depth is not a whole number from 0.
+        """
+        from explorer.languages.grammar.bounded import BoundedGrammar
+
+        return Constraint(BoundedGrammar.of(self.source, depth), depth=_depth(self))
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a text is a word of the language.
+
+        Args:
+            text: A text, or its bytes.
+
+        Raises:
+            ConstraintError: It is neither.
+        """
+        if isinstance(text, str):
+            try:
+                text = plain(text).encode()
+            except UnicodeEncodeError:
+                return False  # Half of a surrogate pair is not text.
+        if not isinstance(text, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            remedy = "Write the value as a string."
+            raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
+        by_parts = None if self._dfa else self._membership
+        return by_parts.has(text) if by_parts else accepts(self.machine, text)
+
+    def parse(self, text: str) -> Any:
+        """What a text of this language means: data for JSON, an instance for a type, ...
+
+        A choice with aliases gives the name, a template the parts as a dict, `many` a list, a JSON
+        Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
+        itself. A union gives what its first part that accepts the text gives. The text is read,
+        never evaluated.
+
+        Args:
+            text: What a model wrote.
+
+        Raises:
+            ConstraintError: The text is not a word of the language, or means nothing; with the
+                place.
+
+        Example:
+            >>> from explorer import choice
+            >>> choice({"Green": "Forest green", "Red": "Brick"}).parse("Brick")
+            'Red'
+        """
+        text = whole_text("text", text)
+        if self._membership is None or self._dfa or not self._membership.has(text.encode()):
+            check_word(self.machine, text)
+        return self.source.parse(text)
+
+    def is_empty(self) -> bool:
+        """Whether there is no word at all; `BudgetExceeded` where two grammars keep it open."""
+        return has_no_word(built_or_discovered(self.for_tokens, Meter(), self.source))
+
+    def is_finite(self) -> bool:
+        """Whether there are finitely many words.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("a{,9}").is_finite(), regex("a*").is_finite()
+            (True, False)
+        """
+        return is_finite(self.dfa)
+
+    def examples(self, n: int = 5, *, budget: Budget | None = None) -> list[str]:
+        """The first n words, shortest first (in bytes), then in byte order.
+
+        Args:
+            n: How many, at most.
+            budget: Limits for the search.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").examples(2)
+            ['food', 'foofood']
+        """
+        most = min(max(whole_number("n", n, None), 0), sys.maxsize)
+        meter = Meter(budget)
+        found = islice(words(built_or_discovered(self.build, meter, self.source), meter), most)
+        return [word.decode(errors="backslashreplace") for word in found]
+
+    def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
+        """Whether both have the same words.
+
+        Where one of them speaks about tokens: whether both take the same tokens, of any vocabulary.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        instance("other", other, Constraint, "a constraint", error=ConstraintError)
+        meter = Meter(budget)
+        if self.over_tokens or other.over_tokens:
+            mine, others = (build_over_tokens(c.source.tree, meter) for c in (self, other))
+            return operations.equivalent(mine, others, meter)
+        return operations.equivalent(self.build(meter), other.build(meter), meter)
+
+    # Machines from and for elsewhere.
+
+    @classmethod
+    def from_fsm(cls, fsm: interegular.fsm.FSM, budget: Budget | None = None) -> Constraint:
+        """The language of an interegular FSM over characters.
+
+        Args:
+            fsm: As ``interegular.parse_pattern(...).to_fsm()`` gives it.
+            budget: The limits for reading it.
+
+        Raises:
+            ConstraintError: It is not an FSM, or has symbols that are not single characters.
+            BudgetExceeded: A limit was reached.
+        """
+        from explorer.automata.interchange.interegular_bridge import fsm_to_dfa
+
+        return cls(Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
+
+    @classmethod
+    def from_fst(
+        cls, acceptor: pynini.Fst, labels: Labels = "bytes", budget: Budget | None = None
+    ) -> Constraint:
+        """The language of an unweighted pynini acceptor.
+
+        Args:
+            acceptor: Any acceptor; ε-arcs and nondeterminism are welcome.
+            labels: ``"bytes"``: a byte is its own label, as pynini's strings have it (NUL
+                cannot occur: 0 is ε). ``"codepoints"``: a character's code point, as pynini's
+                ``utf8`` mode has it. ``"explorer"``: byte + 1, as `fsa` gives it.
+            budget: The limits for reading it.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+            ConstraintError: It is not a pynini machine, or it is a transducer, is weighted, has a
+                label out of range, or has words that are not valid UTF-8.
+        """
+        from explorer.automata.interchange.pynini_bridge import fst_to_dfa
+
+        return cls(Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
+
+    def to_interegular(self) -> interegular.fsm.FSM:
+        """The language as an interegular FSM over characters.
+
+        Its alphabet groups the characters that the language does not tell apart; every
+        character but those of the largest group is listed, so ``\\w`` makes a long list.
+        """
+        from explorer.automata.interchange.interegular_bridge import dfa_to_fsm
+
+        return dfa_to_fsm(self.dfa)
+
+    def __repr__(self) -> str:
+        return str(self.source)
+
+
+def _check_operand(sign: str, other: object) -> None:
+    """Constraints are combined with constraints; a text could be a pattern or itself."""
+    if not isinstance(other, Constraint):
+        raise not_an_operand(sign, other)
+
+
+def _depth(*operands: Constraint, flat: type | None = None) -> int:
+    """How deep a combination is nested; operands of the kind ``flat`` are merged into it."""
+    for part in operands:
+        check_operand(part.source)
+    return 1 + max(
+        part._depth - (flat is not None and isinstance(part.source, flat))  # pyright: ignore[reportPrivateUsage]
+        for part in operands
+    )
+
+
+def regex(pattern: str, budget: Budget | None = None) -> Constraint:
+    """The texts that a pattern matches from end to end, as ``re.fullmatch`` does.
+
+    Args:
+        pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
+            flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
+            lookbehind. Lazy and greedy repeats have the same full matches. It is read here,
+            in about a microsecond per character, of which it may have 500,000.
+        budget: Limits for reading it and building its machine, now. Without it the machine is
+            built on first use, within the budget that is given then.
+
+    Raises:
+        ConstraintError: The pattern is not a str, or too long.
+        RegexError: The pattern cannot be read, or uses what no finite automaton can do
+            (backreferences, conditionals, atomic groups, possessive repeats).
+        BudgetExceeded: A limit was reached.
+
+    Example:
+        >>> regex(r"(?i)yes|no").accepts("YES")
+        True
+    """
+    meter = Meter(budget)
+    constraint = Constraint(Regex.read(pattern, meter))
+    if budget is not None:
+        constraint.build(meter)
+    return constraint
+
+
+def _check_meter(meter: object) -> None:
+    remedy = "Use within(Budget(...)) to build it within limits."
+    instance("meter", meter, Meter, "a Meter", error=ConstraintError, remedy=remedy)
+
+
+def choice(texts: Iterable[str] | Mapping[str, str | Sequence[str]]) -> Constraint:
+    """One of some texts, letter for letter. The order of the texts never matters.
+
+    Args:
+        texts: The texts; or a mapping from names to what is written for them, one text or
+            several. Then `Constraint.parse` maps the text back to its name.
+
+    Raises:
+        ConstraintError: There is no text, an element is not valid text, or a text stands for two
+            names.
+
+    Example:
+        >>> choice(["yes", "no"]).examples()
+        ['no', 'yes']
+        >>> choice({"Green": "Forest green", "Red": ["Brick", "Rust"]}).parse("Rust")
+        'Red'
+    """
+    if isinstance(texts, Mapping):
+        return Constraint(Aliases.of(cast("object", texts)))
+    return Constraint(Choice.of(texts))
+
+
+def literal(text: str) -> Constraint:
+    """Exactly this text.
+
+    Raises:
+        ConstraintError: It holds half of a surrogate pair.
+
+    Example:
+        >>> literal("a.b").accepts("axb")
+        False
+    """
+    return Constraint(Choice.of([text]))

@@ -1,0 +1,93 @@
+"""The function `grammar`, which users call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from explorer.arguments import flag, listed, plain, shown, wrong
+from explorer.budget import Budget
+from explorer.errors import ConstraintError, GrammarError
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.diagnosis.rewrites import rewrite_of
+from explorer.languages.grammar.objects.embedding import EmbeddingGrammar
+from explorer.languages.grammar.objects.parts import GrammarRule, RulePart
+from explorer.languages.grammar.objects.writing import written_rules
+from explorer.languages.grammar.source import NOTATIONS, GbnfGrammar
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""Some editors begin a file with it."""
+
+
+def grammar(
+    text: str | GrammarRule | Sequence[GrammarRule],
+    syntax: str = "gbnf",
+    *,
+    ambiguous: bool = False,
+    budget: Budget | None = None,
+) -> Constraint:
+    """The texts that a context-free grammar derives.
+
+    Args:
+        text: The grammar; or a rule of `explorer.grammars.rule`, with which a text begins, or
+            several of them, of which the first begins.
+        syntax: The notation of a text: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``,
+            that of the W3C or of ISO. `explorer.languages.grammar.notations` says what is read.
+        ambiguous: Follow every stack that a text can lead to. By default a text leads to one stack,
+            and a grammar for which that is not so is an error that shows a shortest such text and
+            what to rewrite.
+        budget: Limits for reading and checking it, which takes some microseconds a character.
+
+    Raises:
+        GrammarError: It cannot be read, or its rules cannot be followed; with line and column.
+        ConstraintError: A rule is named and has no body, or two rules have one name.
+        BudgetExceeded: A limit was reached.
+
+    Example:
+        >>> nested = grammar('root ::= "a" root "b" | ""')
+        >>> nested.accepts("aabb"), nested.accepts("aab")
+        (True, False)
+    """
+    several = flag("ambiguous", ambiguous)
+    if isinstance(text, RulePart | list | tuple):
+        return _of_rules(text, several, budget)
+    syntax = plain(syntax)
+    kind = NOTATIONS.get(syntax) if isinstance(syntax, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if kind is None:
+        known = ", ".join(f'"{name}"' for name in NOTATIONS)
+        raise ConstraintError(
+            f"syntax={shown(syntax)} is not a notation of grammars.", remedy=f"Use {known}."
+        )
+    if not isinstance(text, str):
+        raise wrong(
+            "text", text, "the text of a grammar, or a rule", error=ConstraintError,
+            remedy="Write the grammar in quotes, or rules with explorer.grammars.rule.",
+        )  # fmt: skip
+    return Constraint(
+        kind.of(text.removeprefix(_BYTE_ORDER_MARK), ambiguous=several, budget=budget)
+    )
+
+
+def _of_rules(given: object, ambiguous: bool, budget: Budget | None) -> Constraint:
+    """The grammar of rules that are Python objects, written out in GBNF."""
+    one = isinstance(given, RulePart)
+    rules = [given] if one else listed("text", given, "rules", error=ConstraintError)
+    for each in rules:
+        if not isinstance(each, GrammarRule):
+            raise ConstraintError(
+                f"{shown(each)} is not a rule, and a grammar begins with one.",
+                remedy='Give it a name: rule("root", ...).',
+            )
+    if not rules:
+        raise ConstraintError("There is no rule.", remedy="Give the rule with which texts begin.")
+    made = written_rules(cast("list[GrammarRule]", rules))
+    try:
+        if made.terminals:
+            source = EmbeddingGrammar(made.text, ambiguous, made.terminals).checked(budget)
+            return Constraint(source)
+        return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous, budget=budget))
+    except GrammarError as error:
+        line = made.text.splitlines()[error.line - 1]
+        kind = error.evidence.get("rewrite")
+        remedy = rewrite_of(kind, "python") if isinstance(kind, str) else error.remedy
+        raise error.in_rule(line.partition("::=")[0].strip(), remedy) from error

@@ -1,0 +1,250 @@
+"""Faults of a grammar that can be seen in its rules alone, each with its place.
+
+Undefined names, names defined twice, a missing root, rules that derive no text, and rules that
+derive themselves and nothing else (a circle of ε) are errors. A rule that is never used is none: it
+changes no text, and is named in a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from explorer.automata.rules.pieces import components, reached
+from explorer.automata.tree.nodes import (
+    Assertion,
+    Branch,
+    Call,
+    Concat,
+    Deferred,
+    Empty,
+    Group,
+    Node,
+    Repeat,
+    Texts,
+    Whole,
+    Written,
+)
+from explorer.automata.tree.walking import walk
+from explorer.budget import Meter
+from explorer.errors import GrammarError
+from explorer.languages.grammar.notations.reading import WrittenRule
+
+
+def check_rules(
+    text: str, rules: Sequence[WrittenRule], root: str, *, circles: bool = False,
+    elsewhere: Mapping[str, str] = MappingProxyType({}), meter: Meter | None = None,
+) -> None:  # fmt: skip
+    """Refuse a grammar with a fault.
+
+    Args:
+        text: The grammar.
+        rules: Its rules.
+        root: The rule to begin with.
+        circles: Whether rules may derive themselves and nothing else.
+        elsewhere: What to do about some names that are not defined.
+        meter: Watches the time.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        GrammarError: There is a fault; the first one of the first kind that is found.
+    """
+    meter = meter or Meter()
+    known: dict[str, WrittenRule] = {}
+    for rule in rules:
+        if rule.name in known:
+            line = text.count("\n", 0, known[rule.name].start) + 1
+            raise GrammarError(
+                f"The {rule.what} {rule.name!r} is defined twice, first in line {line}", text=text,
+                start=rule.start, end=rule.end, remedy="Join the two with |, or rename one.",
+            )  # fmt: skip
+        known[rule.name] = rule
+    if root not in known:
+        first = rules[0] if rules else None
+        raise GrammarError(
+            f"There is no rule {root!r}, with which a text begins", text=text,
+            start=first.start if first else 0, end=first.end if first else None,
+            remedy=f"Name one rule {root}.",
+        )  # fmt: skip
+    calls = {rule.name: list(_calls(rule.body)) for rule in rules}
+    for found in calls.values():
+        for call in found:
+            if call.name not in known:
+                close = get_close_matches(call.name, known, 1)
+                raise GrammarError(
+                    f"The name {call.name!r} is not defined", text=text, start=call.start,
+                    end=call.end, remedy=elsewhere.get(call.name) or (
+                        f"Did you mean {close[0]!r}?" if close else "Add a rule of that name."
+                    ),
+                )  # fmt: skip
+    used = _used(known, calls, root)
+    known = {name: rule for name, rule in known.items() if name in used}
+    calls = {name: calls[name] for name in known}
+    _check_productive(text, known, calls, meter)
+    if not circles:
+        _check_circles(text, known, calls, meter)
+
+
+def _calls(body: Node) -> Iterator[Call]:
+    return (node for node in walk(body) if isinstance(node, Call))
+
+
+def unused_rules(rules: Sequence[WrittenRule], root: str) -> tuple[WrittenRule, ...]:
+    """The rules that no text needs, because the root does not come to them.
+
+    Args:
+        rules: All rules; they were checked.
+        root: The rule to begin with.
+    """
+    known = {rule.name: rule for rule in rules}
+    used = _used(known, {rule.name: list(_calls(rule.body)) for rule in rules}, root)
+    return tuple(rule for rule in rules if rule.name not in used)
+
+
+def _used(known: Mapping[str, WrittenRule], calls: Mapping[str, list[Call]], root: str) -> set[str]:
+    names = {name: k for k, name in enumerate(known)}
+    following = {
+        names[name]: [*(names[call.name] for call in found),
+                      *(names[each] for each in known[name].also if each in names)]
+        for name, found in calls.items()
+    }  # fmt: skip
+    used = reached([names[root]], following)
+    return {name for name, k in names.items() if k in used}
+
+
+def _check_productive(
+    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
+) -> None:
+    able = _fixpoint(known, calls, _derives, meter)
+    # A rule that only calls one that never ends is not the one to mend.
+    lost = [name for name in known if name not in able]
+    number = {name: k for k, name in enumerate(lost)}
+    following = [[number[c.name] for c in calls[name] if c.name in number] for name in lost]
+    for component in components(following):
+        rule = known[lost[min(component)]]
+        raise GrammarError(
+            f"The {rule.what} {rule.name!r} derives no text: it never ends", text=text,
+            start=rule.start, end=rule.end,
+            remedy="Give it an alternative that does not call it again.",
+        )  # fmt: skip
+
+
+def _fixpoint(
+    known: dict[str, WrittenRule],
+    calls: dict[str, list[Call]],
+    holds: Callable[[Node, set[str]], bool],
+    meter: Meter,
+) -> set[str]:
+    """The rules of which something holds, where it may hold because it does of those they call.
+
+    Rules come after all that they call, so that each is looked at once; only those that call each
+    other are looked at again.
+    """
+    names = list(known)
+    number = {name: k for k, name in enumerate(names)}
+    following = [list({number[call.name] for call in calls[name]}) for name in names]
+    found: set[str] = set()
+    for component in components(following):
+        inside = set(component)
+        callers: dict[int, list[int]] = {}
+        for k in component:
+            for callee in following[k]:
+                if callee in inside:
+                    callers.setdefault(callee, []).append(k)
+        waiting = dict.fromkeys(component)
+        while waiting:
+            k, _ = waiting.popitem()
+            meter.check_time("Checking the rules of the grammar")
+            if names[k] not in found and holds(known[names[k]].body, found):
+                found.add(names[k])
+                waiting.update(dict.fromkeys(callers.get(k, ())))
+    return found
+
+
+def _derives(node: Node, able: set[str]) -> bool:
+    """Whether a body has a word, by way of rules that are known to have one."""
+    match node:
+        case Call():
+            return node.name in able
+        case Concat():
+            return all(_derives(item, able) for item in node.items)
+        case Branch():
+            return any(_derives(option, able) for option in node.options)
+        case Group() | Written():
+            return _derives(node.body, able)
+        case Repeat():
+            return node.minimum == 0 or _derives(node.body, able)
+        case _:
+            return True
+
+
+def _check_circles(
+    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
+) -> None:
+    empty = _fixpoint(known, calls, _may_be_empty, meter)
+    rules = list(known)
+    names = {name: k for k, name in enumerate(rules)}
+    alone = {
+        name: [call for call in _calls_alone(rule.body, empty)] for name, rule in known.items()
+    }
+    following = [[names[call.name] for call in alone[name]] for name in known]
+    for component in components(following):
+        inside = set(component)
+        found = [
+            (name, call)
+            for k in component
+            for name in [rules[k]]
+            for call in alone[name]
+            if names[call.name] in inside and (len(component) > 1 or call.name == name)
+        ]
+        if found:
+            name, call = min(found, key=lambda each: each[1].start)
+            way = f"{name!r} derives {call.name!r}, and that {name!r} again"
+            if call.name == name:
+                way = f"{name!r} derives itself"
+            raise GrammarError(
+                f"{way}, and nothing is read on the way (a circle of ε)", text=text,
+                start=call.start, end=call.end,
+                remedy="Leave this call out: it adds no text. Or give ambiguous=True.",
+            )  # fmt: skip
+
+
+def _may_be_empty(node: Node, empty: set[str]) -> bool:
+    match node:
+        case Call():
+            return node.name in empty
+        case Empty() | Assertion():
+            return True
+        case Concat():
+            return all(_may_be_empty(item, empty) for item in node.items)
+        case Branch():
+            return any(_may_be_empty(option, empty) for option in node.options)
+        case Group() | Written() | Whole():
+            return _may_be_empty(node.body, empty)
+        case Repeat():
+            return node.minimum == 0 or _may_be_empty(node.body, empty)
+        case Texts():
+            return "" in node.texts
+        case Deferred():
+            return False
+        case _:
+            return False
+
+
+def _calls_alone(node: Node, empty: set[str]) -> Iterator[Call]:
+    """The calls beside which a body may read nothing."""
+    match node:
+        case Call():
+            yield node
+        case Concat():
+            reading = [item for item in node.items if not _may_be_empty(item, empty)]
+            for item in reading if len(reading) == 1 else () if reading else node.items:
+                yield from _calls_alone(item, empty)
+        case Branch():
+            for option in node.options:
+                yield from _calls_alone(option, empty)
+        case Group() | Written() | Repeat():
+            yield from _calls_alone(node.body, empty)
+        case _:
+            return

@@ -1,0 +1,195 @@
+r"""GBNF, the notation of llama.cpp.
+
+``name ::= body`` on a line of its own, where a body may go on after ``|``, within parentheses and
+after ``::=``; ``"text"``, ``[a-z]``, ``[^a-z]``, ``.``, names, ``( )``, ``* + ?``, ``{m}``,
+``{m,}``, ``{m,n}``; the escapes ``\xXX``, ``\uXXXX``, ``\UXXXXXXXX``, ``\t``, ``\r``, ``\n``,
+``\\``, ``\"``, ``\[``, ``\]``; ``#`` up to the end of the line is a comment. The rule ``root`` is
+the grammar. (llama.cpp, ``grammars/README.md`` and ``src/llama-grammar.cpp``.)
+
+Two things more: names may hold ``_``, and ``/pattern/`` is a pattern in Python's syntax. What
+speaks of token ids (``<[1000]>``, ``<name>``, ``!<name>``) is refused by name.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Dot, Node
+from explorer.languages.grammar.notations.reading import (
+    LOOKS_LIKE,
+    GrammarReader,
+    WrittenRule,
+    letters_of,
+)
+
+_ESCAPES: Final = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"}
+_DIGITS: Final = {"x": 2, "u": 4, "U": 8}
+_ANY: Final = char_set([(0, 0x10FFFF)])
+
+
+class GbnfReader(GrammarReader):
+    """A grammar in GBNF that is being read."""
+
+    sign = "::="
+    strays = MappingProxyType(
+        {
+            "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
+            ";": ("A rule ends with its line, without a sign", "Leave the ; out."),
+            ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
+            "\\": ("An escape stands in quotes or in a class", 'Write "\\n" or [\\n].'),
+        }
+    )
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.broken: int | None = None
+
+    def rules(self) -> list[WrittenRule]:
+        """All rules, in their order."""
+        found: list[WrittenRule] = []
+        self.skip_lines()
+        while self.at < len(self.text):
+            start = self.at
+            name = self.word()
+            if not name:
+                if self.sees("|") and found:
+                    raise self.wrong(
+                        "A line cannot begin with '|': the rule before it has ended with its line",
+                        "Put the | at the end of the line before, or parentheses around the body.",
+                    )
+                lark = self.text[self.at] in "?!%" or self.sees("//")
+                raise self.wrong(
+                    f"{self.text[self.at]!r} begins no rule",
+                    LOOKS_LIKE["lark"] if lark else "Write name ::= body on a new line.",
+                )
+            end = self.at
+            self.skip()
+            if not self.takes("::="):
+                like = {":": LOOKS_LIKE["lark"], "=": LOOKS_LIKE["ebnf"]}
+                raise self.wrong(
+                    f"After the name {name!r} there is no ::=",
+                    like.get(self.text[self.at : self.at + 1], "Write name ::= body."), start, end,
+                )  # fmt: skip
+            self.skip_lines()
+            body = self.alternatives()
+            found.append(WrittenRule(name, start, end, body))
+            if self.sees("::="):
+                raise self.within_body(name)
+            if self.at < len(self.text) and self.text[self.at] not in "\r\n":
+                raise self.stray(
+                    "A rule ends with its line; only after | and within parentheses it goes on."
+                )
+            self.skip_lines()
+        return found
+
+    def skip(self) -> None:
+        """Pass blanks and comments; line breaks too within parentheses."""
+        blanks = " \t\r\n" if self.depth else " \t"
+        while self.at < len(self.text):
+            if self.text[self.at] in blanks:
+                self.at += 1
+            elif self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                return
+
+    def skip_lines(self) -> None:
+        """Pass blanks, comments and line breaks."""
+        self.depth += 1
+        self.skip()
+        self.depth -= 1
+
+    def atom(self) -> Node | None:
+        """The piece that comes next."""
+        if self.at >= len(self.text):
+            return None
+        start, char = self.at, self.text[self.at]
+        if char in self.letters:
+            return self.called(self.word(), start)
+        if char == '"':
+            return self._quoted()
+        if char == "[":
+            return self.char_class(self._character)
+        if char == ".":
+            self.at += 1
+            return Dot(start, self.at, _ANY)
+        if char == "(":
+            return self.group()
+        if char == "/":
+            return self.slashed()
+        if char == "<" or self.sees("!<"):
+            raise self.wrong(
+                "A token cannot be named in a grammar: a constraint is a set of texts",
+                "Write the token's text in quotes.",
+            )
+        if char in "*+?{":
+            raise self.wrong(
+                f"Nothing stands before {char!r} that could be repeated",
+                'Put "text", a name or (...) before it.',
+            )
+        return None
+
+    def quantifier(self, item: Node) -> tuple[int, int | None] | None:
+        """``*``, ``+``, ``?`` or braces."""
+        return self.braces() if self.sees("{") else super().quantifier(item)
+
+    def _quoted(self) -> Node:
+        start = self.at
+        self.at += 1
+        chars: list[tuple[str, int, int]] = []
+        while not self.sees('"'):
+            if self.at >= len(self.text):
+                # Where a quote is missing, the texts after it are those between the others.
+                start = start if self.broken is None else self.broken
+                raise self.wrong("The text does not end", "Close it with '\"'.", start)
+            self.look()
+            begin = self.at
+            chars.append((chr(self._character()), begin, self.at))
+        self.at += 1
+        if self.broken is None and "\n" in self.text[start : self.at]:
+            self.broken = start
+        return letters_of(chars, start, self.at)
+
+    def _character(self) -> int:
+        """The code point of the character or escape that comes next."""
+        begin = self.at
+        char = self.text[self.at]
+        self.at += 1
+        if char != "\\":
+            return ord(char)
+        letter = self.text[self.at : self.at + 1]
+        self.at += 1
+        if letter in _DIGITS:
+            digits = self.text[self.at : self.at + _DIGITS[letter]]
+            self.at += len(digits)
+            try:
+                code = int(digits, 16)
+            except ValueError:
+                code = -1
+            whole = len(digits) == _DIGITS[letter] and digits.isalnum() and code >= 0
+            if whole and code > 0x10FFFF:
+                raise self.wrong(
+                    f"\\U{digits} is above the last character, \\U0010FFFF",
+                    "Write the number of a character.", begin, self.at,
+                )  # fmt: skip
+            if whole:
+                if 0xD800 <= code <= 0xDFFF:
+                    raise self.wrong(
+                        "Half of a surrogate pair is not a character",
+                        "Write the character itself, or \\U with eight digits.", begin, self.at,
+                    )  # fmt: skip
+                return code
+            raise self.wrong(
+                f"\\{letter} takes {_DIGITS[letter]} hexadecimal digits of a character",
+                "Write \\x41, \\u00e4 or \\U0001F600.", begin, self.at,
+            )  # fmt: skip
+        if not letter or letter not in _ESCAPES:
+            raise self.wrong(
+                f"The escape \\{letter} is not known",
+                'Use \\x41, \\u00e4, \\U0001F600, \\t, \\r, \\n, \\\\, \\", \\[ or \\].',
+                begin, self.at,
+            )  # fmt: skip
+        return ord(_ESCAPES[letter])

@@ -1,0 +1,352 @@
+"""Grammars in the notation of Lark.
+
+``name: body`` and ``NAME: body``, where a body goes on in a line that begins with ``|`` and within
+parentheses; ``"text"``, ``"text"i``, ``/pattern/`` with the flags ``i m s x``, ``"a".."z"``, names,
+``( )``, ``[ ]`` for what may be missing, ``* + ?``, ``~ n``, ``~ n..m``, ``-> alias``, ``%import
+common.NAME``, ``%import common (A, B)``, ``-> OTHER``, ``%ignore``; ``//`` and ``#`` begin a
+comment. The marks ``?``, ``!`` and ``_`` of names shape Lark's trees and change no language. The
+rule ``start`` is the grammar. (Lark's grammar reference; llguidance, ``docs/syntax.md``.)
+
+What is ignored may stand at the beginning and after every terminal of a rule, not inside one. A
+text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
+parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
+are priorities, which decide between trees, templates, ``%declare``, ``%extend`` and ``%override``,
+and llguidance's ``%json``, ``%lark`` and ``<token>``.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import MappingProxyType
+from typing import Final
+
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Branch, Call, Class, Concat, Empty, Node, Repeat
+from explorer.errors import GrammarError
+from explorer.languages.grammar.notations.lark_terminals import COMMON
+from explorer.languages.grammar.notations.reading import (
+    LOOKS_LIKE,
+    GrammarReader,
+    WrittenRule,
+    letters_of,
+)
+
+AROUND: Final = "%ignore"
+"""The rule around ``start``, where something is ignored."""
+
+_FLAGS: Final = "imsx"
+
+_REMEDIES: Final = {
+    "json": "Write the rules of the value out; or make the rules in Python, "
+    "explorer.grammars.rule, with json_schema(...) as a terminal.",
+    "lark": "Write the rules of the inner grammar beside these.",
+    "regex": "Write the pattern between slashes.",
+    "declare": "Define the terminal: NAME: /pattern/.",
+    "extend": "Write the whole rule once, under its name.",
+    "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
+    "llguidance": "Leave the line out: its options are those of another engine.",
+}
+"""What to write for some directives that are not followed."""
+
+
+class LarkReader(GrammarReader):
+    """A grammar in Lark's notation that is being read."""
+
+    sign = ":"
+    strays = MappingProxyType(
+        {
+            "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
+            ";": ("A rule ends with its line, without a sign", "Leave the ; out."),
+            ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
+            "{": ("A number of repetitions is written with ~", "Write ~ 3 or ~ 3..5."),
+        }
+    )
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.ignored: list[Node] = []
+        self.in_rule = False
+
+    def rules(self) -> list[WrittenRule]:
+        """All rules and terminals, in their order."""
+        found: list[WrittenRule] = []
+        bodies: list[tuple[str, int, int, int]] = []
+        name = ""
+        ignores: list[int] = []
+        # `%ignore` may stand at the end, so the bodies are read after all directives.
+        self.skip_lines()
+        while self.at < len(self.text):
+            if self.sees("%"):
+                self._statement(found, ignores)
+            else:
+                bodies.append(self._head())
+                self.in_rule, name = False, bodies[-1][0]
+                self.alternatives()
+                if self.sees(":"):
+                    raise self.within_body(name)
+                self._line_ends()
+            self.skip_lines()
+        for begin in ignores:
+            self.at = begin
+            self.ignored.append(self.alternatives())
+        for name, start, end, begin in bodies:
+            self.at, self.in_rule = begin, not name.lstrip("_").isupper()
+            what = "rule" if self.in_rule else "terminal"
+            found.append(WrittenRule(name, start, end, self.alternatives(), what))
+        self.in_rule = True
+        if self.ignored and any(rule.name == "start" for rule in found):
+            first = next(rule for rule in found if rule.name == "start")
+            body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, "start")))
+            found.append(WrittenRule(AROUND, first.start, first.end, body))
+        return found
+
+    def _head(self) -> tuple[str, int, int, int]:
+        """The name of a rule, its span, and where its body begins."""
+        while self.text[self.at : self.at + 1] in ("?", "!"):
+            self.at += 1
+        start = self.at
+        name = self.word()
+        end = self.at
+        if not name:
+            raise self.wrong(
+                f"{self.text[self.at]!r} begins no rule", "Write name: body on a new line."
+            )
+        if self.sees("."):
+            raise self.wrong(
+                "Priorities are not followed: a text is in the language or is not",
+                "Leave the number out, and the dot.",
+            )
+        self._no_template()
+        self.skip()
+        if not self.sees(":") or self.sees("::="):
+            sign = next((each for each in ("::=", "=") if self.sees(each)), "")
+            like = {"::=": LOOKS_LIKE["gbnf"], "=": LOOKS_LIKE["ebnf"]}
+            raise self.wrong(
+                f"After the name {name!r} there is no colon{f', but {sign}' if sign else ''}",
+                like.get(sign, "Write name: body."), start, end,
+            )  # fmt: skip
+        self.at += 1
+        self.skip_lines()
+        return name, start, end, self.at
+
+    def _line_ends(self) -> None:
+        self.skip()
+        if self.at < len(self.text) and self.text[self.at] not in "\r\n":
+            raise self.stray(
+                "A rule ends with its line; a line that begins with | goes on with it."
+            )
+
+    def _statement(self, found: list[WrittenRule], ignores: list[int]) -> None:
+        begin = self.at
+        self.at += 1
+        name = self.word()
+        self.skip()
+        if name == "ignore":
+            ignores.append(self.at)
+            self.in_rule = False
+            self.alternatives()
+        elif name == "import":
+            found += self._imported(begin)
+        else:
+            raise self._not_followed(name, begin)
+        self._line_ends()
+
+    def _not_followed(self, name: str, begin: int) -> GrammarError:
+        """The error for what begins with a percent sign."""
+        end = begin + 1 + len(name)
+        remedy = _REMEDIES.get(
+            name, "Only %import common.NAME and %ignore are; write the rest out."
+        )
+        return self.wrong(f"%{name} is not followed", remedy, begin, end)
+
+    def _no_template(self) -> None:
+        if self.sees("{"):
+            raise self.wrong("Templates are not followed", "Write the rule out for each use.")
+
+    def _imported(self, begin: int) -> list[WrittenRule]:
+        if not self.takes("common"):
+            raise self.wrong(
+                "Only the library common can be imported",
+                "Write out what the other library defines.", begin,
+            )  # fmt: skip
+        names: list[tuple[str, int, int]] = []
+        if self.takes("."):
+            names.append(self._name())
+        else:
+            self.skip()
+            if not self.takes("("):
+                raise self.wrong("A name is missing after common", "Write %import common.WS.")
+            self.depth += 1
+            self.skip()
+            while not self.takes(")"):
+                names.append(self._name())
+                self.skip()
+                self.takes(",")
+                self.skip()
+            self.depth -= 1
+        found: list[WrittenRule] = []
+        for name, start, end in names:
+            if name not in COMMON:
+                raise self.wrong(
+                    f"The library common has no terminal {name!r}",
+                    f"Use one of {', '.join(COMMON)}.", start, end,
+                )  # fmt: skip
+            body = self.pattern(COMMON[name], start, end)
+            found.append(WrittenRule(name, start, end, body, "import"))
+        self.skip()
+        if len(found) == 1 and self.takes("->"):
+            self.skip()
+            name, start, end = self._name()
+            found = [WrittenRule(name, start, end, found[0].body, "import")]
+        return found
+
+    def _name(self) -> tuple[str, int, int]:
+        start = self.at
+        name = self.word()
+        if not name:
+            raise self.wrong("A name is missing", "Write a name such as WS.")
+        return name, start, self.at
+
+    # Between and in pieces
+
+    def skip(self) -> None:
+        """Pass blanks and comments; line breaks too within parentheses."""
+        blanks = " \t\f\r\n" if self.depth else " \t\f"
+        while self.at < len(self.text):
+            if self.text[self.at] in blanks:
+                self.at += 1
+            elif self.text[self.at] == "#" or self.sees("//"):
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                return
+
+    def skip_lines(self) -> None:
+        """Pass blanks, comments and line breaks."""
+        self.depth += 1
+        self.skip()
+        self.depth -= 1
+
+    def alternatives(self) -> Node:
+        """Alternatives between bars, which may begin a line, with their aliases.
+
+        Before a bar at the beginning stands an empty alternative, as in Lark.
+        """
+        begin = self.at
+        self.skip()
+        options = [self._aliased()]
+        while True:
+            before = self.at
+            self.skip_lines()
+            if not self.takes("|"):
+                self.at = before
+                break
+            self.skip()
+            options.append(self._aliased())
+        if len(options) == 1:
+            return options[0]
+        return Branch(begin, options[-1].end, tuple(options))
+
+    def _aliased(self) -> Node:
+        body = self.sequence()
+        if self.takes("->"):
+            self.skip()
+            self._name()
+            self.skip()
+        return body
+
+    def atom(self) -> Node | None:
+        """The piece that comes next, with what is ignored after it."""
+        if self.at >= len(self.text):
+            return None
+        start, char = self.at, self.text[self.at]
+        if char in self.letters and char not in "-0123456789":
+            name = self.word()
+            self._no_template()
+            call = self.called(name, start)
+            return self._then_skipped(call) if name.lstrip("_").isupper() else call
+        if char == "(":
+            return self.group()
+        if char == "[":
+            inner = self.group("]")
+            return Repeat(start, self.at, inner, 0, 1, False)
+        if char == '"':
+            return self._then_skipped(self._quoted())
+        if char == "/" and not self.sees("//"):
+            return self._then_skipped(self.slashed(_FLAGS))
+        if char == "%":
+            self.at += 1
+            raise self._not_followed(self.word(), start)
+        if char == "<":
+            raise self.wrong(
+                "A token cannot be named in a grammar: a constraint is a set of texts",
+                "Write the token's text in quotes.",
+            )
+        return None
+
+    def _then_skipped(self, terminal: Node) -> Node:
+        if not self.in_rule or not self.ignored:
+            return terminal
+        return Concat(terminal.start, terminal.end, (terminal, self._skipped()))
+
+    def _skipped(self) -> Node:
+        start, end = self.ignored[0].start, self.ignored[0].end
+        what = self.ignored[0]
+        if len(self.ignored) > 1:
+            what = Branch(start, end, tuple(self.ignored))
+        return Repeat(start, end, what, 0, None, False)
+
+    def quantifier(self, item: Node) -> tuple[int, int | None] | None:
+        """``*``, ``+``, ``?``, ``~ n`` or ``~ n..m``."""
+        if not self.takes("~"):
+            return super().quantifier(item)
+        self.skip()
+        low = self._number()
+        high = self._number() if self.takes("..") else low
+        if high < low:
+            raise self.wrong("The most is below the fewest", "Swap the numbers.")
+        return low, high
+
+    def _number(self) -> int:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] in "0123456789":
+            self.at += 1
+        if start == self.at or self.at - start > 9:
+            raise self.wrong("A number of repetitions is missing", "Write ~ 3 or ~ 3..5.", start)
+        return int(self.text[start : self.at])
+
+    def _quoted(self) -> Node:
+        start = self.at
+        text = self._string()
+        if self.sees(".."):
+            self.at += 2
+            if not self.sees('"'):
+                raise self.wrong("The range has no end", 'Write "a".."z".')
+            last = self._string()
+            if len(text) != 1 or len(last) != 1 or last < text:
+                raise self.wrong(
+                    "A range goes from one character to a later one", 'Write "a".."z".', start,
+                    self.at,
+                )  # fmt: skip
+            return Class(start, self.at, char_set([(ord(text), ord(last))]))
+        end = self.at
+        if self.takes("i"):
+            escaped = "".join(f"\\U{ord(char):08x}" for char in text)
+            return self.pattern(escaped, start, self.at, "i") if text else Empty(start, end)
+        return letters_of([(char, start, end) for char in text], start, end)
+
+    def _string(self) -> str:
+        start = self.at
+        self.at += 1
+        while not self.sees('"'):
+            if self.at >= len(self.text) or self.text[self.at] == "\n":
+                raise self.wrong("The text does not end", "Close it with '\"'.", start)
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        self.at += 1
+        try:
+            made: object = ast.literal_eval(self.text[start : self.at])
+        except (SyntaxError, ValueError):
+            made = None
+        if not isinstance(made, str) or any(0xD800 <= ord(char) <= 0xDFFF for char in made):
+            raise self.wrong("An escape is not known", "Escape as Python does.", start, self.at)
+        return made

@@ -1,0 +1,368 @@
+"""The common part of the readers of all notations: the place in the text, alternatives, repeats.
+
+A notation is a subclass of `GrammarReader` that says how a rule begins, what an atom is and what
+lies between. The trees of the bodies have spans in the grammar's own text, so that carets,
+highlighting and explanations point into it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import char_set, character, complement
+from explorer.automata.tree.nodes import (
+    Branch,
+    Call,
+    Class,
+    Concat,
+    Deferred,
+    Empty,
+    Group,
+    Literal,
+    Node,
+    Repeat,
+)
+from explorer.budget import Meter
+from explorer.errors import GrammarError, RegexError
+from explorer.languages.regex import parse
+
+MOST_NESTED: Final = 150
+"""How deep parentheses may be nested."""
+
+LOOKS_LIKE: Final = {
+    "gbnf": 'This looks like GBNF: give syntax="gbnf".',
+    "lark": 'This looks like Lark: give syntax="lark".',
+    "ebnf": 'This looks like EBNF: give syntax="ebnf".',
+}
+"""What to do with a grammar in another notation."""
+
+MOST_REPEATS: Final = 999_999_999
+"""The most repetitions that can be asked for by number."""
+
+NAME_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+"""The characters of the name of a rule."""
+
+MOST_CHARACTERS: Final = 5_000_000
+"""The longest grammar that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRule:
+    """One rule.
+
+    Args:
+        name: Its name.
+        start, end: The span of the name where it is defined.
+        body: What it stands for.
+        what: What the notation calls it: a rule, a terminal, an import.
+        also: Names that the body mentions without calling them.
+    """
+
+    name: str
+    start: int
+    end: int
+    body: Node
+    what: str = "rule"
+    also: frozenset[str] = frozenset()
+
+
+class GrammarReader(ABC):
+    """A grammar that is being read.
+
+    Args:
+        text: The grammar.
+
+    Attributes:
+        at: The place in it.
+        meter: The budget whose clock is looked at; set it before reading.
+    """
+
+    letters: str = NAME_LETTERS
+    """The characters of a name."""
+
+    sign: str
+    """What stands between the name of a rule and its body."""
+
+    strays: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """What is wrong with some characters that cannot stand somewhere, and what to write."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+        self.meter = Meter()
+
+    def wrong(
+        self, reason: str, remedy: str = "", start: int | None = None, end: int | None = None
+    ) -> GrammarError:
+        """An error at a span; default the place."""
+        start = self.at if start is None else start
+        return GrammarError(reason, text=self.text, start=start, end=end, remedy=remedy)
+
+    def look(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            BudgetExceeded: The time is up.
+        """
+        self.meter.check_time("Reading the grammar")
+
+    def sees(self, text: str) -> bool:
+        """Whether a text comes next."""
+        return self.text.startswith(text, self.at)
+
+    def takes(self, text: str) -> bool:
+        """Whether a text comes next; then it is read."""
+        found = self.text.startswith(text, self.at)
+        self.at += len(text) if found else 0
+        return found
+
+    def char_class(self, read: Callable[[], int]) -> Node:
+        """``[...]``: characters, and ranges of them.
+
+        Args:
+            read: Reads one character, escapes included, and gives its code point.
+
+        Raises:
+            GrammarError: It does not end, or a range ends before it begins.
+        """
+        start = self.at
+        self.at += 1
+        negated = self.takes("^")
+        ranges: list[tuple[int, int]] = []
+        while not self.takes("]"):
+            if self.at >= len(self.text):
+                raise self.wrong("The class does not end", "Close it with ']'.", start)
+            self.look()
+            begin = self.at
+            low = high = read()
+            if self.sees("-") and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                high = read()
+            if high < low:
+                raise self.wrong(
+                    "The range ends before it begins", "Swap its ends.", begin, self.at
+                )
+            ranges.append((low, high))
+        chars = char_set(ranges)
+        return Class(start, self.at, complement(chars) if negated else chars)
+
+    def word(self) -> str:
+        """The name that comes next; empty if there is none."""
+        begin = self.at
+        while self.at < len(self.text) and self.text[self.at] in self.letters:
+            self.at += 1
+        return self.text[begin : self.at]
+
+    # The expression of a rule
+
+    def alternatives(self) -> Node:
+        """Alternatives between bars."""
+        begin = self.at
+        options = [self.sequence()]
+        while self.takes("|"):
+            self.skip_lines()
+            options.append(self.sequence())
+        if len(options) == 1:
+            return options[0]
+        return Branch(begin, options[-1].end, tuple(options))
+
+    def sequence(self) -> Node:
+        """Pieces one after the other; none for the empty text."""
+        begin = self.at
+        items: list[Node] = []
+        while (item := self.atom()) is not None:
+            self.look()
+            self.skip()
+            items.append(self.repeated(item))
+        if not items:
+            return Empty(begin, begin)
+        return items[0] if len(items) == 1 else Concat(items[0].start, items[-1].end, tuple(items))
+
+    def repeated(self, item: Node) -> Node:
+        """A piece with the quantifiers behind it."""
+        while (bounds := self.quantifier(item)) is not None:
+            if isinstance(item, Repeat | Empty) or not isinstance(item, Group):
+                item = Group(item.start, item.end, item, None, None)
+            minimum, maximum = bounds
+            item = Repeat(item.start, self.at, item, minimum, maximum, False)
+            self.skip()
+        return item
+
+    def quantifier(self, item: Node) -> tuple[int, int | None] | None:
+        """The fewest and the most times, where a quantifier comes next."""
+        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self.takes(sign):
+                return bounds
+        return None
+
+    def braces(self) -> tuple[int, int | None]:
+        """``{m}``, ``{m,}``, ``{,n}`` or ``{m,n}``."""
+        begin = self.at
+        self.at += 1
+        end, line = self.text.find("}", self.at), self.text.find("\n", self.at)
+        if end < 0 or 0 <= line < end:
+            raise self.wrong("The brace is not closed", "Close it: {3}, {3,} or {3,5}.", begin)
+        low, comma, high = (part.strip() for part in self.text[self.at : end].partition(","))
+        fine = all(part.isascii() and part.isdigit() for part in (low, high) if part)
+        self.at = end + 1
+        if not fine or not (low or high):
+            raise self.wrong(
+                "The braces hold no number of repetitions", "Write {3}, {3,} or {3,5}.", begin,
+                self.at,
+            )  # fmt: skip
+        if max(len(low), len(high)) > len(str(MOST_REPEATS)):
+            raise self.wrong(
+                f"At most {MOST_REPEATS:,} repetitions can be asked for",
+                "Write *, +, {3,} or {,3} for a number without a limit.", begin, self.at,
+            )  # fmt: skip
+        fewest = int(low or 0)
+        most = fewest if not comma else int(high) if high else None
+        if most is not None and most < fewest:
+            raise self.wrong("The most is below the fewest", "Swap the numbers.", begin, self.at)
+        return fewest, most
+
+    def group(self, close: str = ")") -> Node:
+        """Read a group in parentheses; the opening one comes next."""
+        begin = self.at
+        self.at += 1
+        self.depth += 1
+        if self.depth > MOST_NESTED:  # The line that is shown is a wall of parentheses.
+            raise self.wrong(
+                f"Parentheses are nested more than {MOST_NESTED} deep; give the inner part a rule "
+                "of its own", "Each level of nesting can be a rule.", begin,
+            )  # fmt: skip
+        self.skip()
+        body = self.alternatives()
+        if self.takes(close):
+            self.depth -= 1
+            return Group(begin, self.at, body, None, None)
+        opened = self.text[begin]
+        if self.at >= len(self.text):
+            raise self.wrong(f"{close!r} is missing for this", f"Close it with {close!r}.", begin)
+        if self.rule_begins():
+            line = self.text.count("\n", 0, self.at) + 1
+            raise self.wrong(
+                f"This {opened!r} is not closed where its rule ends, in line {line}",
+                f"Close it with {close!r}.", begin,
+            )  # fmt: skip
+        line, column = self.text.count("\n", 0, begin) + 1, begin - self.text.rfind("\n", 0, begin)
+        raise self.stray(
+            f"Close the {opened!r} of line {line}, column {column} with {close!r} first, or leave "
+            "this out."
+        )
+
+    def stray(self, remedy: str) -> GrammarError:
+        """The error for the character at the place, which can neither go on nor end a rule.
+
+        Args:
+            remedy: What to do where nothing better is known.
+        """
+        char = self.text[self.at]
+        if char in self.strays:
+            reason, remedy = self.strays[char]
+        elif char.isalnum() and not char.isascii():
+            reason = f"{char!r} cannot be in the name of a rule"
+            remedy = "Use English letters, digits, - and _ in names; write texts in quotes."
+        elif char in ")]}" and not self.depth:
+            reason, remedy = f"{char!r} cannot stand here: it closes nothing", "Leave it out."
+        else:
+            reason = f"{char!r} cannot stand here"
+        return self.wrong(reason, remedy)
+
+    def within_body(self, name: str) -> GrammarError:
+        """The error for a sign of definition at the place: the rule before has not ended."""
+        end = len(self.text[: self.at].rstrip())
+        start = end
+        while start and self.text[start - 1] in self.letters:
+            start -= 1
+        return self.wrong(
+            f"The rule {self.text[start:end]!r} begins where the body of {name!r} goes on",
+            'Begin each rule on a new line, and write "" for an empty body or alternative.',
+            start, end,
+        )  # fmt: skip
+
+    def rule_begins(self) -> bool:
+        """Whether the rule must have ended here, because the next one begins."""
+        return self.sees(self.sign)
+
+    def pattern(self, pattern: str, start: int, end: int, flags: str = "") -> Node:
+        """A pattern of ours as one piece."""
+        try:
+            # Under the flag x a comment in the pattern goes to the end of its line.
+            tree = parse(f"(?{flags}:{pattern}\n)" if "x" in flags else f"(?{flags}:{pattern})"
+                         if flags else pattern)  # fmt: skip
+        except RegexError as error:
+            at = start + 1 + max(error.start - (len(flags) + 3 if flags else 0), 0)
+            remedy = error.remedy or "Write it as Python's re does."
+            raise self.wrong(f"In the pattern: {error.reason}", remedy, at) from error
+        if tree.over_tokens:
+            raise self.wrong(
+                "The pattern speaks about tokens, and a rule of a grammar reads texts",
+                "Leave out (?P<TEXT_TOKEN>) and its like.", start, end,
+            )  # fmt: skip
+        whole = tree.whole()
+        return Deferred(start, end, lambda meter: build(whole, meter))
+
+    def slashed(self, flags: str = "") -> Node:
+        """``/pattern/``, and flags behind it of those that are known."""
+        start = self.at
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in "/\n":
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        if not self.sees("/"):
+            raise self.wrong("The pattern does not end", "Close it with '/'.", start)
+        inner = self.text[start + 1 : self.at].replace("\\/", "/")
+        self.at += 1
+        begin = self.at
+        while flags and self.text[self.at : self.at + 1].isalpha():
+            self.at += 1
+        given = self.text[begin : self.at]
+        if strange := given.strip(flags):
+            raise self.wrong(
+                f"The flag {strange!r} of a pattern is not known",
+                f"Use {' '.join(flags)}.", begin, self.at,
+            )  # fmt: skip
+        return self.pattern(inner, start, self.at, given)
+
+    def called(self, name: str, start: int) -> Node:
+        """A call of a rule."""
+        return Call(start, self.at, name)
+
+    # What a notation says
+
+    @abstractmethod
+    def atom(self) -> Node | None:
+        """The piece that comes next; ``None`` where a sequence ends."""
+
+    @abstractmethod
+    def skip(self) -> None:
+        """Pass what lies between two pieces."""
+
+    def skip_lines(self) -> None:
+        """Pass what lies between rules, and after a bar."""
+        self.skip()
+
+    @abstractmethod
+    def rules(self) -> list[WrittenRule]:
+        """All rules."""
+
+
+def letters_of(chars: list[tuple[str, int, int]], start: int, end: int) -> Node:
+    """A text letter for letter.
+
+    Args:
+        chars: Each character with its span.
+        start, end: The span of the whole, quotes included.
+    """
+    nodes = tuple(Literal(a, b, character(char)) for char, a, b in chars)
+    if not nodes:
+        return Empty(start, end)
+    return nodes[0] if len(nodes) == 1 else Group(
+        start, end, Concat(nodes[0].start, nodes[-1].end, nodes), None, None
+    )  # fmt: skip

@@ -1,0 +1,375 @@
+"""Rules of a grammar as Python objects: names, and what they stand for.
+
+A rule is a name and a body. A body is put together from texts, constraints and rules with the signs
+of constraints: ``+`` for one after the other, ``|`` for alternatives, `RulePart.star`,
+`RulePart.plus`, `RulePart.optional` and `RulePart.times` for repeats. Rules call each other by name
+or through a function, so they may recurse::
+
+    @rule
+    def expr():
+        return term + ("+" + term).star()
+
+    @rule
+    def term():
+        return regex("[0-9]+") | "(" + expr + ")"
+
+Everything here is a value that does not change. `explorer.languages.grammar.objects.writing` writes
+it out as a text in GBNF, and from there on it is a grammar like any other.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import EllipsisType, FunctionType
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
+
+from explorer.arguments import instance, plain, shown, whole_number, whole_text, wrong
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.notations.reading import MOST_NESTED, NAME_LETTERS
+from explorer.languages.sources.algebra import TakesConstraints
+from explorer.languages.stages.staged import check_operand
+
+if TYPE_CHECKING:
+    Operand: TypeAlias = "RulePart | Constraint | str"
+"""What stands beside the sign of a part: a rule, a constraint, or a text, letter for letter."""
+
+_REMEDY: Final = (
+    "Write the text in quotes, regex(...), choice([...]) or another constraint, or rule(...)."
+)
+
+
+class RulePart(TakesConstraints, ABC):
+    """A part of the body of a rule; `GrammarRule` itself is one: a call."""
+
+    depth: int
+
+    @abstractmethod
+    def __repr__(self) -> str:
+        """The part as one would write it in Python."""
+
+    def __add__(self, other: Operand) -> RulePart:
+        """This, then the other."""
+        return _joined(RuleSequence, self, part_of("+", other))
+
+    def __radd__(self, other: Operand) -> RulePart:
+        """The other, then this."""
+        return _joined(RuleSequence, part_of("+", other), self)
+
+    def __or__(self, other: Operand) -> RulePart:
+        """This or the other."""
+        return _joined(RuleAlternatives, self, part_of("|", other))
+
+    def __ror__(self, other: Operand) -> RulePart:
+        """The other or this."""
+        return _joined(RuleAlternatives, part_of("|", other), self)
+
+    def __and__(self, other: object) -> NoReturn:
+        """Refuse: rules have no intersection."""
+        raise _not_of_rules("&")
+
+    def __sub__(self, other: object) -> NoReturn:
+        """Refuse: rules have no difference."""
+        raise _not_of_rules("-")
+
+    def __invert__(self) -> NoReturn:
+        """Refuse: rules have no complement."""
+        raise _not_of_rules("~")
+
+    __rand__, __rsub__ = __and__, __sub__
+
+    def star(self) -> RulePart:
+        """Any number of times."""
+        return RuleRepeats(self, 0, None)
+
+    def plus(self) -> RulePart:
+        """At least once."""
+        return RuleRepeats(self, 1, None)
+
+    def optional(self) -> RulePart:
+        """Once, or not at all."""
+        return RuleRepeats(self, 0, 1)
+
+    def times(self, fewest: int, most: int | EllipsisType | None = ...) -> RulePart:
+        """A number of times.
+
+        Args:
+            fewest: The fewest times.
+            most: The most times; ``None`` for no limit; as many as ``fewest`` if left out.
+
+        Raises:
+            ConstraintError: One of them is not a whole number from 0, or the most is below.
+
+        Example:
+            >>> from explorer.grammars import rule
+            >>> rule("digit").times(2, 3)
+            rule('digit').times(2, 3)
+        """
+        low = whole_number("fewest", fewest, 0, error=ConstraintError)
+        if most is None:
+            return RuleRepeats(self, low, None)
+        high = low if most is ... else whole_number("most", most, 0, error=ConstraintError)
+        if high < low:
+            raise ConstraintError(
+                f"The most, {high:,}, is below the fewest, {low:,}.", remedy="Swap them."
+            )
+        return RuleRepeats(self, low, high)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleText(RulePart):
+    """A text, letter for letter."""
+
+    text: str
+    depth: int = field(default=0, init=False)
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleTerminal(RulePart):
+    """A constraint: any of its words."""
+
+    source: Source
+    depth: int = field(default=0, init=False)
+
+    def __repr__(self) -> str:
+        return str(self.source)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleSequence(RulePart):
+    """Parts one after the other."""
+
+    parts: tuple[RulePart, ...]
+    depth: int
+
+    def __repr__(self) -> str:
+        return " + ".join(
+            f"({part!r})" if isinstance(part, RuleAlternatives) else repr(part)
+            for part in self.parts
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleAlternatives(RulePart):
+    """One of some parts."""
+
+    parts: tuple[RulePart, ...]
+    depth: int
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self.parts))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleRepeats(RulePart):
+    """A part some times after itself.
+
+    Args:
+        part: The part.
+        fewest: The fewest times.
+        most: The most times; ``None`` for no limit.
+    """
+
+    part: RulePart
+    fewest: int
+    most: int | None
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _deeper(self.part))
+
+    def __repr__(self) -> str:
+        names = {(0, None): "star()", (1, None): "plus()", (0, 1): "optional()"}
+        both = f"{self.fewest}" if self.fewest == self.most else f"{self.fewest}, {self.most}"
+        call = names.get((self.fewest, self.most), f"times({both})")
+        around = isinstance(self.part, RuleSequence | RuleAlternatives)
+        return f"({self.part!r}).{call}" if around else f"{self.part!r}.{call}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GrammarRule(RulePart):
+    """A rule of a grammar, and as a part of a body its call.
+
+    Args:
+        name: Its name.
+        given: What it stands for: a part, or a function without arguments that gives one, asked
+            when the grammar is made; ``None`` for a call of a rule that is defined elsewhere.
+    """
+
+    name: str
+    given: RulePart | Callable[[], object] | None = None
+    depth: int = field(default=0, init=False)
+
+    def body(self) -> RulePart | None:
+        """What it stands for; ``None`` for a call of a rule that is defined elsewhere.
+
+        Raises:
+            ConstraintError: Its function gives something that is not a part of a rule.
+        """
+        if self.given is None or isinstance(self.given, RulePart):
+            return self.given
+        return _body(self.name, self.given())
+
+    def __call__(self, *given: object, **named: object) -> NoReturn:
+        """Refuse: a rule is named where it is called, and takes nothing."""
+        raise ConstraintError(
+            f"The rule {self.name!r} is called like a function.",
+            remedy=f"Write {self.name} without parentheses: its name alone is the call.",
+        )
+
+    def __repr__(self) -> str:
+        return f"rule({self.name!r})"
+
+
+def rule(
+    name: str | Callable[[], Operand], body: Operand | Callable[[], Operand] | None = None
+) -> GrammarRule:
+    """A rule of a grammar, for `explorer.grammar`, and a call of it in the bodies of rules.
+
+    Args:
+        name: The name of the rule: English letters, digits, ``-`` and ``_``. Or as a decorator: a
+            function without arguments that gives the body and has the name.
+        body: What the rule stands for: texts, constraints and rules, put together with ``+``,
+            ``|``, ``star()``, ``plus()``, ``optional()`` and ``times(2, 5)``; or a function that
+            gives it, asked when the grammar is made. Without it, a call of the rule of that name.
+
+    Raises:
+        ConstraintError: The name is not one, or the body is something else.
+
+    Example:
+        >>> from explorer import grammar, regex
+        >>> from explorer.grammars import rule
+        >>> number = rule("number", regex("[0-9]+"))
+        >>> term = rule("term", number | "(" + rule("sum") + ")")
+        >>> sums = grammar(rule("sum", term + ("+" + term).star()))
+        >>> sums.accepts("1+(2+3)"), sums.accepts("1+(2")
+        (True, False)
+
+        The same as functions, which may name what is defined below them:
+
+        >>> @rule
+        ... def pair():
+        ...     return "(" + pair + ")" | ""
+        >>> grammar(pair).accepts("(())")
+        True
+    """
+    if body is None and isinstance(name, FunctionType):
+        return GrammarRule(_name(name.__name__), _without_parameters(name))
+    known = _name(cast("str", name))
+    if body is None:
+        return GrammarRule(known)
+    if callable(body) and not isinstance(body, RulePart | Constraint):
+        return GrammarRule(known, _without_parameters(body))
+    return GrammarRule(known, _body(known, body))
+
+
+def part_of(where: str, value: object) -> RulePart:
+    """A part of a rule, from anything that can stand beside its signs.
+
+    Args:
+        where: The sign, for the error.
+        value: A part, a constraint or a text.
+
+    Raises:
+        ConstraintError: It is something else, or a constraint that cannot be a part.
+    """
+    if isinstance(value, RulePart):
+        return value
+    if isinstance(value, Constraint):
+        source = check_operand(value.source)
+        if source.over_tokens:
+            raise ConstraintError(
+                f"{source} speaks about tokens, and a rule of a grammar reads texts.",
+                remedy="Leave out (?P<TEXT_TOKEN>) and its like, and limits of tokens.",
+            )
+        return RuleTerminal(source)
+    if isinstance(value, str):
+        return RuleText(whole_text("text", value))
+    name = f"The other side of {where}" if where in ("+", "|") else where
+    if isinstance(value, FunctionType):
+        raise ConstraintError(
+            f"{name} is the function {value.__name__!r}, not a rule.",
+            remedy=f"Write @rule above def {value.__name__}.",
+        )
+    raise wrong(
+        name, value, "a rule, a constraint or a text", remedy=_REMEDY, error=ConstraintError
+    )
+
+
+def _joined(
+    kind: type[RuleSequence | RuleAlternatives], left: RulePart, right: RulePart
+) -> RulePart:
+    """Two parts as one; a chain of one sign is one part."""
+    parts = tuple(
+        inner
+        for part in (left, right)
+        for inner in (part.parts if type(part) is kind else (part,))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType] - It is of that kind.
+    )
+    return kind(parts, max(map(_deeper, parts)))
+
+
+def _deeper(part: RulePart) -> int:
+    """The depth of what is around a part."""
+    if part.depth >= MOST_NESTED:
+        raise ConstraintError(
+            f"The parts of a rule are nested more than {MOST_NESTED} deep.",
+            remedy="Give the inner part a rule of its own.", evidence={"limit": MOST_NESTED},
+        )  # fmt: skip
+    return part.depth + 1
+
+
+def _without_parameters(function: Callable[..., object]) -> Callable[[], object]:
+    """A function that gives the body of a rule."""
+    try:
+        needed = [
+            each.name
+            for each in inspect.signature(function).parameters.values()
+            if each.default is each.empty
+            and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # A callable of C, which does not say what it takes.
+        needed = []
+    if needed:
+        called = getattr(function, "__name__", "The function")
+        raise ConstraintError(
+            f"The function {called!r} of a rule has the parameter {needed[0]!r}.",
+            remedy="Leave parameters out: a rule takes nothing. For a family of rules write a "
+            "function that returns rule(name, body).",
+        )
+    return function
+
+
+def _body(name: str, value: object) -> RulePart:
+    if value is None:
+        raise ConstraintError(
+            f"The function of {name!r} returns nothing.",
+            remedy="Return the body of the rule, such as return a + b.",
+        )
+    return part_of(f"The body of the rule {name!r}", value)
+
+
+def _name(name: object) -> str:
+    known = instance(
+        "name", name, str, "the name of a rule", error=ConstraintError,
+        remedy='Write rule("name", body), or @rule above a function.',
+    )  # fmt: skip
+    if not known or not set(known) <= set(NAME_LETTERS):
+        raise ConstraintError(
+            f"{shown(plain(known))} is not a name of a rule.",
+            remedy="Use English letters, digits, - and _.",
+        )
+    return known
+
+
+def _not_of_rules(sign: str) -> ConstraintError:
+    return ConstraintError(
+        f"{sign} does not combine rules: a context-free grammar has no such part.",
+        remedy=f"Combine the whole: make the constraint, grammar(...), and use {sign} on it.",
+    )

@@ -1,0 +1,217 @@
+"""Rules that are Python objects, written out as a text in GBNF.
+
+Texts, patterns, choices and what `Constraint` puts together of them have a form in GBNF. Any other
+constraint stands as ``<1: its kind>`` in the text, and is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError
+from explorer.languages.grammar.objects.parts import (
+    GrammarRule,
+    RuleAlternatives,
+    RulePart,
+    RuleRepeats,
+    RuleSequence,
+    RuleTerminal,
+    RuleText,
+)
+from explorer.languages.regex.source import Regex
+from explorer.languages.sources.algebra import Concatenation, Repetition, Union
+from explorer.languages.sources.choice import Choice
+from explorer.languages.sources.registry import name_of
+
+WIDEST: Final = 16
+"""Names up to so many characters are filled up with blanks, so that the bodies stand in a column.
+"""
+
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+_ALTERNATIVES, _SEQUENCE, _PIECE = range(3)
+"""What may stand somewhere without parentheses."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesText:
+    """Rules as a text.
+
+    Args:
+        text: The rules in GBNF.
+        terminals: The constraints that have no form in GBNF; ``<1: ...>`` is the first.
+    """
+
+    text: str
+    terminals: tuple[Source, ...]
+
+
+def written_rules(rules: Sequence[GrammarRule]) -> RulesText:
+    """The text of some rules and of those that they call.
+
+    Args:
+        rules: The rules, at least one; the first begins. A rule that is only named is looked for
+            among all.
+
+    Raises:
+        ConstraintError: A rule is named and not defined, or two rules have one name.
+    """
+    writer = _Writer()
+    for each in rules:
+        writer.call(each)
+    bodies = writer.bodies()
+    first = rules[0].name
+    if first != "root" and "root" in bodies:
+        raise ConstraintError(
+            f"The grammar begins with {rules[0]!r}, and another rule is called 'root'.",
+            remedy="Begin with that one, or rename it: root is the name of the first rule.",
+        )
+    lines = bodies if first == "root" else {"root": first, **bodies}
+    width = max(len(name) for name in lines if len(name) <= WIDEST or name == first)
+    text = "".join(f"{name.ljust(width)} ::= {body}\n" for name, body in lines.items())
+    return RulesText(text, tuple(writer.terminals))
+
+
+class _Writer:
+    """Rules that are being written."""
+
+    def __init__(self) -> None:
+        self.terminals: list[Source] = []
+        self.callers: dict[str, str] = {}
+        self.caller = ""
+        self.waiting: list[GrammarRule] = []
+        self.seen: dict[int, GrammarRule] = {}
+
+    def bodies(self) -> dict[str, str]:
+        """The body of each rule that is waiting, and of those that it calls."""
+        bodies: dict[str, str] = {}
+        for each in self.waiting:  # The list grows while it is read.
+            body = each.body()
+            if body is None:
+                continue
+            begun, self.caller = len(self.waiting), each.name
+            written = self.part(body, _ALTERNATIVES)
+            if each.name not in bodies:
+                bodies[each.name] = written
+                continue
+            if bodies[each.name] != written:
+                raise ConstraintError(
+                    f"Two rules are called {each.name!r}: {bodies[each.name]} and {written}.",
+                    remedy=f'Join them with |, or rename one. rule("{each.name}") alone calls it.',
+                    evidence={"rule": each.name},
+                )
+            # A function may make its rules anew whenever it is asked, without end.
+            known = {rule.name for rule in self.waiting[:begun] if rule.given is not None}
+            self.waiting[begun:] = [r for r in self.waiting[begun:] if r.name not in known]
+        for name, caller in self.callers.items():
+            if name not in bodies:
+                close = get_close_matches(name, bodies, 1)
+                raise ConstraintError(
+                    f"The rule {name!r} has no body"
+                    + (f"; {caller!r} calls it." if caller else "."),
+                    remedy=f"Did you mean {close[0]!r}?" if close
+                    else f'Write rule("{name}", body), and give it to grammar([...]) if no other '
+                    "rule holds it.",
+                    evidence={"rule": name, "caller": caller},
+                )  # fmt: skip
+        return bodies
+
+    def call(self, rule: GrammarRule) -> str:
+        """The call of a rule, which is written later."""
+        self.callers.setdefault(rule.name, self.caller)
+        if id(rule) not in self.seen:
+            self.seen[id(rule)] = rule
+            self.waiting.append(rule)
+        return rule.name
+
+    def part(self, part: RulePart, place: int) -> str:
+        """A part of a body."""
+        match part:
+            case GrammarRule():
+                return self.call(part)
+            case RuleText():
+                return _quoted(part.text)
+            case RuleTerminal():
+                return self.source(part.source, place)
+            case RuleSequence():
+                return _bracketed(
+                    " ".join(self.part(each, _PIECE) for each in part.parts), _SEQUENCE, place
+                )
+            case RuleAlternatives():
+                options = [self.part(each, _SEQUENCE) for each in part.parts]
+                return _bracketed(" | ".join(options), _ALTERNATIVES, place)
+            case RuleRepeats():
+                return _repeated(self.part(part.part, _PIECE), part.fewest, part.most)
+            case _:
+                raise TypeError(f"{type(part).__name__} has no form in GBNF")
+
+    def source(self, source: Source, place: int) -> str:
+        """A constraint that is a part of a body."""
+        match source:
+            case Choice():
+                options = [_quoted(text) for text in source.texts]
+                return options[0] if len(options) == 1 else _bracketed(
+                    " | ".join(options), _ALTERNATIVES, place
+                )  # fmt: skip
+            case Regex() if "\n" not in source.pattern:
+                return f"/{_slashes_escaped(source.pattern)}/"
+            case Union():
+                options = [self.source(each, _SEQUENCE) for each in source.parts]
+                return _bracketed(" | ".join(options), _ALTERNATIVES, place)
+            case Concatenation():
+                items = [self.source(each, _PIECE) for each in source.parts]
+                return _bracketed(" ".join(items), _SEQUENCE, place)
+            case Repetition():
+                inner = self.source(source.part, _PIECE)
+                return _repeated(inner, source.minimum, None if source.unbounded else 1)
+            case _:
+                return self.terminal(source)
+
+    def terminal(self, source: Source) -> str:
+        """A constraint without a form in GBNF."""
+        for number, known in enumerate(self.terminals):
+            if known is source or known == source:
+                return f"<{number + 1}: {name_of(source)}>"
+        self.terminals.append(source)
+        return f"<{len(self.terminals)}: {name_of(source)}>"
+
+
+def _bracketed(text: str, what: int, place: int) -> str:
+    return f"({text})" if what < place else text
+
+
+def _repeated(inner: str, fewest: int, most: int | None) -> str:
+    exactly = f"{{{fewest}}}" if fewest == most else f"{{{fewest},{'' if most is None else most}}}"
+    sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((fewest, most), exactly)
+    return f"({inner}){sign}" if inner[-1] in "*+?}" else f"{inner}{sign}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def _slashes_escaped(pattern: str) -> str:
+    """A pattern as it stands between slashes: each slash behind an odd number of backslashes."""
+    made: list[str] = []
+    at = 0
+    while at < len(pattern):
+        taken = 2 if pattern[at] == "\\" else 1
+        piece = pattern[at : at + taken]
+        made.append("\\/" if piece == "/" else piece)
+        at += taken
+    return "".join(made)

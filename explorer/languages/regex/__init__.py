@@ -1,0 +1,42 @@
+"""Python's regular expressions as a front end: text in, a tree with spans out.
+
+Read in this order: `tree` (a parsed pattern), `parser` (with `groups`, `terminal_groups`,
+`escapes`, `flags`, `quantifier`, `sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache`
+keeps it), `source` (the kind of source), `wider` (replacements that read more).
+
+The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
+"""
+
+from __future__ import annotations
+
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.build import build
+from explorer.budget import Meter
+from explorer.languages.regex.groups import UnsupportedSyntax
+from explorer.languages.regex.parser import parse
+from explorer.languages.regex.tree import Tree
+
+__all__ = ["Tree", "UnsupportedSyntax", "compile_pattern", "parse"]
+
+
+def compile_pattern(pattern: str, meter: Meter) -> tuple[Tree, Dfa]:
+    """Parse and compile.
+
+    Args:
+        pattern: Python `re` syntax; flags can be given inline.
+        meter: Watches every limit on the way.
+
+    Returns:
+        The tree with its spans, and the machine (see `explorer.automata.tree.build.build`).
+
+    Raises:
+        RegexError: The pattern cannot be read, or no automaton can express it.
+        BudgetExceeded: A limit was reached.
+
+    Example:
+        >>> tree, dfa = compile_pattern("(?i)(foo)+d", Meter())
+        >>> dfa.accepts(b"FoofooD")
+        True
+    """
+    tree = parse(pattern)
+    return tree, build(tree.whole(), meter)

@@ -1,0 +1,309 @@
+"""Groups of a pattern: everything that begins with a parenthesis, and what groups there are so far.
+
+`Groups` holds a pattern and how far it has been read. What stands inside a group is read by the
+descent that builds on it (`explorer.languages.regex.parser`), which says how in `alternatives`.
+
+Constructions that no automaton can express are read and then refused with `UnsupportedSyntax`:
+references back to a group, conditionals on a group and atomic groups.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import Final
+
+from explorer.automata.tree.nodes import Assertion, AssertionKind, Group, Node
+from explorer.automata.tree.width import MAX_REPEAT, width
+from explorer.budget import Meter
+from explorer.errors import RegexError
+from explorer.languages.regex.flags import KINDS, BadFlags, read_flags
+from explorer.languages.regex.terminal_groups import made, read_arguments
+from explorer.languages.terminals.kinds import Terminal
+from explorer.languages.terminals.known import TERMINALS
+
+MAX_NESTING: Final = 100
+"""Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
+
+_MAX_LOOKBEHIND: Final = 2**32 - 1
+
+# A backslash and the character after it are one unit everywhere, in comments too.
+_COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
+
+
+class UnsupportedSyntax(RegexError):
+    """A pattern that `re` takes but no finite automaton of whole matches can express."""
+
+
+class Groups(ABC):
+    """A pattern, how far it has been read, and its groups.
+
+    Args:
+        text: The pattern.
+        flags: Flags of `re` for the whole of it; flags in the pattern are added to them.
+        meter: Watches bytes and seconds.
+    """
+
+    __slots__ = (
+        "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "meter", "names", "pos",
+        "terminals", "text",
+    )  # fmt: skip
+
+    def __init__(self, text: str, flags: int, meter: Meter) -> None:
+        self.text = text
+        self.meter = meter
+        self.pos: int = 0
+        self.end = len(text)
+        self.flags: int = flags
+        self.closed = [True]  # For each group: has its parenthesis closed? Group 0 is the whole.
+        self.names: dict[str, int] = {}
+        self.depth: int = 0
+        self.lookbehind_groups: int | None = None
+        self.asserts = False
+        self.terminals: list[tuple[Terminal, int, int]] = []
+
+    @abstractmethod
+    def alternatives(self, flags: int) -> Node:
+        """Read up to the end or a closing parenthesis."""
+
+    def error(
+        self, reason: str, start: int, end: int | None = None, remedy: str = ""
+    ) -> RegexError:
+        """An error of the pattern, with its span."""
+        return RegexError(reason, pattern=self.text, start=start, end=end, remedy=remedy)
+
+    def unsupported(self, reason: str, start: int, end: int, remedy: str) -> RegexError:
+        """The error for a construction that no automaton can express."""
+        return UnsupportedSyntax(reason, pattern=self.text, start=start, end=end, remedy=remedy)
+
+    def group(self, flags: int, *, may_set_flags: bool) -> Node | None:
+        """Read anything that begins with a parenthesis; ``None`` for comments and global flags."""
+        text, start = self.text, self.pos
+        if not text.startswith("(?", start):
+            self.pos = start + 1
+            return self.contents(flags, start, capturing=True)
+        kind = text[start + 2 : start + 3]
+        if kind == ":":
+            self.pos = start + 3
+            return self.contents(flags, start, capturing=False)
+        if kind == "#":
+            comment = _COMMENT_GROUP.match(text, start)
+            if comment is None:
+                raise self.error("this comment is not closed", start, start + 3)
+            self.pos = comment.end()
+            return None
+        if kind == "P":
+            return self.named_group(flags, start)
+        if kind in ("=", "!", "<"):
+            return self.lookaround(flags, start)
+        if kind == "(":
+            raise self.conditional(start)
+        if kind == ">":
+            raise self.unsupported(
+                "atomic groups have no automaton",
+                start,
+                start + 3,
+                remedy="Write (?:...); what must not follow the group can be excluded by a "
+                "lookahead (?!...).",
+            )
+        return self.flags_group(flags, start, may_set_flags=may_set_flags)
+
+    def flags_group(self, flags: int, start: int, *, may_set_flags: bool) -> Node | None:
+        """``(?i)`` for the whole pattern, ``(?i-s:...)`` for a part."""
+        kind = self.text[start + 2 : start + 3]
+        if kind != "-" and not kind.isalpha():
+            raise self.error(
+                f"(?{kind} begins no known group",
+                start,
+                start + 2 + len(kind),
+                remedy=r"Write \( for the character, or (?: for a group that captures nothing.",
+            )
+        try:
+            inline = read_flags(self.text, start + 2)
+        except BadFlags as bad:
+            raise self.error(bad.reason, start, bad.offset + 1) from None
+        self.pos = inline.end
+        if not inline.whole_pattern:
+            if inline.added & KINDS:
+                flags &= ~KINDS
+            flags = (flags | inline.added) & ~inline.removed
+            return self.contents(flags, start, capturing=False)
+        if not may_set_flags:
+            raise self.error(
+                "flags of the whole pattern stand at its start",
+                start,
+                inline.end,
+                remedy="Move them there, or write "
+                f"{self.text[start : inline.end - 1]}:...) around the part that they are for.",
+            )
+        self.flags |= inline.added
+        return None
+
+    def contents(
+        self, flags: int, start: int, *, capturing: bool, name: str | None = None
+    ) -> Group:
+        """Read the body of a group and its closing parenthesis; ``start`` is where it opened."""
+        number = None
+        if capturing:
+            number = len(self.closed)
+            self.closed.append(False)
+            if name is not None:
+                self.names[name] = number
+        body = self.inside(flags, start)
+        if number is not None:
+            self.closed[number] = True
+        return Group(start, self.pos, body, number, name)
+
+    def inside(self, flags: int, start: int) -> Node:
+        """Alternatives up to a closing parenthesis, which is read too."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.unsupported(
+                f"groups are nested more than {MAX_NESTING} deep",
+                start,
+                start + 1,
+                remedy="Leave out parentheses that are not needed.",
+            )
+        body = self.alternatives(flags)
+        self.depth -= 1
+        if self.pos >= self.end:
+            raise self.error(
+                "this parenthesis is not closed", start, remedy=r"Write \( for the character."
+            )
+        self.pos += 1
+        return body
+
+    def named_group(self, flags: int, start: int) -> Node:
+        """``(?P<name>...)``; and ``(?P=name)``, which is refused."""
+        text = self.text
+        mark = text[start + 3 : start + 4]
+        if mark not in ("<", "="):
+            raise self.error(
+                f"(?P{mark} begins no known group",
+                start,
+                start + 3 + len(mark),
+                remedy="A named group is written (?P<name>...).",
+            )
+        close = text.find(">" if mark == "<" else ")", start + 4)
+        if close < 0:
+            raise self.error("this group name is not closed", start, start + 4)
+        name = text[start + 4 : close]
+        if not name.isidentifier():
+            raise self.error(
+                f"{name!r} cannot be the name of a group",
+                start + 4,
+                close,
+                remedy="A name is letters, digits and underscores, and begins with no digit.",
+            )
+        if mark == "=":
+            if name not in self.names:
+                raise self.error(f"there is no group {name!r} before this place", start, close + 1)
+            raise self.reference(self.names[name], start, close + 1)
+        terminal = TERMINALS.get(name)
+        if terminal is not None:
+            return self.terminal(terminal, flags, start, close + 1)
+        if name in self.names:
+            raise self.error(
+                f"group {self.names[name]} has the name {name!r} already",
+                start + 4,
+                close,
+                remedy="Choose another name.",
+            )
+        self.pos = close + 1
+        return self.contents(flags, start, capturing=True, name=name)
+
+    def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
+        """``(?P<SUBSTRING_OF>text)`` and its like; ``begin`` is where the arguments begin."""
+        arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
+        item = None
+        if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:
+            item = self.inside(flags, start)
+        else:
+            self.pos += 1
+        self.terminals.append((terminal, start, self.pos))
+        return made(terminal, start, self.pos, arguments, item, self.error)
+
+    def lookaround(self, flags: int, start: int) -> Node:
+        """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
+        behind = self.text.startswith("<", start + 2)
+        sign_at = start + 2 + behind
+        sign = self.text[sign_at : sign_at + 1]
+        if sign not in ("=", "!"):
+            raise self.error(
+                f"(?<{sign} begins no known group",
+                start,
+                sign_at + len(sign),
+                remedy="A named group is written (?P<name>...), a lookbehind (?<=...) or (?<!...).",
+            )
+        self.pos = sign_at + 1
+        self.asserts = True
+        outer = self.lookbehind_groups
+        if behind and outer is None:
+            self.lookbehind_groups = len(self.closed)
+        body = self.inside(flags, start)
+        self.lookbehind_groups = outer
+        if behind:
+            fewest, most = width(body)
+            if fewest != most:
+                raise self.error(
+                    "a lookbehind must have one width, and this one can take "
+                    f"{fewest} characters or {'any number' if most > MAX_REPEAT else most}",
+                    start,
+                    self.pos,
+                    remedy=_lookbehind_remedy(sign == "!", most > MAX_REPEAT),
+                )
+            if fewest > _MAX_LOOKBEHIND:
+                raise self.error("this lookbehind is too wide", start, self.pos)
+        kind = AssertionKind.BEHIND if behind else AssertionKind.AHEAD
+        return Assertion(start, self.pos, kind, negated=sign == "!", body=body)
+
+    def conditional(self, start: int) -> RegexError:
+        """The error for ``(?(1)yes|no)``: a wrong one, or one that is not supported."""
+        close = self.text.find(")", start + 3)
+        name = self.text[start + 3 : close] if close >= 0 else ""
+        known = name in self.names if name.isidentifier() else name.strip().isdecimal()
+        if not known:
+            return self.error(
+                "a conditional needs the name or number of a group",
+                start,
+                close + 1 if close >= 0 else start + 3,
+            )
+        return self.unsupported(
+            "a conditional on a group is beyond this automaton",
+            start,
+            close + 1,
+            remedy="Write both cases as alternatives: (<)?a(?(1)>) is <a>|a.",
+        )
+
+    def reference(self, group: int, start: int, end: int) -> RegexError:
+        """The error for a reference back: a wrong one, or one that is not supported."""
+        if group >= len(self.closed):
+            return self.error(
+                f"there is no group {group} before this place",
+                start,
+                end,
+                remedy="Count the groups from 1 in the order of their opening parentheses; for a "
+                r"character by its octal code write three digits, as in \012.",
+            )
+        if not self.closed[group]:
+            return self.error(f"group {group} is still open here", start, end)
+        if self.lookbehind_groups is not None and group >= self.lookbehind_groups:
+            return self.error(f"group {group} belongs to the same lookbehind", start, end)
+        return self.unsupported(
+            "a reference back to a group is beyond finite automata",
+            start,
+            end,
+            remedy="Write the cases out: (a|b)-\\1 is a-a|b-b.",
+        )
+
+
+def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
+    """The remedy for a lookbehind that has more than one width."""
+    if unbounded:
+        return (
+            "Bound the repetition, or say with a lookahead at an earlier place what the text "
+            "before must be."
+        )
+    if negated:
+        return "Write one lookbehind for each width, one after the other: (?<!ab)(?<!c)."
+    return "Write one lookbehind for each width: (?:(?<=ab)|(?<=c))."

@@ -1,0 +1,167 @@
+"""Terminals in a pattern: the arguments of a specially named group, read as texts.
+
+What the names mean is not known here (`explorer.languages.terminals`); only how arguments are
+written: texts with escapes, a bar between two, a closing parenthesis after the last.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from explorer.automata.tree.nodes import Assertion, Branch, Concat, Group, Node, Repeat, Written
+from explorer.errors import RegexError
+from explorer.languages.regex.escapes import BadEscape, read_escape
+from explorer.languages.terminals.kinds import Argument, BadArgument, Terminal, TerminalGroup
+
+_PLAIN: Final = re.compile(r"[^\\()|]+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+ErrorAt = Callable[[str, int, int, str], RegexError]
+"""The error of a pattern: reason, span, remedy."""
+
+
+def read_arguments(
+    text: str, pos: int, start: int, terminal: Terminal, error: ErrorAt
+) -> tuple[list[Argument], int]:
+    """The texts of a terminal.
+
+    Args:
+        text: The pattern.
+        pos: Where the first argument begins.
+        start: Where the group begins.
+        terminal: Which terminal it is.
+        error: Makes the errors.
+
+    Returns:
+        The texts, and where reading stopped: at the closing parenthesis, or, where a pattern
+        follows, after the last bar.
+
+    Raises:
+        RegexError: An argument cannot be read.
+    """
+    found: list[Argument] = []
+    pieces: list[str] = []
+    begin = pos
+    while pos < len(text):
+        plain = _PLAIN.match(text, pos)
+        if plain is not None:
+            if wrong := _SURROGATE.search(text, pos, plain.end()):
+                raise _no_character(error, wrong.start(), wrong.end())
+            pieces.append(plain.group())
+            pos = plain.end()
+            continue
+        char = text[pos]
+        if char == "\\":
+            piece, pos = _escape(text, pos, error)
+            pieces.append(piece)
+            continue
+        if char == "(":
+            raise error(
+                f"a parenthesis inside {terminal.name} needs a backslash",
+                pos,
+                pos + 1,
+                r"Write \( for the character; explorer.terminals.escape(text) does it for a text.",
+            )
+        found.append(Argument("".join(pieces), begin, pos))
+        if char == ")" or (terminal.pattern and len(found) == terminal.most):
+            return found, pos + (char == "|")
+        pieces, pos = [], pos + 1
+        begin = pos
+    raise error("this parenthesis is not closed", start, start + 1, r"Write \( for the character.")
+
+
+def _escape(text: str, pos: int, error: ErrorAt) -> tuple[str, int]:
+    try:
+        escape = read_escape(text, pos, in_set=True)
+    except BadEscape as bad:
+        raise error(bad.reason, pos, bad.end, bad.remedy) from None
+    if escape.char is None:
+        raise error(
+            f"an argument is a text, and {text[pos : escape.end]} stands for many characters",
+            pos,
+            escape.end,
+            f"Write \\\\{text[pos + 1 : escape.end]} for a backslash and a letter.",
+        )
+    if _SURROGATE.match(escape.char):
+        raise _no_character(error, pos, escape.end)
+    return escape.char, escape.end
+
+
+def _no_character(error: ErrorAt, start: int, end: int) -> RegexError:
+    return error(
+        "half of a surrogate pair is not a character",
+        start,
+        end,
+        "Write the character that the pair stands for.",
+    )
+
+
+def made(
+    terminal: Terminal,
+    start: int,
+    end: int,
+    arguments: list[Argument],
+    item: Node | None,
+    error: ErrorAt,
+) -> Written:
+    """The tree of a terminal, with its name as the label of the place.
+
+    Args:
+        terminal: Which terminal it is.
+        start, end: The span of the group.
+        arguments: The texts.
+        item: The pattern, where the terminal takes one.
+        error: Makes the errors.
+
+    Raises:
+        RegexError: The arguments are too few, too many or not what the terminal takes.
+    """
+    name, most = terminal.name, terminal.most
+    if most == 0:
+        if len(arguments) > 1 or arguments[0].text:
+            raise error(
+                f"{name} takes no argument",
+                arguments[0].start,
+                arguments[-1].end,
+                f"Write {terminal.form}; an ordinary group needs another name.",
+            )
+        arguments = []
+    if len(arguments) == 1 and not arguments[0].text and terminal.least == 0:
+        arguments = []
+    if most is not None and len(arguments) > most:
+        bar = arguments[most].start - 1
+        raise error(
+            f"{name} takes {'one argument' if most == 1 else f'{most} arguments'}",
+            bar,
+            bar + 1,
+            rf"Write \| for the character; the form is {terminal.form}.",
+        )
+    if len(arguments) < terminal.least or (terminal.pattern and item is None):
+        raise error(f"{name} needs more arguments", start, end, f"The form is {terminal.form}.")
+    try:
+        body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), item))
+    except BadArgument as bad:
+        raise error(bad.reason, bad.start, max(bad.end, bad.start + 1), bad.remedy) from None
+    return Written(start, end, body, None, name)
+
+
+def unlabelled(node: Node) -> Node:
+    """The same pattern without the names of its terminals: what an assertion can look into."""
+    match node:
+        case Written():
+            return Group(node.start, node.end, unlabelled(node.body), None, None)
+        case Concat():
+            return Concat(node.start, node.end, tuple(map(unlabelled, node.items)))
+        case Branch():
+            return Branch(node.start, node.end, tuple(map(unlabelled, node.options)))
+        case Repeat() | Group():
+            return replace(node, body=unlabelled(node.body))
+        case Assertion() if node.body is not None:
+            return dataclasses.replace(node, body=unlabelled(node.body))
+        case _:
+            return node

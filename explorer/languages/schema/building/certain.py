@@ -1,0 +1,403 @@
+"""Which subschemas surely have values, and nothing wrong with them: decided without a machine.
+
+A value may wait until a text comes to it (`explorer.languages.schema.building.waiting`) if making
+its machine can neither be refused nor show that there are no values. Both are decided here on the
+side of caution: what is not understood at a glance is not certain, and its machine is made at once.
+
+*Sound* is a subschema in which every keyword, down to all that it leads to, is one that can be
+followed. *Certain* is one of which a value can be named: a number between its bounds, an array that
+may be empty, an object whose required members are certain themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from functools import cache, lru_cache
+from typing import Any, Final, cast
+
+from explorer.automata.tree.nodes import (
+    Branch,
+    Class,
+    Concat,
+    Dot,
+    Empty,
+    Group,
+    Literal,
+    Repeat,
+    Written,
+)
+from explorer.automata.tree.walking import walk
+from explorer.automata.tree.width import width
+from explorer.errors import RegexError, UnsupportedSchema
+from explorer.languages.regex import UnsupportedSyntax, parse
+from explorer.languages.schema.building.making import Depth
+from explorer.languages.schema.building.scalars import can_divide
+from explorer.languages.schema.reading.apart import are_apart, told
+from explorer.languages.schema.reading.cases import IN_PLACE
+from explorer.languages.schema.reading.keywords import (
+    WELL_FORMED,
+    anchored,
+    check_well_formed,
+    decimal,
+    is_number,
+    parts_of,
+)
+from explorer.languages.schema.reading.sharing import REMARKS
+from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.reading.text import EXACT
+from explorer.languages.schema.text.ecma import translated
+from explorer.languages.schema.text.formats import FORMATS
+
+DEEPEST: Final = 40
+"""How many subschemas inside each other are looked through."""
+
+MOST_PATTERNS: Final = 5
+"""Patterns of ``patternProperties`` overlap in at most 2 ** 5 ways, which is never too many."""
+
+_TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
+
+KINDS: Final = _TYPES - {"integer"}
+"""The types that no other one is part of."""
+
+_FOLLOWED: Final = frozenset(
+    ("type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
+     "propertyNames", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems",
+     "minItems", "maxItems", "contains", "minContains", "maxContains", "uniqueItems", "minLength",
+     "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
+     "exclusiveMaximum", "multipleOf", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then",
+     "else", "dependentRequired", "dependentSchemas", "dependencies")
+)  # fmt: skip
+"""Keywords that are followed whatever they hold, but for what `_is_followed` asks of some."""
+
+_SET_ASIDE: Final = REMARKS | {"$defs", "definitions", "$schema", "$comment"}
+
+_SIZES: Final = (
+    "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
+    "minProperties", "maxProperties",
+)  # fmt: skip
+_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+
+_SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
+
+Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
+"""The depth inside a container (`explorer.languages.schema.building.deepening`)."""
+
+
+class Certain:
+    """Says which subschemas are sound and certain.
+
+    Args:
+        inside: The depth inside arrays and objects.
+    """
+
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
+        self._sound: dict[object, bool] = {}
+        self._certain: dict[object, bool] = {}
+
+    def may_wait(self, sub: Subschema, depth: Depth) -> bool:
+        """Whether the values of a subschema may be made later.
+
+        Args:
+            sub: What applies, alone.
+            depth: How much deeper the value may go.
+        """
+        return self._is_sound(sub) and self._is_certain(sub, depth)
+
+    def kinds(self, sub: Subschema, depth: Depth) -> tuple[frozenset[str], frozenset[str]]:
+        """The types of which a subschema surely has values, and those of which it may have some.
+
+        Args:
+            sub: What applies, alone; it is sound.
+            depth: How much deeper the value may go.
+        """
+        schema = sub.schema
+        if not isinstance(schema, dict):
+            return KINDS, KINDS
+        if "$ref" in schema and (sub.draft <= 7 or len(schema) == 1):
+            return self.kinds(sub.target(schema["$ref"], "$ref"), depth)
+        if schema.keys() & (IN_PLACE | {"enum", "const"}):
+            return frozenset(), KINDS
+        types = _types_of(schema)
+        possible = frozenset("number" if each == "integer" else each for each in types)
+        certain = types & {"null", "boolean"}
+        if "string" in types and _has_string(schema):
+            certain |= {"string"}
+        if "number" in possible and _has_number(schema, "number" in types):
+            certain |= {"number"}
+        if "array" in types and self._has_array(sub, schema, depth):
+            certain |= {"array"}
+        if "object" in types and self._has_object(sub, schema, depth):
+            certain |= {"object"}
+        return certain, possible
+
+    def _is_sound(self, sub: Subschema) -> bool:
+        """Whether a subschema and all that it leads to can be followed."""
+        key = sub.key
+        known = self._sound.get(key)
+        if known is None:
+            met: set[object] = set()
+            try:
+                known = self._all_sound(sub, met, 0)
+            except UnsupportedSchema:
+                known = False
+            # What is reached from a sound subschema is sound too.
+            self._sound.update(dict.fromkeys(met if known else (key,), known))
+        return known
+
+    def _all_sound(self, sub: Subschema, met: set[object], level: int) -> bool:
+        if not isinstance(sub.schema, dict) or sub.key in met or self._sound.get(sub.key):
+            return True
+        met.add(sub.key)
+        if level > DEEPEST or self._sound.get(sub.key) is False or sub.owners:
+            return False
+        check_well_formed(sub.schema, sub.pointer, sub.draft)
+        if not all(_is_followed(sub, word, value) for word, value in sub.schema.items()):
+            return False
+        return all(self._all_sound(each, met, level + 1) for each in _led_to(sub))
+
+    def _is_certain(self, sub: Subschema, depth: Depth) -> bool:
+        """Whether a subschema surely has a value."""
+        if not isinstance(sub.schema, dict):
+            return sub.schema
+        key = (sub.key, sub.referenced, depth)
+        known = self._certain.get(key)
+        if known is None:
+            self._certain[key] = False  # A subschema that leads back to itself is not certain.
+            try:
+                known = self._certain[key] = self._has_value(sub, sub.schema, depth)
+            except UnsupportedSchema:
+                known = False
+        return known
+
+    def _has_value(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
+        words = schema.keys() & WELL_FORMED.keys() | schema.keys() & {"const"}
+        words -= _SET_ASIDE
+        choices = words & IN_PLACE
+        if choices:
+            alone = len(words) == 1 or ("$ref" in words and sub.draft <= 7)
+            return alone and self._has_choice(sub, schema, choices, depth)
+        if "enum" in schema or "const" in schema:
+            listed = schema["enum"] if "enum" in schema else [schema["const"]]
+            return words <= {"type", "enum", "const"} and (
+                len(words - {"type"}) == 1
+                and sub.draft >= 6
+                and any(
+                    _is_of_type(value, _types_of(schema)) for value in cast("list[object]", listed)
+                )
+            )
+        return bool(self.kinds(sub, depth)[0])
+
+    def _has_choice(
+        self, sub: Subschema, schema: dict[str, Any], choices: set[str], depth: Depth
+    ) -> bool:
+        if "$ref" in choices:
+            return self._is_certain(sub.target(schema["$ref"], "$ref"), depth)
+        word = choices.pop()
+        if word not in ("anyOf", "oneOf", "allOf"):
+            return False
+        parts = [sub.below(part, word, index) for index, part in enumerate(sub.schemas_at(word))]
+        if word == "allOf":
+            return len(parts) == 1 and self._is_certain(parts[0], depth)
+        certain = [k for k, each in enumerate(parts) if self._is_certain(each, depth)]
+        if word == "anyOf":
+            return bool(certain)
+        known = [told([each]) for each in parts]
+        return any(
+            all(are_apart(known[k], other) for other in known if other is not known[k])
+            for k in certain
+        )
+
+    def _has_array(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
+        if schema.keys() & {"contains", "uniqueItems", "prefixItems"}:
+            return False
+        fewest, most = schema.get("minItems", 0), schema.get("maxItems")
+        if not fewest:
+            return most is None or most >= 0
+        items = schema.get("items", True)
+        below = self._inside(depth, "arrays", (sub,))
+        if below is None or isinstance(items, list) or (most is not None and most < fewest):
+            return False
+        return self._is_certain(sub.below(cast("Schema", items), "items"), below)
+
+    def _has_object(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
+        if schema.keys() & {"propertyNames", "patternProperties"}:
+            return False
+        needed = schema.get("required")
+        names = dict.fromkeys(cast("list[str]", needed) if isinstance(needed, list) else ())
+        most = schema.get("maxProperties", len(names))
+        if schema.get("minProperties", 0) > len(names) or most < len(names):
+            return False
+        if not names:
+            return True
+        below = self._inside(depth, "objects", (sub,))
+        if below is None:
+            return False
+        properties = sub.named_at("properties")
+        for name in names:
+            part = properties.get(name, cast("Schema", schema.get("additionalProperties", True)))
+            steps = ("properties", name) if name in properties else ("additionalProperties",)
+            if any(0xD800 <= ord(char) <= 0xDFFF for char in name):
+                return False
+            if not self._is_certain(sub.below(part, *steps), below):
+                return False
+        return True
+
+
+def is_small(schema: Schema) -> bool:
+    """Whether the machine of a subschema is made sooner than it is waited for."""
+    if not isinstance(schema, dict):
+        return False
+    if "enum" in schema or "const" in schema:
+        return True
+    given = schema.get("type")
+    return given in ("null", "boolean") and not schema.keys() & IN_PLACE
+
+
+def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
+    """Whether a keyword can be followed for sure, or says nothing."""
+    if word in _SIZES:
+        return is_number(value) and value >= 0 and value == int(value)
+    if word in _BOUNDS:
+        return isinstance(value, bool) or is_number(value)
+    match word:
+        case "type":
+            return (isinstance(value, str) and value in _TYPES) or _TYPES.issuperset(value)
+        case "enum":
+            return not any(isinstance(each, dict | list) for each in value)
+        case "const":
+            return not isinstance(value, dict | list)
+        case "uniqueItems":
+            return value is False
+        case "required":
+            return isinstance(value, list)
+        case "multipleOf":
+            return is_number(value) and can_divide(decimal(value))
+        case "pattern":
+            return shortest(value) is not None
+        case "patternProperties":
+            return len(value) <= MOST_PATTERNS and all(shortest(p) is not None for p in value)
+        case _:
+            known = word in _FOLLOWED or word in _SET_ASIDE
+            return known or (word not in WELL_FORMED and word[:1] != "$" and word != "id")
+
+
+def _led_to(sub: Subschema) -> Iterator[Subschema]:
+    """The subschemas that the keywords of one lead to; not what is only kept in it."""
+    schema = cast("dict[str, Any]", sub.schema)
+    if isinstance(reference := schema.get("$ref"), str):
+        yield sub.target(reference, "$ref")
+    for path, part in parts_of(schema):
+        if path[0] not in ("$defs", "definitions"):
+            yield sub.below(part, *path)
+
+
+def _types_of(schema: dict[str, Any]) -> frozenset[str]:
+    given = schema.get("type")
+    if given is None:
+        return _TYPES
+    return frozenset((given,) if isinstance(given, str) else cast("list[str]", given))
+
+
+def _is_of_type(value: object, types: frozenset[str]) -> bool:
+    match value:
+        case None:
+            return "null" in types
+        case bool():
+            return "boolean" in types
+        case int():
+            return bool(types & {"number", "integer"})
+        case float() | Decimal():
+            return "number" in types
+        case str():
+            return "string" in types and not any(0xD800 <= ord(char) <= 0xDFFF for char in value)
+        case _:
+            return False
+
+
+def _has_string(schema: dict[str, Any]) -> bool:
+    fewest, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+    lengths: list[int] = []
+    if "pattern" in schema:
+        found = shortest(schema["pattern"])
+        lengths.append(-1 if found is None else found)
+    if (name := schema.get("format")) in FORMATS:
+        lengths.append(_shortest_of_format(name))
+    if not lengths:
+        return fewest <= most
+    return len(lengths) == 1 and lengths[0] >= 0 and fewest <= lengths[0] <= most
+
+
+@lru_cache(maxsize=256)
+def shortest(pattern: str) -> int | None:
+    """The length of the shortest text in which a pattern of a schema is found.
+
+    ``None`` where that cannot be seen from the pattern: it cannot be read, or it holds assertions
+    other than at its ends, or sets without characters.
+    """
+    try:
+        python = translated(pattern)
+        inner = python.removeprefix("^")
+        if inner.endswith(r"\Z") and not inner.endswith(r"\\Z"):
+            inner = inner[:-2]
+        parse(anchored(python) or f"(?s:.*)(?:{python})(?s:.*)")
+        return _shortest(inner)
+    except (RegexError, UnsupportedSyntax, ValueError, IndexError):
+        return None
+
+
+@cache
+def _shortest_of_format(name: str) -> int:
+    found = _shortest(FORMATS[name])
+    return -1 if found is None else found
+
+
+def _shortest(pattern: str) -> int | None:
+    root = parse(pattern).root
+    for node in walk(root):
+        if isinstance(node, Literal | Class | Dot):
+            if not node.chars.ranges:
+                return None
+        elif not isinstance(node, _SIMPLE):
+            return None
+    return width(root)[0]
+
+
+def _has_number(schema: dict[str, Any], fractions: bool) -> bool:
+    with localcontext(EXACT):
+        return _has_exact_number(schema, fractions)
+
+
+def _has_exact_number(schema: dict[str, Any], fractions: bool) -> bool:
+    """Whether one of a few numbers is between the bounds, and a multiple where one is asked for."""
+    low, high = (
+        [decimal(schema[word]) for word in words
+         if word in schema and not isinstance(schema[word], bool)]
+        for words in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
+    )  # fmt: skip
+    step = decimal(schema["multipleOf"]) if "multipleOf" in schema else None
+    # Of two bounds on one side nobody asks which is strict: if one of all is, all are.
+    strict = bool(schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum"))
+    least, most = max(low, default=None), min(high, default=None)
+    if any(abs(each) > 10**18 for each in (*low, *high)):
+        return False
+    tried = [Decimal(0), *low, *high]
+    if least is not None and most is not None:
+        tried.append((least + most) / 2)
+    unit = step or Decimal(1)
+    for each in list(tried):
+        whole = (each / unit).to_integral_value()
+        tried += [(whole + k) * unit for k in (-1, 0, 1)]
+
+    def is_in(number: Decimal) -> bool:
+        if least is not None and (number < least or (strict and number == least)):
+            return False
+        if most is not None and (number > most or (strict and number == most)):
+            return False
+        if step is not None and number % step:
+            return False
+        return fractions or number == number.to_integral_value()
+
+    return any(map(is_in, tried))

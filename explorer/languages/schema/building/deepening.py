@@ -1,0 +1,137 @@
+"""How deep values may go: nested references, and values that no schema describes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from explorer.automata.rules.pieces import components
+from explorer.languages.schema.building.making import Depth, Making
+from explorer.languages.schema.reading.cases import in_place
+from explorer.languages.schema.reading.keywords import check_well_formed
+from explorer.languages.schema.reading.subschemas import Subschema
+
+
+class Deepening:
+    """The depth that is left inside of arrays and objects.
+
+    Args:
+        making: The compiler.
+        endless: Whether references of recursive schemas lead on without end.
+    """
+
+    def __init__(self, making: Making, *, endless: bool = False) -> None:
+        self._making = making
+        self._endless = endless
+        self._recursive: dict[object, bool] = {}
+
+    def followed(self, depth: Depth, subs: tuple[Subschema, ...]) -> tuple[Subschema, ...]:
+        """The subschemas that still say something of a container at this depth."""
+        if not depth.beyond or depth.recursion:
+            return subs
+        return tuple(sub for sub in subs if not (sub.referenced and self._is_recursive(sub)))
+
+    def inside(
+        self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
+    ) -> Depth | None:
+        """The depth inside a container; ``None`` if nothing may be inside."""
+        depth = depth.entered()
+        if self._endless and subs:
+            return depth
+        if any(sub.referenced and self._is_recursive(sub) for sub in subs):
+            if depth.recursion == 0:
+                return None
+            return replace(depth, recursion=depth.recursion - 1)
+        if any(sub.schema for sub in subs):
+            return depth
+        left = getattr(depth, kind)
+        if left == 0 or depth.total == 0:
+            return None
+        return replace(depth, total=depth.total - 1, **{kind: left - 1})
+
+    def comes_back(self, subs: tuple[Subschema, ...]) -> bool:
+        """Whether some reference leads from here to a schema that may hold one like it.
+
+        Args:
+            subs: What applies at a place.
+        """
+        seen: set[object] = set()
+        todo = list(subs)
+        while todo:
+            sub = todo.pop()
+            self._making.meter.check_time("The machine of a schema")
+            if sub.key in seen or not isinstance(sub.schema, dict):
+                continue
+            seen.add(sub.key)
+            if sub.referenced and self._is_recursive(sub):
+                return True
+            todo += in_place(sub)
+        return False
+
+    def _is_recursive(self, sub: Subschema) -> bool:
+        """Whether a value of a subschema may hold a value of the same subschema."""
+        sub = self._making.whole(sub)
+        key = _key(sub)
+        if key not in self._recursive:
+            self._explore(sub)
+        return self._recursive[key]
+
+    def _explore(self, first: Subschema) -> None:
+        """Decide it for a subschema and all that it leads to, in one walk over them.
+
+        A subschema is recursive if it lies on a circle, one of whose steps goes into a value: if
+        its strongly connected component has such a step inside. What was decided before leads to
+        nothing that was not, so it is on no circle with what is new.
+        """
+        number: dict[object, int] = {_key(first): 0}
+        waiting = [first]
+        following: list[list[int]] = []
+        inward: list[list[int]] = []
+        for sub in waiting:  # The list grows while it is read.
+            self._making.meter.check("The machine of a schema", states=len(waiting))
+            if isinstance(sub.schema, dict):
+                check_well_formed(sub.schema, sub.pointer, sub.draft)
+            steps: list[list[int]] = []
+            for targets in (self._making.also_in_place(sub), _inside(sub)):
+                steps.append([])
+                for target in targets:
+                    key = _key(target)
+                    if key in self._recursive or not isinstance(target.schema, dict):
+                        continue
+                    if key not in number:
+                        number[key] = len(waiting)
+                        waiting.append(target)
+                    steps[-1].append(number[key])
+            following.append(steps[0] + steps[1])
+            inward.append(steps[1])
+        keys = list(number)
+        component = [0] * len(keys)
+        circles = components(following)
+        for name, circle in enumerate(circles):
+            for one in circle:
+                component[one] = name
+        for circle in circles:
+            found = any(component[to] == component[one] for one in circle for to in inward[one])
+            for one in circle:
+                self._recursive[keys[one]] = found
+
+
+def _key(sub: Subschema) -> tuple[int, str]:
+    return id(sub.schema), sub.key[1]
+
+
+def _inside(sub: Subschema) -> list[Subschema]:
+    """The subschemas of members and items that a subschema itself describes."""
+    found: list[Subschema] = []
+    for keyword in ("properties", "patternProperties"):
+        found += [sub.below(p, keyword, n) for n, p in sub.named_at(keyword).items()]
+    for keyword in ("prefixItems", "items"):
+        parts = sub.schemas_at(keyword)
+        found += [sub.below(p, keyword, k) for k, p in enumerate(parts)]
+    for keyword in (
+        "items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties",
+        "unevaluatedProperties",
+    ):  # fmt: skip
+        if (single := sub.schema_at(keyword)) is not None:
+            found.append(sub.below(single, keyword))
+    return found

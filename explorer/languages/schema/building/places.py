@@ -1,0 +1,119 @@
+"""Places in a value: what may apply there, whatever case holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from explorer.languages.schema.building.making import Making, Site
+from explorer.languages.schema.reading.keywords import check_well_formed
+from explorer.languages.schema.reading.subschemas import Schema, Subschema
+
+
+class SchemaPlace:
+    """A place in the value: every subschema that may apply there, in whatever case.
+
+    Args:
+        compiler: Makes and shares the places below.
+        subschemas: What applies there from outside.
+    """
+
+    def __init__(self, compiler: Making, subschemas: Iterable[Subschema]) -> None:
+        self._compiler = compiler
+        known: dict[object, Subschema] = {}
+        todo = [*subschemas][::-1]
+        while todo:
+            sub = todo.pop()
+            compiler.meter.check_time("The machine of a schema")
+            # Owners do not matter here: they decide what a case says, not where it may lead.
+            sub = Subschema(sub.schema, sub.resolver, sub.pointer, sub.draft)
+            if sub.key in known or not isinstance(sub.schema, dict):
+                continue
+            check_well_formed(sub.schema, sub.pointer, sub.draft)
+            known[sub.key] = sub
+            todo += reversed(compiler.also_in_place(sub))
+        self.subschemas: tuple[Subschema, ...] = tuple(known.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members that are named, in the order of the schema."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        if not self._compiler.ordered:
+            return self._declared
+        for sub in self.subschemas:
+            for name in sub.named_at("properties"):
+                found.setdefault(name)
+        for name in self._declared:
+            found.setdefault(name)
+        return tuple(found)
+
+    @cached_property
+    def _declared(self) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for sub in self.subschemas:
+            named = [*sub.named_at("properties"), *sub.named_at("dependentSchemas")]
+            named += [*sub.named_at("dependencies"), *sub.names_at("required")]
+            for keyword in ("dependentRequired", "dependencies"):
+                for name, needed in sub.needed_at(keyword).items():
+                    named += [name, *needed]
+            for name in named:
+                found.setdefault(name)
+        return tuple(found)
+
+    def member(self, name: str | None) -> Site:
+        """The place of a member's value; ``None`` for members that are not named."""
+        below: list[Subschema] = []
+        for sub, properties, patterns, others in self._described:
+            if name is not None and name in properties:
+                below.append(sub.below(properties[name], "properties", name))
+            for pattern, part in patterns.items():
+                if name is None or self._compiler.matches(sub, pattern, name):
+                    below.append(sub.below(part, "patternProperties", pattern))
+            below += others
+        return self._compiler.place(below)
+
+    @cached_property
+    def _described(
+        self,
+    ) -> list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]]:
+        """Each subschema with what it says of members: by name, by pattern, and of any others."""
+        found: list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]] = []
+        for sub in self.subschemas:
+            others = [
+                sub.below(single, keyword)
+                for keyword in ("additionalProperties", "unevaluatedProperties")
+                if (single := sub.schema_at(keyword)) is not None
+            ]
+            named = sub.named_at("properties"), sub.named_at("patternProperties")
+            found.append((sub, *named, others))
+        return found
+
+    @property
+    def item(self) -> Site:
+        """The place of an item."""
+        return self._item
+
+    @cached_property
+    def _item(self) -> Site:
+        below: list[Subschema] = []
+        for sub in self.subschemas:
+            for keyword in ("prefixItems", "items"):
+                parts = sub.schemas_at(keyword)
+                below += [sub.below(each, keyword, k) for k, each in enumerate(parts)]
+            for keyword in ("items", "additionalItems", "contains", "unevaluatedItems"):
+                if (single := sub.schema_at(keyword)) is not None:
+                    below.append(sub.below(single, keyword))
+        return self._compiler.place(below)
+
+    @property
+    def key(self) -> frozenset[object]:
+        """The key that two equal places share."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> frozenset[object]:
+        return frozenset(sub.key for sub in self.subschemas)

@@ -1,0 +1,198 @@
+"""The machines of numbers and strings under the keywords that constrain them, each made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final, cast
+
+from explorer.automata.construction import operations
+from explorer.automata.construction.product import intersection
+from explorer.automata.machine import Dfa
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import RegexError
+from explorer.languages.regex import UnsupportedSyntax, compile_pattern
+from explorer.languages.schema.reading.keywords import anchored, bounds, decimal, is_number
+from explorer.languages.schema.reading.subschemas import Subschema
+from explorer.languages.schema.reading.text import EXACT
+from explorer.languages.schema.text import numbers, strings
+from explorer.languages.schema.text.counting import MARKED_FROM, mark
+from explorer.languages.schema.text.ecma import translated
+from explorer.languages.schema.text.formats import FORMATS
+
+
+def _fraction(divisor: Decimal) -> tuple[int, int]:
+    """A divisor as a whole number, divided by a power of ten."""
+    decimals = max(0, -cast("int", EXACT.normalize(divisor).as_tuple().exponent))
+    return int(EXACT.scaleb(divisor, decimals)), decimals
+
+
+_MOST_DECIMALS: Final = 30
+"""Of a divisor."""
+
+
+def can_divide(divisor: Decimal) -> bool:
+    """Whether a machine can keep the remainders of a divisor."""
+    numerator, decimals = _fraction(divisor)
+    return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= _MOST_DECIMALS
+
+
+def _too_fine(divisor: Decimal, numerator: int, decimals: int) -> tuple[str, str]:
+    """Why a divisor cannot be followed, and what to do."""
+    shown = f"{divisor:.6e}" if len(str(divisor)) > 40 else str(divisor)
+    if decimals > _MOST_DECIMALS:
+        return (
+            f"Multiples of {shown} have up to {decimals:,} decimals.",
+            f"Use a divisor with at most {_MOST_DECIMALS} decimals, or leave it out.",
+        )
+    remainders = f"{numerator:,}" if numerator < 10**18 else f"{Decimal(numerator):.2e}"
+    return (
+        f"Multiples of {shown} need a machine with {remainders} remainders.",
+        f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
+    )
+
+
+def _and_say(error: Exception) -> str:
+    """What the reader of patterns itself advises, as the rest of a sentence."""
+    advice = error.remedy.rstrip(".") if isinstance(error, RegexError) else ""
+    return f" ({advice[:1].lower()}{advice[1:]})" if advice else ""
+
+
+class Scalars:
+    """The machines of numbers and strings.
+
+    Args:
+        meter: Watches every limit.
+        assert_formats: Whether ``format`` constrains.
+        marks: Whether strings with long bounds are marks
+            (`explorer.languages.schema.text.counting`).
+        refuse: Raises for a keyword that cannot be followed, or notes it.
+    """
+
+    def __init__(
+        self,
+        meter: Meter,
+        *,
+        assert_formats: bool,
+        marks: bool,
+        refuse: Callable[[Subschema, str, str, str], None],
+    ) -> None:
+        self.meter = meter
+        self._formats = assert_formats
+        self._marks = marks
+        self._refuse = refuse
+        self._machines: dict[tuple[object, ...], Dfa] = {}
+
+    def number(
+        self, subs: tuple[Subschema, ...], scalars: list[object] | None, *, integer: bool
+    ) -> Dfa:
+        """The spellings of the numbers that some keywords leave.
+
+        Args:
+            subs: Keyword mappings that hold together.
+            scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
+            integer: Whether numbers with a fraction are excluded.
+        """
+        parts: list[Dfa] = [self._all_of_type(subs, integer=integer)]
+        if scalars is not None:
+            given = [value for value in scalars if is_number(value)]
+            if not given:
+                return strings.nothing()
+            same = [self._compared(decimal(value), "=") for value in given]
+            parts.append(operations.union(same, self.meter) if len(same) > 1 else same[0])
+        for sub in subs:
+            for keyword, wanted in (
+                ("minimum", "=>"), ("maximum", "=<"),
+                ("exclusiveMinimum", ">"), ("exclusiveMaximum", "<"),
+            ):  # fmt: skip
+                bound = sub.keyword(keyword)
+                if not is_number(bound):
+                    continue
+                if sub.draft == 4 and sub.keyword(f"exclusive{keyword.capitalize()}") is True:
+                    wanted = wanted.strip("=")
+                parts.append(self._compared(decimal(bound), wanted))
+            divisor = sub.keyword("multipleOf")
+            if is_number(divisor):
+                made = self._multiples(sub, decimal(divisor))
+                parts += [made] if made is not None else []
+        return self._all(parts)
+
+    def _all_of_type(self, subs: tuple[Subschema, ...], *, integer: bool) -> Dfa:
+        if not integer:
+            return numbers.any_number()
+        digits = any(sub.draft == 4 and sub.keyword("type") is not None for sub in subs)
+        return numbers.any_digits() if digits else numbers.any_integer()
+
+    def _compared(self, bound: Decimal, wanted: str) -> Dfa:
+        key = "compared", bound, wanted
+        if key not in self._machines:
+            self._machines[key] = numbers.compared(bound, lambda it: it in wanted, self.meter)
+        return self._machines[key]
+
+    def _multiples(self, sub: Subschema, divisor: Decimal) -> Dfa | None:
+        numerator, decimals = _fraction(divisor)
+        if not can_divide(divisor):
+            self._refuse(
+                sub, "multipleOf",
+                *_too_fine(divisor, numerator, decimals),
+            )  # fmt: skip
+            return None
+        key = "multiples", divisor
+        if key not in self._machines:
+            self._machines[key] = numbers.multiples(numerator, decimals, self.meter)
+        return self._machines[key]
+
+    def _all(self, parts: list[Dfa]) -> Dfa:
+        result = parts[0]
+        for part in parts[1:]:
+            if part is not result:
+                result = intersection(result, part, self.meter)
+        return result
+
+    def string(self, subs: tuple[Subschema, ...], scalars: list[object] | None) -> Dfa:
+        """The texts of the strings that some keywords leave; as `number`."""
+        parts: list[Dfa] = []
+        if scalars is not None:
+            parts.append(strings.among([v for v in scalars if isinstance(v, str)], self.meter))
+        minimum, maximum = bounds(subs, "minLength", "maxLength")
+        for sub in subs:
+            if isinstance(pattern := sub.keyword("pattern"), str):
+                made = self.pattern(sub, pattern, "pattern")
+                parts += [made] if made is not None else []
+            if self._formats and isinstance(name := sub.keyword("format"), str) and name in FORMATS:
+                key = "format", name
+                if key not in self._machines:
+                    self._machines[key] = compile_pattern(FORMATS[name], self.meter)[1]
+                parts.append(self._machines[key])
+        if maximum is not None and maximum < minimum:
+            return strings.nothing()
+        bounded = minimum or maximum is not None
+        if self._marks and not parts and bounded and max(minimum, maximum or 0) >= MARKED_FROM:
+            return mark(minimum, maximum, self.meter)
+        if bounded:
+            parts.append(strings.length_between(minimum, maximum))
+        return self._all(parts) if parts else any_text()
+
+    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
+        """The texts in which a pattern of ECMA-262 is found; ``None`` if it was ignored."""
+        key = "pattern", pattern
+        if key not in self._machines:
+            try:
+                python = translated(pattern)
+                found = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
+                self._machines[key] = compile_pattern(found, self.meter)[1]
+            except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
+                reason = error.reason if isinstance(error, RegexError) else str(error)
+                self._refuse(
+                    sub, keyword,
+                    f"The pattern {pattern!r} cannot be read as one of ECMA-262: {reason}.",
+                    f"Correct it{_and_say(error)}; strict=False ignores the keyword.",
+                )  # fmt: skip
+                return None
+        return self._machines[key]
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        found = self.pattern(sub, pattern, "patternProperties")
+        return found is None or found.accepts(name.encode(errors="surrogatepass"))

@@ -1,0 +1,211 @@
+"""The keywords of a schema that do not constrain, or less than they seem to.
+
+A ``format`` that an implementation does not know is an annotation (draft 2020-12, validation,
+section 7.2.1), and so is a keyword that it does not know. That is right, and easily a surprise, so
+it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any, Final, cast
+
+from explorer.languages.schema.building.members import MISCOUNTED
+from explorer.languages.schema.building.objects import MOST_TRACKED
+from explorer.languages.schema.reading.keywords import WELL_FORMED, draft_of, is_number, parts_of
+from explorer.languages.schema.reading.sharing import REMARKS
+from explorer.languages.schema.reading.subschemas import DEFAULT_DRAFT, Schema, pointer_to
+from explorer.languages.schema.text.formats import FORMATS
+
+NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
+"""Formats of the drafts that no machine here follows."""
+
+_OTHERS: Final = frozenset(
+    ("$schema", "$id", "id", "$anchor", "$defs", "definitions", "$dynamicAnchor", "$vocabulary",
+     "$recursiveAnchor", "const", "exclusiveMinimum", "exclusiveMaximum", "$async", "example",
+     "markdownDescription", "enumDescriptions", "errorMessage", "externalDocs")
+) | REMARKS  # fmt: skip
+_SAY_NOTHING: Final = {
+    **dict.fromkeys(("contentEncoding", "contentMediaType", "contentSchema"),
+                    "is a remark on what a string holds"),
+    **dict.fromkeys(("nullable", "discriminator"), "belongs to OpenAPI, not to JSON Schema"),
+}  # fmt: skip
+"""Keywords that look as if they constrained, and why they do not."""
+
+_KEYWORDS: Final = tuple(sorted(WELL_FORMED.keys() | _OTHERS | _SAY_NOTHING.keys()))
+
+MOST_REMARKS: Final = 30
+"""How many remarks of one sort are made; the rest are counted."""
+
+_CLOSE: Final = 0.8
+"""How alike two words are that one is taken for a misspelling of the other, from 0 to 1."""
+
+
+def _every(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """The subschemas of a schema that have keywords: pointer, keywords, draft; in order."""
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
+    while todo:
+        pointer, here, draft = todo.pop()
+        if isinstance(here, dict):
+            draft = draft_of(here, draft)
+            yield pointer, here, draft
+            below = [(pointer + pointer_to(*path), part, draft) for path, part in parts_of(here)]
+            todo += reversed(below)
+
+
+def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The formats of a schema that are not followed, each with its JSON Pointer, in order.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> unknown_formats({"items": {"format": "color"}, "contains": {"format": "date"}})
+        (('/items/format', 'color'),)
+    """
+    return tuple(
+        (f"{pointer}/format", name)
+        for pointer, here, _ in _every(schema)
+        if isinstance(name := here.get("format"), str) and name not in FORMATS
+    )
+
+
+def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The unknown keywords of a schema: pointer, and a known one that is close; empty if none is.
+
+    Those that begin with ``x-`` are known to be somebody's own, and are not listed.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> unknown_keywords({"requird": ["a"], "divisibleBy": 3, "x-order": 3})
+        (('/requird', 'required'), ('/divisibleBy', ''))
+    """
+    found: list[tuple[str, str]] = []
+    for pointer, here, _ in _every(schema):
+        for keyword in here:
+            if keyword in _KEYWORDS or keyword.startswith("x-"):
+                continue
+            close = get_close_matches(keyword, _KEYWORDS, 1, _CLOSE)
+            found.append((pointer + pointer_to(keyword), close[0] if close else ""))
+    return tuple(found)
+
+
+_REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
+"""The keywords below which a schema may be required not to hold."""
+
+
+def miscounted_names(schema: Schema) -> tuple[str, ...]:
+    """The JSON Pointers of the keywords that take one name, written twice, for two members.
+
+    They are ``minProperties``, and ``maxProperties`` where it must not hold.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> miscounted_names({"minProperties": 2})
+        ('/minProperties',)
+        >>> miscounted_names({"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}})
+        ()
+        >>> miscounted_names({"not": {"maxProperties": 1}})
+        ('/not/maxProperties',)
+    """
+    found: list[str] = []
+    for pointer, here, _ in _every(schema):
+        fewest = here.get("minProperties", 0)
+        needed = here.get("required")
+        required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
+        many = is_number(fewest) and fewest >= required + MISCOUNTED
+        refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
+        if (many or refused) and not _names_are_few(here):
+            found += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused
+    return tuple(found)
+
+
+def empty_references(schema: Schema) -> tuple[str, ...]:
+    """The JSON Pointers of references that lead back to themselves before anything is said.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> empty_references({"allOf": [{"$ref": "#"}]})
+        ('/allOf/0/$ref',)
+        >>> empty_references({"properties": {"a": {"$ref": "#"}}})
+        ()
+    """
+    known = {pointer: here for pointer, here, _ in _every(schema)}
+    found: list[str] = []
+    for pointer, here in known.items():
+        if not isinstance(here.get("$ref"), str):
+            continue
+        seen: set[str] = set()
+        todo = [here["$ref"][1:]]
+        while todo:
+            target = todo.pop()
+            if target in seen or target not in known:
+                continue
+            seen.add(target)
+            at = known[target]
+            if isinstance(reference := at.get("$ref"), str):
+                todo.append(reference[1:])
+            todo += [f"{target}/allOf/{k}" for k in range(len(at.get("allOf", ())))]
+        if pointer in seen:
+            found.append(f"{pointer}/$ref")
+    return tuple(found)
+
+
+def _names_are_few(here: dict[str, Any]) -> bool:
+    names = here.get("propertyNames")
+    if isinstance(names, dict):
+        given = cast("dict[str, Any]", names)
+        listed = given.get("enum")
+        few = isinstance(listed, list) and len(cast("list[Any]", listed)) <= MOST_TRACKED
+        return few or "const" in given
+    closed = here.get("additionalProperties", here.get("unevaluatedProperties"))
+    return closed is False and not here.get("patternProperties")
+
+
+def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
+    """One sentence for each thing in a schema that constrains nothing, or less than it seems to.
+
+    Args:
+        schema: The schema as Python data.
+        formats: Whether ``format`` constrains.
+    """
+    said: list[str] = []
+    nothing = "so it constrains nothing."
+    for pointer, name in unknown_formats(schema) if formats else ():
+        known = "followed here" if name in NOT_FOLLOWED else "known"
+        said.append(f"The format {name!r} at {pointer} is not {known}, {nothing}")
+    said += _first(
+        f"The keyword at {pointer} is not known, {nothing}"
+        + (f" Did you mean {close!r}?" if close else "")
+        for pointer, close in unknown_keywords(schema)
+    )
+    said += _first(
+        f"The keyword at {pointer + pointer_to(keyword)} {why}, {nothing}"
+        for pointer, here, _ in _every(schema)
+        for keyword, why in _SAY_NOTHING.items()
+        if keyword in here
+    )
+    said += [
+        f"{pointer} counts a name that is written twice as two members where there are more than "
+        f"{MOST_TRACKED} other names."
+        for pointer in miscounted_names(schema)
+    ]
+    said += [
+        f"The reference at {pointer} leads back to itself, {nothing}"
+        for pointer in empty_references(schema)
+    ]
+    return tuple(said)
+
+
+def _first(sentences: Iterable[str]) -> list[str]:
+    every = list(sentences)
+    more = len(every) - MOST_REMARKS
+    shown = every[:MOST_REMARKS]
+    return [*shown, f"{more:,} more keywords constrain nothing."] if more > 0 else shown

@@ -1,0 +1,136 @@
+"""Why a schema allows no value: the keywords that exclude each other.
+
+Keywords are taken away one after the other, as long as what is left still allows nothing. What
+remains is a smallest set: without any one of its keywords there would be a value. Cost: one machine
+per keyword of the schema, made when somebody asks why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.reading.keywords import parts_of
+from explorer.languages.schema.reading.sharing import REMARKS
+from explorer.languages.schema.reading.subschemas import Schema, pointer_to
+
+_CONTAINERS: Final = frozenset(
+    ("properties", "patternProperties", "allOf", "anyOf", "oneOf", "items", "prefixItems", "$defs",
+     "definitions", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "$id", "id", "$anchor",
+     "$dynamicAnchor", "$vocabulary", "if", "then", "else", "dependentSchemas", "dependencies",
+     *REMARKS)
+)  # fmt: skip
+"""Keywords that only lead to others, or say nothing about values."""
+
+Path = tuple[str | int, ...]
+
+
+def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, ...]:
+    """The JSON Pointers of keywords that leave nothing together, as few as possible.
+
+    Args:
+        schema: A schema that allows nothing.
+        is_empty: Whether a schema allows nothing; may raise `BudgetExceeded` and
+            `UnsupportedSchema`, which count as no.
+
+    Returns:
+        The pointers, in the order of the schema. None if it is not known, because without all
+        keywords that can be taken away there is still no value.
+
+    Example:
+        >>> conflict({"minimum": 3, "maximum": 2, "title": "none"}, lambda it: len(it) > 2)
+        ('/minimum', '/maximum')
+    """
+    left = _keywords(schema)
+    kept: list[Path] = list(left)
+    for path in reversed(left):
+        less = [other for other in kept if other != path]
+        try:
+            if is_empty(_only(schema, left, less)):
+                kept = less
+        except (BudgetExceeded, UnsupportedSchema):
+            continue
+    return tuple(pointer_to(*path) for path in kept)
+
+
+def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
+    """The pointer of a reference to what it stands in without which there would be a value.
+
+    Args:
+        schema, is_empty: As for `conflict`.
+
+    Returns:
+        Empty if there is none.
+
+    Example:
+        >>> endless = {"properties": {"p": {"$ref": "#"}}, "required": ["p"]}
+        >>> endless_reference(endless, lambda it: bool(it["properties"]["p"]))
+        '/properties/p/$ref'
+    """
+    every = _references(schema)
+    for path, target in every:
+        pointer = pointer_to(*path)
+        if pointer.startswith(f"{target}/"):
+            try:
+                if not is_empty(_only(schema, [path], [])):
+                    return pointer
+            except (BudgetExceeded, UnsupportedSchema):
+                continue
+    return ""
+
+
+def _references(schema: Schema) -> list[tuple[Path, str]]:
+    """The references into the schema itself: where each stands, and the pointer that it names."""
+    found: list[tuple[Path, str]] = []
+    todo: list[tuple[Path, Schema]] = [((), schema)]
+    while todo:
+        path, here = todo.pop(0)
+        if isinstance(here, dict):
+            named = here.get("$ref")
+            if isinstance(named, str) and named.startswith("#"):
+                found.append(((*path, "$ref"), named[1:]))
+            todo += [((*path, *below), part) for below, part in parts_of(here)]
+    return found
+
+
+def _keywords(schema: Schema) -> list[Path]:
+    """The keywords that can be taken away; a subschema ``false`` counts as one."""
+    found: list[Path] = []
+    todo: list[tuple[Path, Schema]] = [((), schema)]
+    while todo:
+        path, here = todo.pop(0)
+        if here is False:
+            found.append(path)
+        if not isinstance(here, dict):
+            continue
+        found += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
+        for below, part in parts_of(here):
+            if below[0] in _CONTAINERS:
+                todo.append(((*path, *below), part))
+    return list(dict.fromkeys(found))
+
+
+def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
+    """A schema with only some of its keywords."""
+    gone = set(every) - set(kept)
+
+    def copied(value: Any, path: Path) -> Any:
+        if isinstance(value, dict):
+            entries = cast("dict[str, Any]", value).items()
+            return {
+                name: copied(part, (*path, name))
+                for name, part in entries
+                if (*path, name) not in gone or (isinstance(part, bool) and _is_place(path))
+            }
+        if isinstance(value, list):
+            parts = cast("list[Any]", value)
+            return [copied(part, (*path, index)) for index, part in enumerate(parts)]
+        return True if path in gone else value
+
+    return copied(schema, ())
+
+
+def _is_place(path: Path) -> bool:
+    """Whether what stands below is a subschema by name, and not a keyword."""
+    return bool(path) and path[-1] in ("properties", "patternProperties", "$defs", "definitions")

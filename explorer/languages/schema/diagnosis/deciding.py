@@ -1,0 +1,256 @@
+"""Which keywords of a schema decide what may come next in a text.
+
+Each keyword that applies at the spot is asked alone, as a small schema of its own. It decides if it
+excludes a byte that JSON would allow there; or, where JSON itself excludes the byte, if it allows
+less than JSON. The members and items that are finished do not matter to that, so they are written
+``0`` in the text that is asked about (`Spot.outline`), and every member may be ``0``.
+
+Cost: a machine of a few states per keyword, made when a person asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Final
+
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.building.making import Order, Site
+from explorer.languages.schema.diagnosis.locating import Spot
+from explorer.languages.schema.machine import compile_schema
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.subschemas import DRAFTS, Subschema
+
+LIMITS: Final = Budget(states=50_000, seconds=10.0)
+"""For all keywords of one answer; one that needs more is not asked."""
+
+_ZERO: Final[dict[str, Any]] = {"enum": [0]}
+_ENDS: Final = frozenset(b",]} \t\n\r")
+_OF_VALUES: Final = (
+    "const", "enum", "type", "format", "pattern", "minLength", "maxLength", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+)  # fmt: skip
+_OF_NAMES: Final = ("additionalProperties", "unevaluatedProperties", "propertyNames")
+_OF_MEMBERS: Final = (
+    "required", "minProperties", "maxProperties", "dependentRequired", "properties",
+)  # fmt: skip
+_OF_ITEMS: Final = ("minItems", "maxItems", "items", "additionalItems", "unevaluatedItems")
+_NAMED: Final = (
+    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+)  # fmt: skip
+_HARD: Final = ("contains", "uniqueItems")
+"""Keywords that no outline can answer for; named where nothing else decides."""
+
+
+def deciding(
+    spot: Spot, places: list[Site], byte: int | None, order: Order, *, formats: bool
+) -> list[str]:
+    """The JSON Pointers of the keywords that decide: of the value, or else of what it is in.
+
+    Args:
+        spot: Where the text stops.
+        places: The places on the way to it, from the root.
+        byte: The byte that fails; ``None`` asks what must come before the text may end.
+        order: In which order members are written.
+        formats: Whether ``format`` constrains.
+    """
+    question = _Question(byte, order, formats=formats)
+    outline = spot.outline
+    if outline is not None and outline[:1] == b"{" and not outline.endswith(b":"):
+        return question.members(places[-1], outline)  # Before or inside of a name.
+    if byte == 0x5D and outline is not None and outline[:1] == b"[" and not spot.value:
+        found = question.members(places[-2], outline)
+        return found or _hard(places[-2])
+    found = question.value(places[-1], spot.value)
+    if not found and outline is not None and spot.is_finished:
+        found = question.members(places[-2], outline + b"0")
+    if not found and outline is not None and outline[:1] == b"[":
+        found = _hard(places[-2])
+    return found
+
+
+def _hard(place: Site) -> list[str]:
+    return [f"{sub.pointer}/{keyword}" for sub, keyword in _keywords(place, _HARD)]
+
+
+def excluding(pointer: str) -> str:
+    """The pointer of the ``not`` that a subschema is in; empty if it is not in one."""
+    steps = pointer.split("/")
+    for count, step in enumerate(steps):
+        if step == "not" and (count == 0 or steps[count - 1] not in _NAMED):
+            return "/".join(steps[: count + 1])
+    return ""
+
+
+class _Question:
+    """The question what may follow a text, keyword by keyword.
+
+    Args:
+        byte: The byte that fails; ``None`` asks what must come before the text may end.
+        order: In which order members are written.
+        formats: Whether ``format`` constrains.
+    """
+
+    def __init__(self, byte: int | None, order: Order, *, formats: bool) -> None:
+        self._byte = byte
+        self._order: Order = order
+        self._formats = formats
+        self._meter = Meter(LIMITS)
+
+    def value(self, place: Site, text: bytes) -> list[str]:
+        """The pointers of the keywords that decide inside of a scalar, or before a value.
+
+        Args:
+            place: Where it stands.
+            text: Its text so far.
+        """
+        ends = bool(text) and (self._byte is None or self._byte in _ENDS)
+        return self._deciding(place, text, _alone, _OF_VALUES, ends=ends)
+
+    def members(self, place: Site, outline: bytes) -> list[str]:
+        """The pointers of the keywords that decide between the members or items of a container.
+
+        Args:
+            place: Where the container stands.
+            outline: Its text so far, with finished values written ``0``.
+        """
+        names = place.names
+
+        def outlined(sub: Subschema, keyword: str) -> dict[str, Any] | None:
+            return _outlined(sub, keyword, names)
+
+        if outline[:1] == b"{":
+            found = self._deciding(place, outline, outlined, _OF_NAMES)
+            return found or self._deciding(place, outline, outlined, _OF_MEMBERS)
+        return self._deciding(place, outline, outlined, _OF_ITEMS)
+
+    def _deciding(
+        self,
+        place: Site,
+        text: bytes,
+        alone: Callable[[Subschema, str], dict[str, Any] | None],
+        keywords: tuple[str, ...],
+        *,
+        ends: bool = False,
+    ) -> list[str]:
+        asked: dict[str, tuple[Subschema, dict[str, Any]]] = {}
+        for sub, keyword in _keywords(place, keywords):
+            if (schema := alone(sub, keyword)) is not None:
+                asked[f"{sub.pointer}/{keyword}"] = sub, schema
+
+        def decides(schemas: list[tuple[Subschema, dict[str, Any]]]) -> bool:
+            machine = self._machine(schemas)
+            return machine is not None and _decides(machine, text, self._byte, self._order, ends)
+
+        found = [pointer for pointer, schema in asked.items() if decides([schema])]
+        if not found and len(asked) > 1 and decides(list(asked.values())):
+            # Only together: those without which it would be allowed.
+            for pointer in asked:
+                if not decides([schema for other, schema in asked.items() if other != pointer]):
+                    found.append(pointer)
+        return found
+
+    def _machine(self, schemas: list[tuple[Subschema, dict[str, Any]]]) -> Dfa | None:
+        """The machine of some keywords together; ``None`` where it cannot be made."""
+        schema: dict[str, Any] = {"allOf": [schema for _, schema in schemas]}
+        if len(schemas) == 1:
+            schema = schemas[0][1]
+        draft = next(
+            address for address, (number, _) in DRAFTS.items() if number == schemas[0][0].draft
+        )
+        try:
+            return compile_schema(
+                {"$schema": draft, **schema}, self._meter,
+                SchemaOptions(
+                    property_order=self._order, formats=self._formats, strict=False, free_depth=0
+                ),
+            )[0]  # fmt: skip
+        except (BudgetExceeded, UnsupportedSchema):
+            return None
+
+
+@cache
+def _any_json(order: Order) -> Dfa:
+    """JSON whose values hold no values that hold others."""
+    return compile_schema({}, Meter(), SchemaOptions(property_order=order, free_depth=1))[0]
+
+
+def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschema, str]]:
+    """The keywords of a place that always say what its value is."""
+    for sub in place.subschemas:
+        if isinstance(sub.schema, dict) and not need_not_hold(sub.pointer):
+            for keyword in keywords:
+                if keyword in sub.schema:
+                    yield sub, keyword
+
+
+def need_not_hold(pointer: str) -> bool:
+    """Whether a subschema need not hold: it is below a ``not``, an ``if`` or a ``contains``."""
+    steps = iter(pointer.split("/"))
+    for step in steps:
+        if step in ("not", "if", "contains"):
+            return True
+        if step in _NAMED:
+            next(steps, None)  # The name of a member or a definition, whatever it is.
+    return False
+
+
+def _alone(sub: Subschema, keyword: str) -> dict[str, Any]:
+    """A keyword of a scalar; draft 4 keeps part of a bound in a keyword of its own."""
+    schema = {keyword: sub.keyword(keyword)}
+    partner = f"exclusive{keyword.capitalize()}"
+    if keyword in ("minimum", "maximum") and sub.keyword(partner) is True:
+        schema[partner] = True
+    return schema
+
+
+def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """A keyword of a container whose finished values are ``0``."""
+    value = sub.keyword(keyword)
+    if keyword in _OF_ITEMS:
+        if not isinstance(value, bool | dict):
+            return {keyword: value}
+        if value is not False:
+            return None
+        leading = sub.schemas_at("prefixItems") or sub.schemas_at("items")
+        return {"maxItems": len(leading)}
+    zeros = dict.fromkeys(names, _ZERO)
+    open_object: dict[str, Any] = {"properties": zeros, "additionalProperties": _ZERO}
+    match keyword:
+        case "properties":
+            return open_object
+        case "additionalProperties" | "unevaluatedProperties":
+            if value is not False:
+                return None
+            known = dict.fromkeys(sub.named_at("patternProperties"), _ZERO)
+            named = zeros
+            if keyword == "additionalProperties":
+                named = dict.fromkeys(sub.named_at("properties"), _ZERO)
+            return {"properties": named, "patternProperties": known, "additionalProperties": False}
+        case _:
+            return {**open_object, keyword: value}
+
+
+def _decides(machine: Dfa, text: bytes, byte: int | None, order: Order, ends: bool) -> bool:
+    """Whether a machine excludes what JSON allows, or allows less where JSON excludes too."""
+    free = _any_json(order)
+    here, there = _after(machine, text), _after(free, text)
+    if here == NO_ARC or there == NO_ARC:
+        return here != there
+    if ends or byte is None:
+        if free.is_accepting(there):
+            return not machine.is_accepting(here)
+    elif free.step(there, byte) != NO_ARC:
+        return machine.step(here, byte) == NO_ARC
+    return set(machine.expected(here)) < set(free.expected(there))
+
+
+def _after(machine: Dfa, text: bytes) -> int:
+    state = machine.start
+    for byte in text:
+        if state == NO_ARC:
+            break
+        state = machine.step(state, byte)
+    return state

@@ -1,0 +1,200 @@
+"""How large each part of a schema is as a machine, and how long it takes to build.
+
+Each subschema is built by itself, those inside of it first, by one compiler that keeps what it
+made. So the milliseconds of a subschema are its own, without those of what is inside, and one that
+equals another takes none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Final
+
+from explorer.automata.construction.operations import dfa_to_nfa
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.building.compiler import Compiler
+from explorer.languages.schema.building.making import Depth
+from explorer.languages.schema.building.recursion import WHOLE
+from explorer.languages.schema.machine import compile_schema
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.keywords import check_tree, parts_of
+from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.subschemas import Subschema, root_of
+from explorer.languages.schema.source import JsonSchema
+
+_COLUMNS: Final = ("states", "arcs", "ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One subschema.
+
+    Args:
+        pointer: Where it stands, as a JSON Pointer.
+        states: States of its minimal machine over compact JSON; 0 if it has none.
+        arcs: Arcs of it, over intervals of bytes.
+        milliseconds: Wall-clock time to build it, without what is inside of it.
+        same_as: The pointer of an equal subschema, which was built instead; empty if there is no
+            equal one.
+        error: Why it could not be built; empty if it was.
+    """
+
+    pointer: str
+    states: int
+    arcs: int
+    milliseconds: float
+    same_as: str = ""
+    error: str = ""
+
+    @property
+    def remark(self) -> str:
+        """A remark beside the figures."""
+        return self.error or (f"same as {self.same_as}" if self.same_as else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The sizes of the subschemas of a schema; printed, it is a table, the largest first.
+
+    Args:
+        rows: One for each subschema, in the order of the schema, the whole schema first.
+    """
+
+    rows: tuple[Row, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON."""
+        return {"rows": [asdict(row) for row in self.rows]}
+
+    def figure(self) -> dict[str, Any]:
+        """A treemap of the states, as the data of a plotly figure.
+
+        Returns:
+            What ``plotly.graph_objects.Figure`` takes; the engine itself draws nothing.
+        """
+        known = {row.pointer for row in self.rows}
+        return {
+            "data": [
+                {
+                    "type": "treemap",
+                    "ids": [row.pointer or WHOLE for row in self.rows],
+                    "labels": [_last_steps(row.pointer, known) for row in self.rows],
+                    "parents": [_around(row.pointer, known) for row in self.rows],
+                    "values": [row.states for row in self.rows],
+                    "customdata": [
+                        [row.arcs, round(row.milliseconds, 2), row.remark] for row in self.rows
+                    ],
+                    "hovertemplate": "%{id}<br>%{value:,} states, %{customdata[0]:,} arcs, "
+                    "%{customdata[1]} ms<br>%{customdata[2]}<extra></extra>",
+                    "branchvalues": "remainder",
+                }
+            ],
+            "layout": {"title": {"text": "States of each subschema"}},
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{'states':>9} {'arcs':>9} {'ms':>9}  subschema"]
+        for row in sorted(self.rows, key=lambda row: -row.states):
+            place = row.pointer or WHOLE
+            remark = f"  ({row.remark})" if row.remark else ""
+            lines.append(
+                f"{row.states:>9,} {row.arcs:>9,} {row.milliseconds:>9.1f}  {place}{remark}"
+            )
+        return "\n".join(lines)
+
+
+def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
+    """The sizes of the subschemas of a source.
+
+    Args:
+        source: The schema and how its values are written.
+        budget: For each subschema; one that needs more is named with the limit that it reached.
+    """
+    check_tree(source.parsed)
+    warm_up()
+    root = root_of(shared(source.parsed), source.remote_schemas)
+    places = _inside(root)
+    meter = _Renewed(budget)
+    compiler = Compiler(source.options, meter)
+    depth = source.options.depth
+    rows: dict[str, Row] = {}
+    first = {id(sub.schema): sub.pointer for sub in reversed(places)}
+    for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
+        meter.renew()
+        rows[sub.pointer] = _row(sub, compiler, depth, rows, first)
+    return Profile(tuple(rows[sub.pointer] for sub in places))
+
+
+@cache
+def warm_up() -> None:
+    """Build a small schema, so that no subschema is charged with loading machine code."""
+    compile_schema(_SMALL, Meter(), SchemaOptions(free_depth=1))
+
+
+_SMALL: Final[dict[str, Any]] = {
+    "properties": {"a": {"type": "integer", "minimum": 3}, "b": {"pattern": "^[a-z]*$"}},
+    "items": {"type": "string", "maxLength": 3}, "not": {"const": 1},
+}  # fmt: skip
+
+
+class _Renewed(Meter):
+    """A meter whose clock can be set back: each subschema has the whole budget."""
+
+    __slots__ = ()
+
+    def renew(self) -> None:
+        """Begin anew."""
+        Meter.__init__(self, self.budget)
+
+
+def _row(
+    sub: Subschema, compiler: Compiler, depth: Depth, rows: Mapping[str, Row],
+    first: Mapping[int, str],
+) -> Row:  # fmt: skip
+    same = first[id(sub.schema)]
+    same_as = "" if same == sub.pointer else (same or WHOLE)
+    begin = time.perf_counter()
+    try:
+        machine = compiler.text(compiler.values((sub,), compiler.place([sub]), depth))
+    except BudgetExceeded as error:
+        reached = f"{error.reached:,.6g} {error.resource}; the limit is {error.limit:,.6g}"
+        spent = 1e3 * (time.perf_counter() - begin)
+        return Row(sub.pointer, 0, 0, spent, same_as, f"over budget: {reached}")
+    except UnsupportedSchema as error:
+        return Row(sub.pointer, 0, 0, 1e3 * (time.perf_counter() - begin), same_as, error.message)
+    spent = 1e3 * (time.perf_counter() - begin)
+    arcs = len(dfa_to_nfa(machine).arcs) if machine.num_states else 0
+    return Row(sub.pointer, machine.num_states, arcs, spent, same_as)
+
+
+def _inside(root: Subschema) -> list[Subschema]:
+    """A schema and the subschemas in it, in order."""
+    found: list[Subschema] = []
+    todo = [root]
+    while todo:
+        sub = todo.pop()
+        found.append(sub)
+        if isinstance(sub.schema, dict):
+            below = [sub.below(part, *path) for path, part in parts_of(sub.schema)]
+            todo += reversed(below)
+    return found
+
+
+def _around(pointer: str, known: set[str]) -> str:
+    """The subschema around one, as the treemap names it; empty for the whole schema."""
+    if not pointer:
+        return ""
+    around = pointer.rpartition("/")[0]
+    while around not in known:
+        around = around.rpartition("/")[0]
+    return around or WHOLE
+
+
+def _last_steps(pointer: str, known: set[str]) -> str:
+    """A pointer as seen from the subschema around it."""
+    around = _around(pointer, known)
+    return pointer.removeprefix("" if around == WHOLE else around).lstrip("/") or WHOLE

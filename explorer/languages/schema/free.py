@@ -1,0 +1,175 @@
+"""JSON without a schema, to a stated depth (Koo et al. 2024, section 5.1).
+
+JSON nests without end, so no finite machine reads all of it. With a limit on how deep objects and
+on how deep arrays nest inside each other it is regular: a value with ``o`` objects and ``a`` arrays
+left is a scalar, an object of values with ``o - 1`` and ``a`` left, or an array of values with
+``o`` and ``a - 1``. The machine has a copy of the scalars for each order in which objects and
+arrays can nest, so its size grows as the number of those orders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, get_args
+
+from explorer.arguments import plain, whole_number, wrong
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.schema.building.values import empty
+from explorer.languages.schema.diagnosis.locating import spot_of
+from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.reading.text import value_of_json
+from explorer.languages.schema.text import numbers, strings
+from explorer.languages.schema.text.exponents import every_of
+from explorer.languages.schema.text.sketch import Sketch
+from explorer.languages.schema.text.spelling import Whitespace, escaped, flexible, pretty
+from explorer.languages.sources.abilities import Loop
+from explorer.languages.sources.registry import register
+
+DEEPEST = 50
+"""The deepest limit that can be given; what a budget allows is far less."""
+
+
+@register("JSON")
+@dataclass(frozen=True)
+class FreeJson(Source):
+    """Every JSON value whose objects and arrays nest no deeper than they may.
+
+    Args:
+        max_object_depth: How many objects may stand inside each other; 0 for no object.
+        max_array_depth: How many arrays may.
+        whitespace: Between the tokens of JSON.
+    """
+
+    kind: ClassVar[str] = "json"
+    plain_text: ClassVar[bool] = False
+
+    max_object_depth: int = 3
+    max_array_depth: int = 3
+    whitespace: Whitespace = "compact"
+
+    def __post_init__(self) -> None:
+        whole_number("max_object_depth", self.max_object_depth, 0, DEEPEST, error=ConstraintError)
+        whole_number("max_array_depth", self.max_array_depth, 0, DEEPEST, error=ConstraintError)
+        object.__setattr__(self, "whitespace", plain(self.whitespace))
+        if not isinstance(self.whitespace, str) or self.whitespace not in get_args(Whitespace):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong(
+                "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
+                remedy='Give "compact", "pretty" or "flexible".',
+            )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """The call that makes it."""
+        return (
+            f"json(max_object_depth={self.max_object_depth}, "
+            f"max_array_depth={self.max_array_depth}, whitespace={self.whitespace!r})"
+        )
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded."""
+        return LOOP_REMEDIES["space"]
+
+    def loop_remedy(self, what: Loop) -> str:
+        """What ends a loop: the option, or a schema with the keyword."""
+        return LOOP_REMEDIES[what]
+
+    def lower(self) -> Node:
+        """One machine."""
+        return Deferred(0, len(self.text), self.build, self.locate)
+
+    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+        """The limit that keeps a value from beginning, else the whole call.
+
+        Args:
+            data: The beginning of a JSON text.
+            byte: The byte that fails there; ``None`` asks what must come before the text may end.
+        """
+        limits = {
+            ord("{"): ("max_object_depth", self.max_object_depth, "objects"),
+            ord("["): ("max_array_depth", self.max_array_depth, "arrays"),
+        }
+        if byte in limits and spot_of(data).awaits_value:
+            name, limit, what = limits[byte]
+            written = f"{name}={limit}"
+            start = self.text.index(written)
+            return ((start, start + len(written), f"{written}, the deepest that {what} nest"),)
+        return ((0, len(self.text), "json(...)"),)
+
+    def build(self, meter: Meter) -> Dfa:
+        """The machine over the text of JSON.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        made: dict[tuple[int, int], Dfa] = {}
+        for objects in range(self.max_object_depth + 1):
+            for arrays in range(self.max_array_depth + 1):
+                made[objects, arrays] = _values(
+                    made.get((objects - 1, arrays)), made.get((objects, arrays - 1)), meter
+                )
+        machine = made[self.max_object_depth, self.max_array_depth]
+        if self.whitespace == "flexible":
+            return flexible(machine, meter)
+        machine = escaped(machine, meter)
+        return pretty(machine, meter) if self.whitespace == "pretty" else machine
+
+    def parse(self, text: str) -> object:
+        """The value that a JSON text stands for, as `json.loads` gives it."""
+        return value_of_json(text)
+
+    def fields(self) -> dict[str, object]:
+        """The limits."""
+        return {
+            "max_object_depth": self.max_object_depth, "max_array_depth": self.max_array_depth,
+            "whitespace": self.whitespace,
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The limits that were saved."""
+        given: dict[str, Any] = {
+            each.name: fields.get(each.name) for each in dataclasses.fields(cls)
+        }
+        try:
+            return cls(**given)
+        except ExplorerError as error:
+            raise DamagedFile(f"Saved limits of JSON cannot be read: {error}") from error
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _values(member: Dfa | None, item: Dfa | None, meter: Meter) -> Dfa:
+    """Scalars, objects with such members, and arrays with such items; ``None`` if there are no
+    such members or items."""
+    scalars = replace(
+        empty(), words=frozenset(("null", "true", "false")), number=numbers.any_number(),
+        every=every_of(numbers.any_number()), string=any_text(),
+    )  # fmt: skip
+    names = strings.literals(any_text(), meter)
+    sketch = Sketch(meter)
+    begin, end = sketch.state(), sketch.state()
+    sketch.machine(begin, scalars.text(meter), end)
+    for brackets, inside in ((b"{}", member), (b"[]", item)):
+        if inside is None:
+            continue
+        first, entry, after = sketch.state(), sketch.state(), sketch.state()
+        sketch.byte(begin, brackets[0], first)
+        sketch.byte(first, brackets[1], end)
+        sketch.epsilon(first, entry)
+        value = entry
+        if brackets == b"{}":
+            colon, value = sketch.state(), sketch.state()
+            sketch.machine(entry, names, colon)
+            sketch.byte(colon, ord(":"), value)
+        sketch.machine(value, inside, after)
+        sketch.byte(after, ord(","), entry)
+        sketch.byte(after, brackets[1], end)
+    return sketch.finish(begin, [end])

@@ -1,0 +1,149 @@
+"""The functions for JSON: with a schema, without one, and the sizes of a schema's parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from os import PathLike
+from typing import Any, cast
+
+from explorer.budget import Budget
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.schema.building.making import Order, Recursion
+from explorer.languages.schema.diagnosis.profiling import Profile, profile_of
+from explorer.languages.schema.free import FreeJson
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+
+
+def json_schema(
+    schema: Mapping[str, object] | bool | str,
+    *,
+    whitespace: Whitespace = "compact",
+    property_order: Order = "schema",
+    strict: bool = True,
+    formats: bool = True,
+    max_depth: int = 5,
+    free_depth: int = 3,
+    recursion: Recursion = "unroll",
+    folder: str | PathLike[str] | None = None,
+    escapes: EscapesOf = "free",
+) -> Constraint:
+    """The JSON texts of the values that a JSON Schema allows.
+
+    Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default.
+    ``dependencies`` is followed in every draft.
+
+    Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to about 1e308, the
+    largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
+    99 after them (``12e3``). Under bounds, ``multipleOf``, ``enum`` and ``const`` a number is
+    written plain (``-12.50``), small (``1.5e-07``), or with an exponent of zero (``1e0``); in
+    objects and arrays that ``not``, ``if``, ``oneOf`` or ``contains`` may exclude for their
+    numbers, plain or small. So what ``json.dumps`` writes for 1e16 and more (``1e+16``) is
+    taken where no keyword bounds it. Integers of draft 4 are digits only.
+
+    Free strings are written with any escapes; names and constrained strings in the spelling of
+    ``json.dumps(ensure_ascii=False)``, or with ``escapes="any"`` in every one.
+
+    ``minProperties``, and ``maxProperties`` that must not hold, count a name that is written
+    twice as two members, unless there are at most ten names beside ``properties``;
+    ``report.warnings`` of what is compiled says where.
+
+    Args:
+        schema: The schema as Python data or as JSON text.
+        whitespace: ``"compact"`` for none, ``"pretty"`` for ``json.dumps(indent=2)``,
+            ``"flexible"`` for any between tokens.
+        property_order: ``"schema"`` writes the members of an object in the order of its
+            ``properties``, others after them; ``"any"`` in every order.
+        strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
+            ignored, and ``report.warnings`` of what is compiled names it.
+        formats: Whether ``format`` constrains, or is a remark as the drafts have it.
+        max_depth: How often a reference of a recursive schema is followed again inside the first
+            one, where it is unrolled: references are followed ``max_depth + 1`` deep.
+        free_depth: How deep arrays and objects nest in a value that the schema does not describe.
+        recursion: ``"unroll"`` to that depth, a finite machine; ``"stack"`` without end, a machine
+            with a stack (a push-down automaton). Comparing values that recurse with others
+            (``not``, ``contains``, ...) takes more than a stack, and is refused by name.
+        folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
+            fetched.
+        escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all
+            strings, at several times the states; ``"free"`` only in strings that nothing
+            constrains.
+
+    Raises:
+        ConstraintError: The schema is not JSON.
+        UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
+
+    Example:
+        >>> age = {"type": "integer", "minimum": 0}
+        >>> person = {"properties": {"age": age}, "required": ["age"], "type": "object"}
+        >>> c = json_schema(person)
+        >>> c.accepts('{"age":7}'), c.accepts('{"age":-7}')
+        (True, False)
+    """
+    return Constraint(
+        JsonSchema.of(
+            schema, folder,
+            whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
+            max_depth=max_depth, free_depth=free_depth, recursion=recursion, escapes=escapes,
+        )
+    )  # fmt: skip
+
+
+def json(
+    max_object_depth: int = 3, max_array_depth: int = 3, *, whitespace: Whitespace = "compact"
+) -> Constraint:
+    """Every JSON text whose objects and arrays nest no deeper than they may; no schema.
+
+    Args:
+        max_object_depth: How many objects may stand inside each other; 0 for no object.
+        max_array_depth: How many arrays may. The machine grows with the number of ways in which
+            both can nest.
+        whitespace: As in `json_schema`.
+
+    Raises:
+        ConstraintError: A limit is not a whole number from 0 to 50.
+        BudgetExceeded: When the machine is built: the limits are too large.
+
+    Source:
+        Koo, Liu, He 2024, section 5.1.
+
+    Example:
+        >>> flat = json(max_object_depth=1, max_array_depth=0)
+        >>> flat.accepts('{"a":1}'), flat.accepts('{"a":{}}'), flat.accepts("[]")
+        (True, False, False)
+    """
+    return Constraint(FreeJson(max_object_depth, max_array_depth, whitespace))
+
+
+def profile(
+    schema: Mapping[str, object] | bool | str, budget: Budget | None = None, **options: Any
+) -> Profile:
+    """States, arcs and milliseconds of each subschema, where "the schema is too large" comes from.
+
+    Args:
+        schema: As in `json_schema`.
+        budget: For each subschema; one that needs more is named, and those around it are tried.
+        **options: Those of `json_schema`.
+
+    Returns:
+        Printed, a table, the largest first; ``figure()`` is the data of a treemap.
+
+    Raises:
+        ConstraintError: There is no such option, or as `json_schema` has it.
+
+    Example:
+        >>> sizes = profile({"items": {"enum": ["red", "green"]}})
+        >>> [(row.pointer, row.states) for row in sizes.rows][1]
+        ('/items', 10)
+    """
+    known = [name for name in signature(json_schema).parameters if name != "schema"]
+    if unknown := [name for name in options if name not in known]:
+        raise ConstraintError(
+            f"profile has no option {unknown[0]!r}.",
+            remedy=f"Leave it out; the options are {', '.join(known)}.",
+            evidence={"option": unknown[0]},
+        )
+    constraint = json_schema(schema, **options)
+    return profile_of(cast("JsonSchema", constraint.source), budget)

@@ -1,0 +1,98 @@
+"""How a schema is followed and how its values are written: everything but the schema itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Final, get_args
+
+from explorer.arguments import flag, plain, whole_number, wrong
+from explorer.errors import ConstraintError
+from explorer.languages.schema.building.making import Depth, Order, Recursion
+from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+
+_WORDS: Final = {
+    "whitespace": (Whitespace, "a way to lay JSON out", 'Give "compact", "pretty" or "flexible".'),
+    "property_order": (Order, "an order of properties", 'Give "schema" or "any".'),
+    "recursion": (
+        Recursion, "a way to follow schemas that lead back to themselves",
+        'Give "unroll" or "stack".',
+    ),
+    "escapes": (
+        EscapesOf, "a choice of escapes", 'Give "free" for escapes in free strings only, or "any".',
+    ),
+}  # fmt: skip
+"""For each option that is a word: its type, what it is, and what to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaOptions:
+    """The options of `explorer.json_schema`.
+
+    Args:
+        whitespace: Between the tokens of JSON: ``"compact"`` for none, ``"pretty"`` (two spaces) or
+            ``"flexible"`` (any).
+        property_order: Of the members of objects: ``"schema"``, or ``"any"``.
+        strict: Whether a keyword that cannot be followed exactly is an error.
+        formats: Whether ``format`` constrains.
+        max_depth: How often a reference of a recursive schema is followed again inside the first
+            one: references are followed ``max_depth + 1`` deep.
+        free_depth: How deep arrays and objects nest in a value that nothing describes.
+        recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
+        escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
+
+    Raises:
+        ConstraintError: One of them is something else, or two exclude each other.
+
+    Example:
+        >>> SchemaOptions(max_depth=2).depth.recursion
+        2
+    """
+
+    whitespace: Whitespace = "compact"
+    property_order: Order = "schema"
+    strict: bool = True
+    formats: bool = True
+    max_depth: int = 5
+    free_depth: int = 3
+    recursion: Recursion = "unroll"
+    escapes: EscapesOf = "free"
+
+    def __post_init__(self) -> None:
+        for name, (words, what, remedy) in _WORDS.items():
+            given: object = plain(getattr(self, name))
+            object.__setattr__(self, name, given)
+            # An array would compare item by item.
+            if not isinstance(given, str) or given not in get_args(words):
+                raise wrong(name, given, what, error=ConstraintError, remedy=remedy)
+        if self.recursion == "stack" and self.whitespace == "pretty":
+            raise ConstraintError(
+                "Pretty JSON is indented by its depth, which a stack does not count.",
+                remedy='Give whitespace="compact" or "flexible", or recursion="unroll".',
+            )
+        flag("strict", self.strict)
+        flag("formats", self.formats)
+        whole_number("max_depth", self.max_depth, 0, 50)
+        whole_number("free_depth", self.free_depth, 0, 8)
+
+    @property
+    def depth(self) -> Depth:
+        """How deep values may go."""
+        return Depth(self.max_depth, self.free_depth, self.free_depth, self.free_depth)
+
+    @property
+    def spaces(self) -> bool:
+        """Whether any white space may stand between the tokens of JSON."""
+        return self.whitespace == "flexible"
+
+    def to_dict(self) -> dict[str, object]:
+        """Each option under its name."""
+        return asdict(self)
+
+    def changed(self) -> dict[str, object]:
+        """The options that are not as usual."""
+        usual = USUAL.to_dict()
+        return {name: value for name, value in self.to_dict().items() if value != usual[name]}
+
+
+USUAL: Final = SchemaOptions()
+"""The options where none is given."""

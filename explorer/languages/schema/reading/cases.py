@@ -1,0 +1,337 @@
+"""Schemas for one value as alternatives without ``anyOf``, ``oneOf``, ``if`` or ``$ref``.
+
+What applies to a value is a conjunction of subschemas. Each keyword that chooses among subschemas
+splits it: ``anyOf`` into one case per branch, ``oneOf`` into a branch without the others that are
+not surely apart from it (`explorer.languages.schema.reading.apart`), ``if`` into two. A case is
+then a list of plain keyword mappings that all hold, subschemas that must not hold, and subschemas
+that are met as machines because splitting them would make too many cases.
+
+Conjunctions are kept together until they are plain because an object's members are only known from
+all of them: ``{"properties": ...}`` here and ``{"required": ...}`` there are one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.reading.apart import are_apart, has_a_tag, told
+from explorer.languages.schema.reading.subschemas import Schema, Subschema
+
+MOST_CASES: Final = 256
+"""Beyond this many, further choices are worked out apart and met as machines."""
+
+MOST_EVALUATED_BRANCHES: Final = 6
+"""Branches of an ``anyOf`` below an ``unevaluated...`` keyword: each subset of them is a case."""
+
+IN_PLACE: Final = frozenset(
+    (
+        "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then",
+        "else", "dependentSchemas", "dependentRequired", "dependencies",
+    )
+)  # fmt: skip
+"""The keywords that bring other subschemas to the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which a conjunction can hold.
+
+    Args:
+        plain: Keyword mappings that hold together; their choices are made.
+        excluded: Subschemas that do not hold.
+        met: Subschemas that hold, to be worked out apart.
+    """
+
+    plain: tuple[Subschema, ...]
+    excluded: tuple[Subschema, ...]
+    met: tuple[Subschema, ...]
+
+
+def synthetic(
+    parent: Subschema, schema: dict[str, Any], made: dict[object, Schema], keyword: str = ""
+) -> Subschema:
+    """A schema that stands for a keyword of another; equal ones are the same object."""
+    key = repr(schema), id(parent.schema)
+    kept = made.setdefault(key, schema)
+    pointer = f"{parent.pointer}/{keyword}" if keyword else parent.pointer
+    return Subschema(kept, parent.resolver, pointer, parent.draft)
+
+
+def structural(value: object) -> dict[str, Any]:
+    """A schema that says what a ``const`` says, by structure."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, object]", value)
+        return {
+            "type": "object",
+            "properties": {name: structural(item) for name, item in entries.items()},
+            "required": list(entries),
+            "additionalProperties": False,
+        }
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        return {
+            "type": "array",
+            "prefixItems": [structural(item) for item in items],
+            "minItems": len(items),
+            "maxItems": len(items),
+        }
+    return {"enum": [value]}
+
+
+def in_place(sub: Subschema) -> Iterator[Subschema]:
+    """The subschemas that apply, or may apply, to the same value as a subschema."""
+    schema = sub.schema
+    if not isinstance(schema, dict):
+        return
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if isinstance(reference := schema.get(keyword), str):
+            yield sub.target(reference, keyword)
+            if sub.draft <= 7:
+                return
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for index, part in enumerate(sub.schemas_at(keyword)):
+            yield sub.below(part, keyword, index)
+    for keyword in ("not", "if", "then", "else"):
+        if (single := sub.schema_at(keyword)) is not None:
+            yield sub.below(single, keyword)
+    for keyword in ("dependentSchemas", "dependencies"):
+        for name, part in sub.named_at(keyword).items():
+            yield sub.below(part, keyword, name)
+
+
+class Expansion:
+    """The cases of conjunctions.
+
+    Args:
+        made: Synthetic schemas, kept alive and shared.
+        look: Called in each step with how many parts are listed next, to look at the budget.
+    """
+
+    def __init__(self, made: dict[object, Schema], look: Callable[[int], None]) -> None:
+        self._made = made
+        self._look = look
+        self._stripped: dict[int, tuple[Schema, Schema]] = {}
+        self._whole: dict[int, Schema] = {}
+
+    def cases(self, subschemas: Iterable[Subschema]) -> list[Case]:
+        """The cases of a conjunction; none if no value satisfies it."""
+        cases = [_Open([*subschemas][::-1], [], [], [], set())]
+        done: list[Case] = []
+        while cases:
+            self._look(0)
+            case = cases.pop()
+            if not case.todo:
+                done.append(Case(tuple(case.plain), tuple(case.excluded), tuple(case.met)))
+                continue
+            crowded = len(cases) + len(done) >= MOST_CASES
+            cases += reversed(self._step(case, crowded))
+        return done
+
+    def _step(self, case: _Open, crowded: bool) -> list[_Open]:
+        sub = case.todo.pop()
+        if sub.schema is False:
+            return []
+        if sub.schema is True or not sub.schema:
+            return [case]
+        if sub.key in case.seen:
+            return [case]
+        case.seen.add(sub.key)
+        schema = sub.schema
+        plain = self._plain(sub)
+        owners = sub.owners
+        if sub.draft >= 2019 and (
+            "unevaluatedProperties" in schema or "unevaluatedItems" in schema
+        ):
+            owners = owners | {id(plain.schema)}
+        here: list[Subschema] = []
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            reference = schema.get(keyword)
+            if isinstance(reference, str):
+                target = sub.target(reference, keyword)
+                here.append(replace(target, owners=owners))
+                if sub.draft <= 7:
+                    case.todo += reversed(here)
+                    return [case]
+        case.plain.append(plain)
+
+        def below(part: Schema, *path: str | int) -> Subschema:
+            return sub.below(part, *path, owners=owners)
+
+        for index, part in enumerate(sub.schemas_at("allOf")):
+            here.append(below(part, "allOf", index))
+        if "not" in schema:
+            case.excluded.append(sub.below(schema["not"], "not"))
+        case.todo += reversed(here)
+        open_cases: list[_Open] = [case]
+        for choices in self.choices(sub, below, evaluated=bool(owners)):
+            # One choice alone is always taken: apart it would be the same choice again.
+            many = len(open_cases) > 1 and len(open_cases) * len(choices) > MOST_CASES
+            if crowded or many or (owners and len(choices) > MOST_CASES):
+                if owners:
+                    raise UnsupportedSchema(
+                        "There are too many combinations of branches below an unevaluated keyword.",
+                        pointer=sub.pointer, keyword="unevaluatedProperties",
+                        remedy="Say additionalProperties in the branches instead.",
+                    )  # fmt: skip
+                for each in open_cases:
+                    each.met.append(choices.apart)
+                continue
+            open_cases = [
+                each.with_choice(held, excluded)
+                for each in open_cases
+                for held, excluded in choices
+            ]
+        return open_cases
+
+    def _plain(self, sub: Subschema) -> Subschema:
+        """A subschema without the keywords that bring others in place; always the same object."""
+        schema = cast("dict[str, Any]", sub.schema)
+        if not IN_PLACE & schema.keys():
+            return sub
+        kept = self._stripped.get(id(schema))
+        if kept is None:
+            less = {key: value for key, value in schema.items() if key not in IN_PLACE}
+            kept = self._stripped[id(schema)] = (schema, less)
+            self._whole[id(less)] = schema
+        return replace(sub, schema=kept[1])
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """The subschema that a plain one was taken out of; itself, if nothing was left out."""
+        schema = self._whole.get(id(sub.schema))
+        return sub if schema is None else replace(sub, schema=schema)
+
+    def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
+        """What a subschema lets one choose: lists of (what then holds, what then does not)."""
+        schema = cast("dict[str, Any]", sub.schema)
+        yield from self.constants(sub)
+        any_of = [below(part, "anyOf", k) for k, part in enumerate(sub.schemas_at("anyOf"))]
+        if any_of and evaluated:
+            if len(any_of) > MOST_EVALUATED_BRANCHES:
+                raise UnsupportedSchema(
+                    f"anyOf has more than {MOST_EVALUATED_BRANCHES} branches below an unevaluated "
+                    f"keyword.",
+                    pointer=sub.pointer + "/anyOf", keyword="anyOf",
+                    remedy="Say additionalProperties in the branches instead.",
+                )  # fmt: skip
+            subsets = [
+                [part for k, part in enumerate(any_of) if chosen >> k & 1]
+                for chosen in range(1, 2 ** len(any_of))
+            ]
+            yield _Choices([(held, []) for held in subsets], any_of[0])
+        elif any_of:
+            yield _Choices([([part], []) for part in any_of], self._apart(sub, "anyOf", any_of))
+        one_of = [below(part, "oneOf", k) for k, part in enumerate(sub.schemas_at("oneOf"))]
+        if one_of:
+            known = [told([part]) for part in one_of]
+            tagged = has_a_tag(known)
+            options: list[tuple[list[Subschema], list[Subschema]]] = []
+            for index, part in enumerate(one_of):
+                self._look(len(one_of))  # A branch excludes all others that may overlap with it.
+                others = [
+                    other
+                    for k, other in enumerate(one_of)
+                    if not tagged and k != index and not are_apart(known[index], known[k])
+                ]
+                options.append(([part], others))
+            yield _Choices(options, self._apart(sub, "oneOf", one_of))
+        if (
+            "if" in schema
+            and sub.draft >= 7
+            and (evaluated or "then" in schema or "else" in schema)
+        ):
+            condition = below(schema["if"], "if")
+            then = [below(schema["then"], "then")] if "then" in schema else []
+            other = [below(schema["else"], "else")] if "else" in schema else []
+            apart = {key: schema[key] for key in ("if", "then", "else") if key in schema}
+            yield _Choices(
+                [([condition, *then], []), (other, [condition])],
+                synthetic(sub, apart, self._made),
+            )
+        yield from self.dependencies(sub, below)
+
+    def constants(self, sub: Subschema) -> Iterator[_Choices]:
+        """The choice among the arrays and objects that ``enum`` and ``const`` list, if any."""
+        schema = sub.schema
+        if isinstance(schema, dict) and ("enum" in schema or "const" in schema):
+            listed = cast("list[object]", schema.get("enum", []))
+            values: list[object] = [schema["const"]] if "const" in schema else list(listed)
+            if "const" in schema and "enum" in schema:
+                values = [value for value in values if any(_same(value, e) for e in listed)]
+            nested: list[object] = [v for v in values if isinstance(v, dict | list)]
+            if nested:
+                scalars = [v for v in values if not isinstance(v, dict | list)]
+                options = [structural(value) for value in nested]
+                options += [{"enum": scalars}] if scalars else []
+                keyword = "const" if "const" in schema else "enum"
+                parts = [synthetic(sub, option, self._made, keyword) for option in options]
+                yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
+
+    def dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
+        """A choice for each name on which others depend: it is absent, or they hold."""
+        found: list[tuple[str, str, list[Subschema]]] = []
+        for keyword in ("dependentRequired", "dependencies"):
+            for name, needed in sub.needed_at(keyword).items():
+                if needed:
+                    part = synthetic(sub, {"required": needed}, self._made, keyword)
+                    found.append((name, keyword, [part]))
+        for keyword in ("dependentSchemas", "dependencies"):
+            for name, part in sub.named_at(keyword).items():
+                found.append((name, keyword, [below(part, keyword, name)]))
+        for name, keyword, then in found:
+            absent = synthetic(sub, {"properties": {name: False}}, self._made, keyword)
+            present = synthetic(sub, {"required": [name]}, self._made, keyword)
+            apart = {
+                "anyOf": [absent.schema, {"allOf": [present.schema, *(t.schema for t in then)]}]
+            }
+            yield _Choices(
+                [([absent], []), ([present, *then], [])], synthetic(sub, apart, self._made)
+            )
+
+    def _apart(self, sub: Subschema, keyword: str, parts: list[Subschema]) -> Subschema:
+        return synthetic(sub, {keyword: [part.schema for part in parts]}, self._made)
+
+
+_Below = Callable[..., Subschema]
+
+
+class _Choices(list[tuple[list[Subschema], list[Subschema]]]):
+    """Options, and one subschema that says the same."""
+
+    def __init__(
+        self, options: list[tuple[list[Subschema], list[Subschema]]], apart: Subschema
+    ) -> None:
+        super().__init__(options)
+        self.apart = apart
+
+
+@dataclass(slots=True)
+class _Open:
+    """A case that is not worked out yet."""
+
+    todo: list[Subschema]  # The next one is the last.
+    plain: list[Subschema]
+    excluded: list[Subschema]
+    met: list[Subschema]
+    seen: set[object]
+
+    def with_choice(self, held: list[Subschema], excluded: list[Subschema]) -> _Open:
+        return _Open(
+            [*self.todo, *reversed(held)], list(self.plain), [*self.excluded, *excluded],
+            list(self.met), set(self.seen),
+        )  # fmt: skip
+
+
+def _same(a: object, b: object) -> bool:
+    """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        left, right = cast("list[object]", a), cast("list[object]", b)
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(a, dict) and isinstance(b, dict):
+        one, two = cast("dict[str, object]", a), cast("dict[str, object]", b)
+        return one.keys() == two.keys() and all(_same(one[key], two[key]) for key in one)
+    return a == b

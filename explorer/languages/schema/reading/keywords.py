@@ -1,0 +1,323 @@
+"""Read the keywords of one subschema: check their types, and follow the rules of its draft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, Final, TypeGuard, cast
+
+from explorer.automata.tree.width import MAX_REPEAT
+from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.reading.subschemas import (
+    DEFAULT_DRAFT,
+    DRAFTS,
+    Schema,
+    Subschema,
+    pointer_to,
+)
+
+_Check = Callable[[Any], bool]
+Number = int | float | Decimal
+"""A number of a schema: from text whole or an exact decimal, from elsewhere also a float."""
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, bool | dict)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_schemas(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_schema, cast("list[Any]", value)))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(n, str) for n in cast("list[Any]", value))
+
+
+def is_number(value: object) -> TypeGuard[Number]:
+    """Whether a value of a schema is a number."""
+    return isinstance(value, Number) and not isinstance(value, bool)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_schema, cast("dict[str, Any]", value).values()))
+
+
+_OF_NUMBERS: Final = frozenset(
+    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "divisibleBy")
+)
+_REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+
+
+def speaks_of_numbers(schema: Any) -> bool:
+    """Whether a schema may tell numbers apart, at any depth; references may.
+
+    A member's name that is also a keyword counts as the keyword.
+
+    Example:
+        >>> speaks_of_numbers({"items": {"minimum": 5}}), speaks_of_numbers({"required": ["a"]})
+        (True, False)
+    """
+    rest: list[tuple[Any, bool]] = [(schema, False)]
+    while rest:
+        part, constant = rest.pop()
+        if constant and is_number(part):
+            return True
+        if isinstance(part, list):
+            rest += [(entry, constant) for entry in cast("list[Any]", part)]
+        elif isinstance(part, dict):
+            held = cast("dict[str, Any]", part)
+            if not _OF_NUMBERS.isdisjoint(held) or not _REFERENCES.isdisjoint(held):
+                return True
+            if "integer" in _listed(held.get("type")):
+                return True
+            rest += [(v, constant or k in ("const", "enum")) for k, v in held.items()]
+    return False
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+_SCHEMA: Final = (_is_schema, "a schema: an object, true or false")
+_SCHEMAS: Final = (_is_schemas, "a list of schemas")
+_NAMED: Final = (_is_mapping, "an object whose values are schemas")
+_NUMBER: Final = (is_number, "a number")
+_NAMES: Final = (_is_names, "a list of strings")
+_TEXT: Final = (_is_text, "a string")
+
+WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _SCHEMAS),
+    **dict.fromkeys(
+        ("not", "if", "then", "else", "contains", "propertyNames", "additionalProperties",
+         "unevaluatedProperties", "additionalItems", "unevaluatedItems"),
+        _SCHEMA,
+    ),
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), _NAMED),
+    **dict.fromkeys(
+        ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+         "minContains", "maxContains", "minProperties", "maxProperties"),
+        _NUMBER,
+    ),
+    "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
+    **dict.fromkeys(("pattern", "format", "$ref", "$dynamicRef", "$recursiveRef"), _TEXT),
+    # In draft 3 a member said by itself that it was required; no later draft reads that.
+    "required": (lambda value: isinstance(value, bool) or _is_names(value), "a list of strings"),
+    "enum": (_is_list, "a list of values"),
+    "items": (lambda value: _is_schema(value) or _is_schemas(value), "a schema, or a list of them"),
+    "type": (lambda value: _is_text(value) or _is_names(value), "a type, or a list of them"),
+    "uniqueItems": (lambda value: isinstance(value, bool), "true or false"),
+    "dependentRequired": (
+        lambda value: isinstance(value, dict)
+        and all(map(_is_names, cast("dict[str, Any]", value).values())),
+        "an object whose values are lists of names",
+    ),
+    "dependencies": (
+        lambda value: isinstance(value, dict)
+        and all(_is_schema(v) or _is_names(v) for v in cast("dict[str, Any]", value).values()),
+        "an object whose values are schemas or lists of names",
+    ),
+}  # fmt: skip
+"""The required type of each keyword, whatever the draft adds."""
+
+_EXAMPLES: Final = {
+    _SCHEMA[1]: '{"type": "string"}', _SCHEMAS[1]: '[{"type": "string"}, {"type": "null"}]',
+    _NAMED[1]: '{"name": {"type": "string"}}', _NUMBER[1]: "3", _NAMES[1]: '["name"]',
+    _TEXT[1]: '"..."', "a number above 0": "0.5", "a list of values": '["red", "green"]',
+    "a schema, or a list of them": '{"type": "string"}', "a type, or a list of them": '"string"',
+    "true or false": "true", "an object whose values are lists of names": '{"name": ["age"]}',
+    "an object whose values are schemas or lists of names": '{"name": ["age"]}',
+}  # fmt: skip
+"""A value of each required type, as JSON."""
+
+
+def check_tree(schema: Schema) -> None:
+    """Refuse a schema in which a keyword of some subschema has a wrong type.
+
+    Raises:
+        UnsupportedSchema: A keyword does not have the required type.
+    """
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
+    while todo:
+        pointer, here, draft = todo.pop()
+        if isinstance(here, dict):
+            draft = draft_of(here, draft)
+            check_well_formed(here, pointer, draft)
+            parts = parts_of(here)
+            todo += [(pointer + pointer_to(*path), part, draft) for path, part in parts]
+
+
+def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
+    """The subschemas in the keywords of a schema, each with the way to it.
+
+    Keywords that are not well formed have none.
+    """
+    for keyword, value in schema.items():
+        expected = WELL_FORMED.get(keyword)
+        if keyword in ("$defs", "definitions", "dependencies") or expected is _NAMED:
+            named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+            for name, part in named.items():
+                if _is_schema(part):
+                    yield (keyword, name), part
+        elif isinstance(value, list) and (expected is _SCHEMAS or keyword == "items"):
+            for index, part in enumerate(cast("list[Any]", value)):
+                if _is_schema(part):
+                    yield (keyword, index), part
+        elif (expected is _SCHEMA or keyword == "items") and _is_schema(value):
+            yield (keyword,), cast("Schema", value)
+
+
+def draft_of(schema: dict[str, Any], around: int) -> int:
+    """The draft that a subschema names, or else the one around it."""
+    dialect = schema.get("$schema")
+    known = DRAFTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
+    return around if known is None else known[0]
+
+
+def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
+    """Refuse a subschema with a keyword of a wrong type.
+
+    Args:
+        schema: Its keywords.
+        pointer: Where it stands.
+        draft: 4, 6, 7, 2019 or 2020.
+
+    Raises:
+        UnsupportedSchema: A keyword does not have the required type.
+    """
+    for keyword, value in schema.items():
+        expected = WELL_FORMED.get(keyword)
+        if expected is not None and not expected[0](value):
+            shown = repr(value) if not isinstance(value, Decimal) else str(value)
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+            raise UnsupportedSchema(
+                f"{keyword} is {shown}, not {expected[1]}.",
+                pointer=f"{pointer}/{keyword}",
+                keyword=keyword,
+                remedy=f'For example "{keyword}": {_EXAMPLES[expected[1]]}.',
+            )
+    if draft >= 2020 and isinstance(schema.get("items"), list):
+        raise UnsupportedSchema(
+            "items is a list; in draft 2020-12 it is one schema, and prefixItems is the list.",
+            pointer=f"{pointer}/items", keyword="items",
+            remedy="Write prefixItems for the list and items for what was additionalItems, or say "
+            'that the schema is older: "$schema": "http://json-schema.org/draft-07/schema#".',
+        )  # fmt: skip
+
+
+def equal(a: object, b: object) -> bool:
+    """Whether two scalars are the same JSON value: 1 is 1.0, and true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    return a == b
+
+
+def decimal(value: Number) -> Decimal:
+    """A number of a schema, exactly as it is written."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+LARGEST_SIZE: Final = 2**64
+"""The largest number of items or properties that a keyword may give; no text that is ever written
+comes near it.
+"""
+
+LONGEST_STRING: Final = MAX_REPEAT - 1
+"""The largest length of a string that a keyword may give, as for the repeats of a pattern."""
+
+
+def size(sub: Subschema, keyword: str) -> int | None:
+    """A size that a keyword gives; ``None`` if it is not there."""
+    value = sub.keyword(keyword)
+    if not is_number(value):
+        return None
+    most = LONGEST_STRING if keyword.endswith("Length") else LARGEST_SIZE
+    if value > most:
+        digits = len(str(int(value)))
+        written = f"{int(value):,}" if digits <= 24 else f"a number of {digits:,} digits"
+        raise UnsupportedSchema(
+            f"{keyword} is {written}; at most {most:,} is followed.",
+            pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy="Give a smaller size, or leave the keyword out.",
+        )  # fmt: skip
+    if value < 0 or value != int(value):
+        raise UnsupportedSchema(
+            f"{value} is not a size.", pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy="Give a whole number, 0 or more.",
+        )  # fmt: skip
+    return int(value)
+
+
+def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, int | None]:
+    """The largest of some lower bounds on a size, and the smallest of some upper ones.
+
+    Args:
+        subs: Keyword mappings that hold together.
+        fewest, most: The keywords that bound it.
+    """
+    minimum, maximum = 0, None
+    for sub in subs:
+        minimum = max(minimum, size(sub, fewest) or 0)
+        upper = size(sub, most)
+        if upper is not None:
+            maximum = upper if maximum is None else min(maximum, upper)
+    return minimum, maximum
+
+
+def anchored(python: str) -> str | None:
+    """A pattern that is anchored on both sides, as one to be matched in full; else ``None``."""
+    if python.startswith("^") and python.endswith(r"\Z") and not python.endswith(r"\\Z"):
+        inner = python[1:-2]
+        if not re.search(r"[|^]|\\Z|\(\?", inner):
+            return inner
+    return None
+
+
+def prefix_keyword(sub: Subschema) -> str:
+    """Where a draft keeps the items that have a place of their own."""
+    return "prefixItems" if sub.draft >= 2020 else "items"
+
+
+def prefix(sub: Subschema) -> list[Schema]:
+    """The schemas of the first items, each for its own place."""
+    value = sub.keyword(prefix_keyword(sub))
+    return cast("list[Schema]", value) if isinstance(value, list) else []
+
+
+def rest_of_items(sub: Subschema) -> tuple[Schema, str] | None:
+    """The schema of the items after the prefix, and its keyword."""
+    items = sub.keyword("items")
+    if isinstance(items, bool | dict):
+        return cast("Schema", items), "items"
+    additional = sub.keyword("additionalItems")
+    if sub.draft < 2020 and isinstance(items, list) and isinstance(additional, bool | dict):
+        return cast("Schema", additional), "additionalItems"
+    return None
+
+
+def evaluates_item(sub: Subschema, index: int, owner: int) -> bool:
+    """Whether a subschema constrains the item at an index."""
+    if index < len(prefix(sub)) or rest_of_items(sub) is not None:
+        return True
+    own = sub.keyword("unevaluatedItems")
+    return own is not None and id(sub.schema) != owner
+
+
+def has_contains(sub: Subschema) -> bool:
+    """Whether ``contains`` is there and the draft knows it."""
+    return sub.draft >= 6 and isinstance(sub.keyword("contains"), bool | dict)
+
+
+def contains_bounds(sub: Subschema) -> tuple[int, int | None]:
+    """The fewest and the most items that ``contains`` wants."""
+    minimum = size(sub, "minContains") if sub.draft >= 2019 else None
+    maximum = size(sub, "maxContains") if sub.draft >= 2019 else None
+    return 1 if minimum is None else minimum, maximum

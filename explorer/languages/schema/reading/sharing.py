@@ -1,0 +1,116 @@
+"""Equal subschemas become one object, so that each is built once.
+
+Real schemas say the same thing in many places: a string of at most 255 characters, twenty times.
+The compiler knows a subschema by its identity, so equal ones are made identical before it starts.
+What only remarks (``title``, ``description``) is left out first, because it would keep equal
+subschemas apart. A subschema that has an address of its own, or that asks which of its neighbours
+have evaluated something, is never shared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from explorer.languages.schema.reading.keywords import parts_of
+from explorer.languages.schema.reading.subschemas import Schema
+
+REMARKS: Final = frozenset(
+    ("title", "description", "$comment", "default", "examples", "deprecated", "readOnly",
+     "writeOnly")
+)  # fmt: skip
+"""Keywords that say nothing about values."""
+
+_APART: Final = frozenset(
+    ("$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary",
+     "unevaluatedProperties", "unevaluatedItems")
+)  # fmt: skip
+
+
+def shared(schema: Schema) -> Schema:
+    """The same schema, equal subschemas being the same object.
+
+    Args:
+        schema: A schema as Python data; it is not changed.
+
+    Example:
+        >>> both = shared({"properties": {"a": {"type": "null"}, "b": {"type": "null"}}})
+        >>> both["properties"]["a"] is both["properties"]["b"]
+        True
+    """
+    made: dict[int, Schema] = {}
+    known: dict[object, Schema] = {}
+    for here in reversed(list(_every(schema))):
+        copy = _with_parts(here, made)
+        made[id(here)] = known.setdefault(_content(here, copy, made), copy)
+    return made.get(id(schema), schema)
+
+
+def _every(schema: Schema) -> Iterator[dict[str, Any]]:
+    """A schema and the subschemas in it, each before those inside of it."""
+    todo: list[Schema] = [schema]
+    seen: set[int] = set()
+    while todo:
+        here = todo.pop()
+        if isinstance(here, dict) and id(here) not in seen:
+            seen.add(id(here))
+            yield here
+            todo += [part for _, part in parts_of(here)]
+
+
+def _with_parts(here: dict[str, Any], made: dict[int, Schema]) -> dict[str, Any]:
+    """A copy without remarks, its subschemas replaced by what was made of them."""
+    copy: dict[str, Any] = {
+        keyword: value
+        for keyword, value in here.items()
+        # A reference may lead into what is an object.
+        if keyword not in REMARKS or isinstance(value, dict | list)
+    }
+    for path, part in parts_of(here):
+        if id(part) not in made:
+            continue
+        keyword = path[0]
+        if len(path) == 1:
+            copy[keyword] = made[id(part)]
+        else:
+            if copy[keyword] is here[keyword]:
+                copy[keyword] = here[keyword].copy()
+            copy[keyword][path[1]] = made[id(part)]
+    return copy
+
+
+def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]) -> object:
+    """What two subschemas have in common exactly if they say the same in the same order."""
+    if _APART & here.keys():
+        return id(here)
+    paths = {path for path, part in parts_of(here) if id(part) in made}
+    content: list[object] = []
+    for keyword in sorted(copy):
+        value: object = copy[keyword]
+        itself = id(copy[keyword])
+        entries: list[tuple[object, object]] = []
+        if isinstance(value, dict):
+            entries = list(cast("dict[object, object]", value).items())
+        elif isinstance(value, list):
+            entries = list(enumerate(cast("list[object]", value)))
+        try:
+            if (keyword,) in paths:
+                content.append((keyword, itself))
+            elif any((keyword, name) in paths for name, _ in entries):
+                inside = [
+                    (name, id(part) if (keyword, name) in paths else _text(part))
+                    for name, part in entries
+                ]
+                content.append((keyword, tuple(inside)))
+            else:
+                content.append((keyword, _text(cast("object", value))))
+        except RecursionError:
+            return id(here)
+    return tuple(content)
+
+
+def _text(value: object) -> str:
+    """The same text for the same data, down to the digits of its numbers."""
+    # No text of a schema holds half of a surrogate pair, so a name of one is not a member's.
+    return json.dumps(value, default=lambda number: {"\ud800": str(number)})

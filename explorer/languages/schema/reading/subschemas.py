@@ -1,0 +1,225 @@
+"""A subschema where it stands: its content, its address, and how to follow its references.
+
+Addresses and references are the work of the ``referencing`` library: ``$id``, ``$anchor``,
+``$dynamicRef``, embedded resources, and the older drafts. Nothing is ever fetched; what a reference
+may name beyond the schema itself is given as a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
+import referencing.exceptions
+import referencing.jsonschema
+from referencing import Registry, Resource, Specification
+
+from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.reading.addresses import malformed_address
+
+if TYPE_CHECKING:
+    from referencing._core import Resolver
+
+DRAFTS: Final[dict[str, tuple[int, Specification[Any]]]] = {
+    "http://json-schema.org/draft-04/schema": (4, referencing.jsonschema.DRAFT4),
+    "http://json-schema.org/draft-06/schema": (6, referencing.jsonschema.DRAFT6),
+    "http://json-schema.org/draft-07/schema": (7, referencing.jsonschema.DRAFT7),
+    "https://json-schema.org/draft/2019-09/schema": (2019, referencing.jsonschema.DRAFT201909),
+    "https://json-schema.org/draft/2020-12/schema": (2020, referencing.jsonschema.DRAFT202012),
+}
+"""The drafts that are read, by the address that ``$schema`` gives."""
+
+DEFAULT_DRAFT: Final = 2020
+
+Schema = bool | dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Subschema:
+    """A schema at its place.
+
+    Args:
+        schema: True, False, or the keywords.
+        resolver: Follows references from here.
+        pointer: Where it stands in the whole schema, as a JSON Pointer.
+        draft: 4, 6, 7, 2019 or 2020.
+        owners: The keys of subschemas with ``unevaluatedProperties`` or ``unevaluatedItems`` whose
+            annotations this one belongs to.
+        referenced: Whether a reference led here.
+    """
+
+    schema: Schema
+    resolver: Resolver[Any]
+    pointer: str
+    draft: int
+    owners: frozenset[int] = frozenset()
+    referenced: bool = False
+
+    @cached_property
+    def key(self) -> tuple[int, str, tuple[str, ...], frozenset[int]]:
+        """The key that equal subschemas share: content, base address, dynamic scope, owners."""
+        scope: tuple[str, ...] = ()
+        if self.draft >= 2019:
+            scope = tuple(uri for uri, _ in self.resolver.dynamic_scope())
+        return id(self.schema), self.resolver._base_uri, scope, self.owners  # pyright: ignore[reportPrivateUsage]
+
+    def keyword(self, name: str) -> Any:
+        """The value of a keyword, or ``None``."""
+        return self.schema.get(name) if isinstance(self.schema, dict) else None
+
+    def schema_at(self, name: str) -> Schema | None:
+        """The value of a keyword that is a schema, if it is one."""
+        value = self.keyword(name)
+        return cast("Schema", value) if isinstance(value, bool | dict) else None
+
+    def schemas_at(self, name: str) -> list[Schema]:
+        """The value of a keyword that is a list of schemas; empty if it is something else."""
+        value = self.keyword(name)
+        return cast("list[Schema]", value) if isinstance(value, list) else []
+
+    def named_at(self, name: str) -> dict[str, Schema]:
+        """The schemas of a keyword that holds some by name, in order."""
+        value = self.keyword(name)
+        entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        return {key: part for key, part in entries.items() if isinstance(part, bool | dict)}
+
+    def needed_at(self, name: str) -> dict[str, list[str]]:
+        """The lists of names of a keyword that holds some by name, in order."""
+        value = self.keyword(name)
+        entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        return {key: part for key, part in entries.items() if isinstance(part, list)}
+
+    def names_at(self, name: str) -> list[str]:
+        """The value of a keyword that is a list of names; empty if it is something else."""
+        value = self.keyword(name)
+        return cast("list[str]", value) if isinstance(value, list) else []
+
+    def below(
+        self, schema: Schema, *path: str | int, owners: frozenset[int] | None = None
+    ) -> Subschema:
+        """The subschema at a path below this one; it has no owners unless it is in place.
+
+        Args:
+            schema: Its content.
+            *path: The keywords, names and indices on the way.
+            owners: Given for a subschema that applies to the same value.
+        """
+        resolver = self.resolver
+        draft = self.draft
+        if isinstance(schema, dict):
+            dialect = schema.get("$schema")
+            identifier = schema.get("id" if draft == 4 else "$id")
+            if isinstance(identifier, str) and not (draft <= 7 and "$ref" in schema):
+                specification = _specification(draft)
+                resolver = resolver.in_subresource(specification.create_resource(schema))
+                if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
+                    draft = known[0]
+        steps = pointer_to(*path)
+        return Subschema(schema, resolver, self.pointer + steps, draft, owners or frozenset())
+
+    def target(self, reference: str, keyword: str) -> Subschema:
+        """Follow a reference.
+
+        Raises:
+            UnsupportedSchema: The reference leads nowhere.
+        """
+        try:
+            if keyword == "$recursiveRef":
+                resolved = referencing.jsonschema.lookup_recursive_ref(self.resolver)
+            else:
+                resolved = self.resolver.lookup(reference)
+        except (referencing.exceptions.Unresolvable, ValueError, AttributeError) as error:
+            raise UnsupportedSchema(
+                f"Nothing is at {reference!r}.",
+                pointer=f"{self.pointer}/{keyword}",
+                keyword=keyword,
+                remedy="Put it under $defs, or give the folder that holds it as folder=...; "
+                "nothing is fetched from the network.",
+            ) from error
+        content: object = resolved.contents
+        if not isinstance(content, bool | dict):
+            raise UnsupportedSchema(
+                f"What is at {reference!r} is not a schema.",
+                pointer=f"{self.pointer}/{keyword}",
+                keyword=keyword,
+                remedy="Let the reference name an object, true or false.",
+            )
+        draft = self.draft
+        content = cast("Schema", content)
+        if isinstance(content, dict):
+            dialect = content.get("$schema")
+            if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
+                draft = known[0]
+        pointer = reference[1:] if reference.startswith("#") else reference
+        return Subschema(content, resolved.resolver, pointer, draft, self.owners, referenced=True)
+
+
+def pointer_to(*path: str | int) -> str:
+    """A path as a JSON Pointer (RFC 6901).
+
+    Example:
+        >>> pointer_to("properties", "a/b", 0)
+        '/properties/a~1b/0'
+    """
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _addresses(
+    schema: Schema, remotes: Mapping[str, Schema], specification: Specification[Any]
+) -> tuple[Registry[Any], str]:
+    """Every schema by its address, and the address of the whole schema."""
+    resources: list[tuple[str, Resource[Any]]] = []
+    for address, content in remotes.items():
+        resources.append((address, Resource.from_contents(content, specification)))
+    registry: Registry[Any] = jsonschema_specifications.REGISTRY.with_resources(resources).crawl()
+    resource = specification.create_resource(schema)
+    base = resource.id() or ""
+    return registry.with_resource(base, resource).crawl(), base
+
+
+def _specification(draft: int) -> Specification[Any]:
+    return next(specification for number, specification in DRAFTS.values() if number == draft)
+
+
+def _validates(dialect: Schema) -> bool:
+    """Whether a dialect has the validation vocabulary, as all drafts do."""
+    vocabulary: object = dialect.get("$vocabulary") if isinstance(dialect, dict) else None
+    return not isinstance(vocabulary, dict) or any(
+        name.endswith("/vocab/validation") for name in cast("dict[str, Any]", vocabulary)
+    )
+
+
+def root_of(schema: Schema, remotes: Mapping[str, Schema]) -> Subschema:
+    """The whole schema as a subschema.
+
+    Args:
+        schema: The schema.
+        remotes: Schemas that references may name, by their address.
+    """
+    draft = DEFAULT_DRAFT
+    if isinstance(schema, dict) and isinstance(schema.get("$schema"), str):
+        address = schema["$schema"].rstrip("#")
+        if address in DRAFTS:
+            draft = DRAFTS[address][0]
+        elif address not in remotes:
+            raise UnsupportedSchema(
+                f"The draft {schema['$schema']!r} is not known.",
+                pointer="/$schema",
+                keyword="$schema",
+                remedy="Known are drafts 4, 6, 7, 2019-09 and 2020-12.",
+            )
+        elif not _validates(remotes[address]):
+            raise UnsupportedSchema(
+                f"The dialect {schema['$schema']!r} leaves out the validation vocabulary.",
+                pointer="/$schema",
+                keyword="$schema",
+                remedy="Name one of the drafts, or leave $schema out.",
+            )
+    try:
+        registry, base = _addresses(schema, remotes, _specification(draft))
+    except (AttributeError, TypeError) as error:  # The library looks before keywords are checked.
+        raise malformed_address(schema, draft) from error
+    return Subschema(schema, registry.resolver(base), "", draft)

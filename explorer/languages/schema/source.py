@@ -1,0 +1,372 @@
+"""The kind of source that is a JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
+
+import msgspec
+
+from explorer.arguments import (
+    instance,
+    plain,
+    wrong,
+)
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
+from explorer.budget import Budget, Meter
+from explorer.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    DamagedFile,
+    ExplorerError,
+    Located,
+    UnsatisfiableSchema,
+    UnsupportedSchema,
+)
+from explorer.files import read_text
+from explorer.languages.schema.building.compiler import Compiler
+from explorer.languages.schema.building.making import Site
+from explorer.languages.schema.building.objects import MOST_TRACKED
+from explorer.languages.schema.building.recursion import WHOLE, finite_form
+from explorer.languages.schema.diagnosis.annotations import schema_remarks
+from explorer.languages.schema.diagnosis.conflict import conflict, endless_reference
+from explorer.languages.schema.diagnosis.deciding import deciding, excluding
+from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
+from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.machine import compile_schema, outline_schema, rules_of_schema
+from explorer.languages.schema.options import USUAL, SchemaOptions
+from explorer.languages.schema.reading.subschemas import Schema, root_of
+from explorer.languages.schema.reading.text import (
+    read_schema,
+    repeated_names,
+    text_of_data,
+    value_of_json,
+)
+from explorer.languages.sources.abilities import Loop
+from explorer.languages.sources.registry import register
+
+LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
+"""For finding out which keywords exclude each other."""
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""Some editors begin a file with it."""
+
+MOST_LOCATED: Final = 3
+"""The most parts of a schema that are named for one spot."""
+
+_Mapped = Mapping[str, object]
+_T = TypeVar("_T")
+
+
+@register("JSON Schema")
+@dataclass(frozen=True)
+class JsonSchema(Source):
+    """A JSON Schema, and how its values are written.
+
+    Args:
+        schema: The schema, as JSON text.
+        options: How it is followed.
+        remotes: Addresses and JSON texts of schemas that references may name.
+    """
+
+    kind: ClassVar[str] = "json_schema"
+
+    schema: str
+    options: SchemaOptions = USUAL
+    remotes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The schema as JSON."""
+        return self.schema
+
+    @property
+    def parsed(self) -> Schema:
+        """The schema as Python data."""
+        return parsed(self.schema)
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded."""
+        return LOOP_REMEDIES["space"]
+
+    def loop_remedy(self, what: Loop) -> str:
+        """The keyword, or the option, that ends a loop."""
+        return LOOP_REMEDIES[what]
+
+    def lower(self) -> Node:
+        """One machine for the whole schema, or the rules of one that recurses on a stack."""
+        if self.options.recursion == "unroll":
+            return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
+        rules = rules_of_schema(self.parsed, self._noting, self.options, self.remote_schemas)
+        return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+
+    def build(self, meter: Meter) -> Dfa:
+        """The machine over the text of JSON, recursive schemas unrolled.
+
+        Raises:
+            UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
+            BudgetExceeded: A limit was reached.
+        """
+        return self._compiled(meter)
+
+    def parse(self, text: str) -> object:
+        """The value that a JSON text stands for, as `json.loads` gives it."""
+        return value_of_json(text)
+
+    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+        """The parts of the schema that decide what comes after the beginning of a text.
+
+        Args:
+            data: The beginning of a JSON text.
+            byte: The byte that fails there; ``None`` asks what must come before the text may end.
+
+        Returns:
+            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`. The keywords that
+            decide, where some do by themselves, else the subschemas of the innermost place.
+        """
+        spot = spot_of(data)
+        compiler = self._compiler(Meter())
+        places = [compiler.place([root_of(self.parsed, self.remote_schemas)])]
+        for kind, step in spot.steps:
+            above = places[-1]
+            places.append(above.member(str(step)) if kind == "member" else above.item)
+        pointers = deciding(
+            spot, places, byte, self.options.property_order, formats=self.options.formats
+        )
+        if limit := self._limit(spot, places, byte, pointers):
+            around = places[-1].subschemas or places[0].subschemas
+            found = self._located([*pointers, *([] if pointers else [around[0].pointer])])
+            return ((*found[0][:2], limit),) if not pointers else (*found, (*found[-1][:2], limit))
+        if not pointers:
+            described = [place for place in places if place.subschemas]
+            pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
+            pointers = [each for each in map(excluding, pointers) if each] or pointers
+        return self._located(pointers)
+
+    def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:
+        """The option that decides, rather than a keyword; empty if none does."""
+        outline = spot.outline or b""
+        if not pointers:
+            if outline not in (b"[", b"{") or byte is None or byte in b"]}":
+                return ""
+            container = places[-1] if outline == b"{" else places[-2]
+            if not container.subschemas:
+                return f"free_depth={self.options.free_depth}, the deepest that values nest"
+            most = self.options.max_depth
+            return f"max_depth={most}, with which references are followed {most + 1} deep"
+        names = places[-1].names
+        if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
+            return ""
+        if deciding(spot, places, byte, "any", formats=self.options.formats):
+            return ""
+        return 'property_order="schema", where "any" takes every order'
+
+    def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
+        known = dict.fromkeys(self._nearest(pointer) for pointer in pointers)
+        return tuple((*self._spans[pointer], pointer or WHOLE) for pointer in known)[:MOST_LOCATED]
+
+    def _nearest(self, pointer: str) -> str:
+        """A pointer into `text`, or what is around the part that it names."""
+        while pointer and pointer not in self._spans:
+            pointer = pointer.rpartition("/")[0]
+        return pointer
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        return spans_of(self.schema)
+
+    @property
+    def remote_schemas(self) -> dict[str, Schema]:
+        """The schemas that references may name, by their address, as Python data."""
+        return {address: parsed(text) for address, text in self.remotes}
+
+    def _compiler(self, meter: Meter) -> Compiler:
+        return Compiler(self.options, meter)
+
+    @cached_property
+    def _noted(self) -> list[list[UnsupportedSchema]]:
+        """The keywords that the last build ignored; empty before the first."""
+        return []
+
+    def ignored(self) -> list[UnsupportedSchema]:
+        """The keywords that ``strict=False`` leaves out, each with its place and reason."""
+        if self.options.strict:
+            return []
+        if not self._noted:  # The machine came from elsewhere.
+            with suppress(BudgetExceeded):
+                self.build(Meter())
+        return self._noted[0] if self._noted else []
+
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each keyword that is ignored, or says less than it seems to."""
+        ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
+        remarks = schema_remarks(self.parsed, formats=self.options.formats)
+        return ignored + repeated_names(self.schema) + remarks
+
+    def why_empty(self) -> UnsatisfiableSchema:
+        """The keywords that exclude each other."""
+        meter = Meter(LIMITS_OF_CONFLICTS)
+        options = replace(
+            self.options, strict=False, free_depth=min(self.options.free_depth, 1),
+            whitespace="compact", property_order="schema", escapes="free",
+        )  # fmt: skip
+
+        def is_empty(schema: Schema) -> bool:
+            machine, _ = compile_schema(schema, meter, options, self.remote_schemas)
+            return machine.num_states == 0
+
+        pointers = conflict(self.parsed, is_empty)
+        endless = endless_reference(self.parsed, is_empty) if pointers else ""
+        first = UnsatisfiableSchema(pointers).evidence["pointers"]
+        named = [endless] if endless else cast("list[str]", first)
+        place = self._place(named[0]) if named else None
+        return UnsatisfiableSchema(pointers, place, endless=endless)
+
+    def _place(self, pointer: str) -> Located:
+        return Located(self.schema, *self._spans[self._nearest(pointer)])
+
+    def outline(self, meter: Meter) -> Outline:
+        """The machine over the text of JSON, with repeats for strings with long bounds.
+
+        Raises:
+            UnsupportedSchema, BudgetExceeded: As `build`.
+        """
+        return self._noting(
+            lambda: outline_schema(self.parsed, meter, self.options, self.remote_schemas)
+        )
+
+    def _compiled(self, meter: Meter) -> Dfa:
+        return self._noting(
+            lambda: compile_schema(self.parsed, meter, self.options, self.remote_schemas)
+        )
+
+    def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
+        """What is made; what it ignores is noted, and what it refuses is shown in the text."""
+        try:
+            made, ignored = make()
+        except UnsupportedSchema as error:
+            raise error.at(self._place(error.pointer)) from error
+        self._noted[:] = [ignored]
+        return made
+
+    def fields(self) -> dict[str, object]:
+        """The schema and the options."""
+        remotes = [list(pair) for pair in self.remotes]
+        return {"schema": self.schema, **self.options.to_dict(), "remotes": remotes}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The schema that was saved."""
+        given: dict[str, Any] = {name: fields.get(name) for name in USUAL.to_dict()}
+        given["escapes"] = fields.get("escapes", "free")  # Older files do not say.
+        listed = cast("list[tuple[object, object]]", fields.get("remotes"))
+        try:
+            schema = instance("schema", fields.get("schema"), str, "a str")
+            parsed(schema)
+            pairs = tuple((str(address), str(text)) for address, text in listed)
+            given["recursion"] = given["recursion"] or "unroll"  # Older files do not say.
+            found = cls(schema, SchemaOptions(**given), pairs)
+        except (ExplorerError, TypeError, ValueError, KeyError) as error:
+            raise DamagedFile(f"A saved schema cannot be read: {error}") from error
+        return found
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The schema that a text is."""
+        text = text.removeprefix(_BYTE_ORDER_MARK)
+        parsed(text)
+        return cls(text)
+
+    @classmethod
+    def of(cls, schema: object, folder: object = None, **options: Any) -> Self:
+        """The source of what a user gave: Python data, or JSON as text.
+
+        Raises:
+            ConstraintError: It is neither, or not JSON.
+        """
+        if isinstance(schema, bool | Mapping):
+            given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
+            text = indented(text_of_data(given))
+            parsed(text)
+        elif isinstance(schema, str):
+            text = plain(schema).removeprefix(_BYTE_ORDER_MARK)
+            parsed(text)
+        else:
+            raise wrong(
+                "schema", schema, "a JSON Schema", error=ConstraintError,
+                remedy="Give a dict, True or False, or the schema as JSON text.",
+            )  # fmt: skip
+        return cls(text, SchemaOptions(**options), _texts_of(folder))
+
+    def __str__(self) -> str:
+        short = " ".join(self.schema.split())
+        return f"json_schema({short if len(short) <= 80 else short[:77] + '…'})"
+
+
+def indented(text: str) -> str:
+    """JSON as ``json.dumps(indent=2)`` lays it out; ``json.dumps`` itself takes ten times as long.
+
+    Args:
+        text: JSON that `json.dumps` wrote; where it holds half of a surrogate pair it stays as it
+            is.
+
+    Example:
+        >>> print(indented('{"a": [1, {}]}'))
+        {
+          "a": [
+            1,
+            {}
+          ]
+        }
+    """
+    try:
+        return msgspec.json.format(text, indent=2)
+    except UnicodeEncodeError:
+        return text
+
+
+def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
+    """The schemas of a folder by their path in it, and by their ``$id`` where they have one."""
+    if folder is None:
+        return ()
+    if not isinstance(folder, str | Path):
+        raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
+    root = Path(plain(folder))
+    try:
+        is_there = root.is_dir()
+    except (OSError, ValueError):  # A name that is too long, or holds a zero byte.
+        is_there = False
+    if not is_there:
+        raise ConstraintError(
+            f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
+        )
+    pairs: list[tuple[str, str]] = []
+    for path in sorted(root.rglob("*.json")):
+        text = read_text(path).removeprefix(_BYTE_ORDER_MARK)
+        try:
+            content = parsed(text)
+        except ConstraintError as error:
+            name = path.relative_to(root).as_posix()
+            raise ConstraintError(
+                f"The file {name!r} of the folder: {error.message}", remedy=error.remedy,
+                evidence=error.evidence,
+            ) from error  # fmt: skip
+        pairs.append((path.relative_to(root).as_posix(), text))
+        if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
+            pairs.append((own, text))
+    return tuple(pairs)
+
+
+def parsed(text: str) -> Schema:
+    """A schema from its JSON text, as `read_schema` reads it.
+
+    Raises:
+        ConstraintError: As there.
+    """
+    return cast("Schema", read_schema(text))

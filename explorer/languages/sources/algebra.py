@@ -1,0 +1,328 @@
+"""The kinds of sources that combine others: what the operators of `Constraint` make.
+
+Each is shown by its short form, as Python would write it. None has a text of its own to edit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import ClassVar, Self
+
+from explorer.arguments import flag, whole_number, wrong
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import (
+    Branch,
+    Concat,
+    Intersect,
+    Negate,
+    Node,
+    Repeat,
+    Source,
+    Subtract,
+    Written,
+)
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.membership import Membership
+from explorer.languages.sources.registry import register
+
+
+class TakesConstraints:
+    """An operand that combines itself with a constraint on either side of ``|`` and ``+``, such as
+    a rule of a grammar; the operators of `Constraint` leave it to its own.
+    """
+
+
+class Combination(Source):
+    """A source that is made of others."""
+
+    plain_text: ClassVar[bool] = False
+
+    @property
+    def text(self) -> str:
+        """The short form."""
+        return str(self)
+
+    def fields(self) -> dict[str, object]:
+        """A mapping without further fields; kinds with fields of their own add them."""
+        return {}
+
+    def lower(self) -> Node:
+        """The node that combines the trees of the children."""
+        return self.combined(
+            tuple(replace(child.tree, child=k) for k, child in enumerate(self.children))
+        )
+
+    @abstractmethod
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """The node over the trees of the children, in their order."""
+
+
+class Several(Combination):
+    """A combination of any number of parts; a dataclass with the field ``parts``."""
+
+    parts: tuple[Source, ...]
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The parts."""
+        return self.parts
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same combination of other parts."""
+        return type(self)(children)  # pyright: ignore[reportCallIssue] - Kinds are dataclasses.
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The combination of the parts that were saved."""
+        if not children:
+            raise _other_number(cls.kind, 0, "at least one")
+        return cls(children)  # pyright: ignore[reportCallIssue]
+
+
+class Pair(Combination):
+    """A combination of two parts; a dataclass with the fields ``left`` and ``right``."""
+
+    left: Source
+    right: Source
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """Both parts."""
+        return self.left, self.right
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same combination of two others."""
+        return type(self)(*children)  # pyright: ignore[reportCallIssue]
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The combination of the two parts that were saved."""
+        if len(children) != 2:
+            raise _other_number(cls.kind, len(children), "two")
+        return cls(*children)  # pyright: ignore[reportCallIssue]
+
+
+@register("union")
+@dataclass(frozen=True)
+class Union(Several):
+    """Words of any part."""
+
+    kind: ClassVar[str] = "union"
+
+    parts: tuple[Source, ...]
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """Alternatives."""
+        return Branch(0, 0, trees)
+
+    def parse(self, text: str) -> object:
+        """The value of the word for the first part that has it."""
+        data = text.encode()
+        return next(p for p, has in self._memberships if has(data)).parse(text)
+
+    @cached_property
+    def _memberships(self) -> tuple[tuple[Source, Callable[[bytes], bool]], ...]:
+        """Each part, and whether it has a text; its machine is made once, when it is asked."""
+        return tuple((part, _membership_of(part)) for part in self.parts)
+
+    def __str__(self) -> str:
+        return "(" + " | ".join(map(str, self.parts)) + ")"
+
+
+@register("sequence")
+@dataclass(frozen=True)
+class Concatenation(Several):
+    """A word of each part, one after the other."""
+
+    kind: ClassVar[str] = "concatenation"
+
+    parts: tuple[Source, ...]
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """A sequence."""
+        return Concat(0, 0, trees)
+
+    def __str__(self) -> str:
+        return "(" + " + ".join(map(str, self.parts)) + ")"
+
+
+@register("intersection")
+@dataclass(frozen=True)
+class Intersection(Pair):
+    """Words of both parts."""
+
+    kind: ClassVar[str] = "intersection"
+
+    left: Source
+    right: Source
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """Both."""
+        return Intersect(0, 0, *trees)
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether both parts have a text."""
+        return all(of_parts)
+
+    def parse(self, text: str) -> object:
+        """The value of the word for the left part."""
+        return self.left.parse(text)
+
+    def __str__(self) -> str:
+        return f"({self.left} & {self.right})"
+
+
+@register("difference")
+@dataclass(frozen=True)
+class Difference(Pair):
+    """Words of the left part that are not words of the right one."""
+
+    kind: ClassVar[str] = "difference"
+
+    left: Source
+    right: Source
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """The left without the right."""
+        return Subtract(0, 0, *trees)
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether the left part has a text and the right one does not."""
+        return of_parts[0] and not of_parts[1]
+
+    def parse(self, text: str) -> object:
+        """The value of the word for the left part."""
+        return self.left.parse(text)
+
+    def __str__(self) -> str:
+        return f"({self.left} - {self.right})"
+
+
+@register("complement")
+@dataclass(frozen=True)
+class Complement(Combination):
+    """Valid UTF-8 texts that are not words of the part."""
+
+    kind: ClassVar[str] = "complement"
+
+    part: Source
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The part."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The complement of another part."""
+        return type(self)(*children)
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The complement of the part that was saved."""
+        if len(children) != 1:
+            raise _other_number(cls.kind, len(children), "one")
+        return cls(*children)
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """Everything but the words of the part."""
+        return Negate(0, 0, *trees)
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether the part does not have a text that is valid UTF-8."""
+        return not of_parts[0] and any_text().accepts(text)
+
+    def __str__(self) -> str:
+        return f"~{self.part}"
+
+
+@register("repetition")
+@dataclass(frozen=True)
+class Repetition(Combination):
+    """Words of the part after each other: any number, at least one, or at most one."""
+
+    kind: ClassVar[str] = "repetition"
+
+    part: Source
+    minimum: int
+    unbounded: bool
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The part."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """As many repetitions of another part."""
+        return replace(self, part=children[0])
+
+    def fields(self) -> dict[str, object]:
+        """The bounds of the repetition."""
+        return {"minimum": self.minimum, "unbounded": self.unbounded}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The repetition of the part that was saved."""
+        if len(children) != 1:
+            raise _other_number(cls.kind, len(children), "one")
+        minimum = whole_number("minimum", fields["minimum"], 0, 1, error=DamagedFile)
+        return cls(children[0], minimum, flag("unbounded", fields["unbounded"]))
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """Repeats of the part."""
+        return Repeat(0, 0, trees[0], self.minimum, None if self.unbounded else 1, False)
+
+    def __str__(self) -> str:
+        name = "optional" if not self.unbounded else "plus" if self.minimum else "star"
+        return f"{self.part}.{name}()"
+
+
+def _membership_of(part: Source) -> Callable[[bytes], bool]:
+    if not part.over_tokens:
+        return Membership(part).has
+    machine = cache(lambda: build(part.tree, Meter()))
+    return lambda data: machine().accepts(data)
+
+
+def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:
+    return DamagedFile(
+        f"A saved constraint of kind {kind!r} has {given} parts, not {wanted}.",
+        remedy="Write the constraint again.",
+    )
+
+
+def alternatives(node: Source) -> tuple[Source, ...]:
+    """The parts of a union, so that a long chain of ``|`` is one union."""
+    return node.parts if isinstance(node, Union) else (node,)
+
+
+def sequence(node: Source) -> tuple[Source, ...]:
+    """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
+    return node.parts if isinstance(node, Concatenation) else (node,)
+
+
+def not_an_operand(sign: str, other: object) -> ExplorerError:
+    """The error for an operand that is not a constraint."""
+    return wrong(
+        f"The other side of {sign}",
+        other,
+        "a constraint",
+        remedy="Write regex(...) for a pattern, literal(...) for a text.",
+        error=ConstraintError,
+    )
+
+
+def filtered_operand(stage: str) -> ExplorerError:
+    """The error for an operand with a filter over tokens.
+
+    Args:
+        stage: The call that made the filter, such as ``canonical()``.
+    """
+    return ConstraintError(
+        f"{stage} is about all tokens of a text, so a constraint with it is not a part.",
+        remedy=f"Combine first, then write (...).{stage}.",
+    )

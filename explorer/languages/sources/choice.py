@@ -1,0 +1,100 @@
+"""The kind of source that is one of some texts, letter for letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self, cast
+
+from explorer.arguments import check_whole_characters, listed, plain, wrong
+from explorer.automata.tree.nodes import Node, Source, Texts
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.sources.registry import register
+
+
+@register("choices")
+@dataclass(frozen=True)
+class Choice(Source):
+    """One of some texts."""
+
+    kind: ClassVar[str] = "choice"
+
+    texts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A text on each line."""
+        return "\n".join(self.texts)
+
+    @property
+    def shown(self) -> str:
+        """The short form: lines are for the editor."""
+        return str(self)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts; see `explorer.languages.sources.abilities.ListsTexts`."""
+        return self.texts
+
+    def lower(self) -> Node:
+        """A prefix tree."""
+        return Texts(0, 0, self.texts)
+
+    def fields(self) -> dict[str, object]:
+        """The texts."""
+        return {"texts": list(self.texts)}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The texts that were saved; each must be one that can be written in UTF-8."""
+        try:
+            return cls.of(cast("list[str]", fields["texts"]))
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved choice cannot be read: {error.message}") from error
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A text on each line; empty lines do not count."""
+        return cls.of([line for line in text.split("\n") if line])
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Distinct texts in the order given.
+
+        Raises:
+            ConstraintError: The list is empty, or an element is not a string or not valid text.
+        """
+        if isinstance(texts, str):
+            raise ConstraintError(
+                f"choice({plain(texts)!r}) would mean a choice of single characters.",
+                remedy="Give a list of texts, or use literal(...) for one text.",
+            )
+        given = listed("texts", texts, "a list of texts", error=ConstraintError)
+        if not given:
+            raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
+        chosen: list[str] = []
+        for k, each in enumerate(given):
+            if not isinstance(each, str):
+                name = "text" if len(given) == 1 else f"texts[{k}]"
+                remedy = "Write it as a string."
+                raise wrong(name, each, "a text", remedy=remedy, error=ConstraintError)
+            text = plain(each)
+            check_encodable(text)
+            chosen.append(text)
+        return cls(tuple(dict.fromkeys(chosen)))
+
+    def __str__(self) -> str:
+        if len(self.texts) == 1:
+            return f"literal({self.texts[0]!r})"
+        shown = [repr(text) for text in self.texts[:4]]
+        shown += [f"… {len(self.texts) - 4:,} more"] if len(self.texts) > 4 else []
+        return f"choice([{', '.join(shown)}])"
+
+
+def check_encodable(text: str) -> None:
+    """Refuse a text that has no UTF-8 form.
+
+    Raises:
+        ConstraintError: The text holds half of a surrogate pair.
+    """
+    check_whole_characters(f"The text {text!r}", text, error=ConstraintError)

@@ -1,0 +1,137 @@
+"""The kinds of sources there are: the one place where a kind makes itself known.
+
+A front end is a subclass of `Source` with a decorator::
+
+    @register("JSON Schema")
+    @dataclass(frozen=True)
+    class JsonSchema(Source): ...
+
+From then on the editor offers it under that name, and traces, saved token DFAs and exports hold it
+under its ``kind``. Explanations need nothing more, as they read the tree that it lowers to. What a
+notebook registers is known in that kernel only: a process that compiles for it is sent the
+constraint, and a file that holds it is read where it is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
+
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError, DamagedFile
+
+Kind = TypeVar("Kind", bound=type[Source])
+
+_KINDS: Final[dict[str, type[Source]]] = {}
+_READERS: Final[dict[str, Callable[[str], Source]]] = {}
+_NAMES: Final[dict[type[Source], str]] = {}
+
+
+def register(name: str) -> Callable[[Kind], Kind]:
+    """Make a kind of source known; a decorator for its class.
+
+    Args:
+        name: What the editor calls it. It is offered there if it can be written as text.
+
+    Raises:
+        ConstraintError: Another class is registered as this kind.
+    """
+
+    def known(made: Kind) -> Kind:
+        kind = cast("type[Source]", made)
+        other = _KINDS.get(kind.kind)
+        if other is not None and other.__qualname__ != kind.__qualname__:
+            raise ConstraintError(
+                f"The kind {kind.kind!r} is registered already, as {other.__qualname__}.",
+                remedy="Choose another name for the class attribute `kind`.",
+            )
+        _KINDS[kind.kind] = kind
+        _NAMES[kind] = name
+        if kind.plain_text:
+            _READERS[name] = kind.read
+        return made
+
+    return known
+
+
+def register_reader(name: str, read: Callable[[str], Source]) -> None:
+    """Offer another way to write a source that is of a known kind.
+
+    Args:
+        name: What the editor calls it.
+        read: From the text that a person writes to the source; its errors are shown there.
+    """
+    _READERS[name] = read
+
+
+def forget(name: str) -> None:
+    """Take a name back: its kind is no longer offered, nor read from files.
+
+    Args:
+        name: As it was given to `register` or `register_reader`.
+    """
+    _READERS.pop(name, None)
+    for kind in [kind for kind, known in _NAMES.items() if known == name]:
+        del _NAMES[kind], _KINDS[kind.kind]
+
+
+def kind_of(kind: str) -> type[Source]:
+    """The class that is registered as a kind.
+
+    Args:
+        kind: As files name it.
+
+    Raises:
+        DamagedFile: There is no such kind.
+    """
+    found = _KINDS.get(kind)
+    if found is None:
+        raise DamagedFile(
+            f"A constraint of kind {kind!r} is not known.",
+            remedy="Use the release that wrote it, register the kind first, or write the "
+            "constraint again.",
+        )
+    return found
+
+
+def name_of(source: Source) -> str:
+    """The editor's name for the kind of a source.
+
+    Args:
+        source: A source of a registered kind.
+    """
+    return _NAMES.get(type(source), source.kind)
+
+
+def offered() -> tuple[str, ...]:
+    """The names under which a source can be written, in the order in which they were registered."""
+    return tuple(_READERS)
+
+
+def read(name: str, text: str) -> Source:
+    """The source that a text of some kind means.
+
+    Args:
+        name: A name from `offered`.
+        text: As it was written.
+
+    Raises:
+        ConstraintError: Nothing can be written under that name.
+        ExplorerError: The kind refuses the text.
+
+    Example:
+        >>> from explorer.languages import constraint  # Registers the kinds.
+        >>> str(read("choices", "yes\\nno"))
+        "choice(['yes', 'no'])"
+    """
+    reader = _READERS.get(name)
+    if reader is None:
+        made = name in _NAMES.values()
+        why = "is made in Python, not written as text" if made else "is not a kind of constraint"
+        raise ConstraintError(f"{name!r} {why}.", remedy=f"Choose one of {', '.join(_READERS)}.")
+    return reader(text)
+
+
+def reader_of(name: str) -> Callable[[str], Source] | None:
+    """The function that reads the texts of a name, if there is one."""
+    return _READERS.get(name)

@@ -1,0 +1,97 @@
+"""Sources as plain mappings, for files and messages, and back.
+
+A mapping names its ``kind``, and holds the fields of the source and its children as ``parts``. Only
+registered kinds are read, and each checks what it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from explorer.automata.tree.nodes import Source
+from explorer.errors import DamagedFile, ExplorerError
+from explorer.languages.grammar import bounded as _bounded
+from explorer.languages.grammar import source as _grammar
+from explorer.languages.grammar.objects import embedding as _embedding
+from explorer.languages.regex import source as _regex
+from explorer.languages.schema import source as _schema
+from explorer.languages.sources import algebra as _algebra
+from explorer.languages.sources import aliases as _aliases
+from explorer.languages.sources import choice as _choice
+from explorer.languages.sources import healed as _healed
+from explorer.languages.sources import imported as _imported
+from explorer.languages.sources.registry import kind_of
+from explorer.languages.stages import staged as _staged
+from explorer.languages.template import generated as _template
+from explorer.languages.types import calls as _calls
+from explorer.languages.types import source as _types
+
+BUILT_IN: Final = (
+    _regex,
+    _choice,
+    _algebra,
+    _imported,
+    _schema,
+    _aliases,
+    _template,
+    _types,
+    _calls,
+    _healed,
+    _staged,
+    _grammar,
+    _bounded,
+    _embedding,
+)
+"""The files whose kinds every process knows."""
+
+MAX_DEPTH: Final = 200
+"""How deep sources may be nested."""
+
+
+def source_to_dict(source: Source) -> dict[str, object]:
+    """A mapping of strings, numbers, lists and mappings that `source_from_dict` reads.
+
+    Args:
+        source: A source of a registered kind.
+    """
+    parts = [source_to_dict(child) for child in source.children]
+    return {"kind": source.kind} | ({"parts": parts} if parts else {}) | source.fields()
+
+
+def source_from_dict(data: Mapping[str, object], depth: int = 1) -> Source:
+    """The source that a mapping holds.
+
+    Args:
+        data: From `source_to_dict`, read from a file that may be damaged or forged.
+        depth: How many mappings this one lies in, itself included.
+
+    Raises:
+        DamagedFile: The kind is not known, or a field is missing or impossible.
+        RegexError: A stored pattern cannot be read.
+
+    Example:
+        >>> str(source_from_dict({"kind": "choice", "texts": ["yes", "no"]}))
+        "choice(['yes', 'no'])"
+    """
+    parts = data.get("parts", []) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(parts, list) or depth > MAX_DEPTH:
+        why = f"nested more than {MAX_DEPTH} deep" if isinstance(parts, list) else "not a mapping"
+        raise DamagedFile(
+            f"A saved constraint is {why}.",
+            remedy="Write the constraint again.",
+        )
+    name = data.get("kind")
+    kind = kind_of(name if isinstance(name, str) else repr(name))
+    children = tuple(
+        source_from_dict(part, depth + 1) for part in cast("list[Mapping[str, object]]", parts)
+    )
+    try:
+        return kind.load(data, children)
+    except ExplorerError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile(
+            f"A saved constraint of kind {kind.kind!r} has no usable field {error}.",
+            remedy="Use the release that wrote it, or write the constraint again.",
+        ) from error

@@ -1,0 +1,467 @@
+"""The declared steps of a tokenizer's preprocessing, each as a relation between texts.
+
+A step is the JSON of a component of the `tokenizers` library, or one of three of ours: the mark
+that stands for a space, the way in which a decoder joins words, and added tokens that would cut the
+text. Steps that change each character by itself are asked of the library, character by character,
+for the characters concerned. Which characters a splitter drops, cuts apart or runs together is
+asked in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, cast, get_args
+
+from tokenizers import Tokenizer
+
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.charset import CharSet, char_set, character
+from explorer.budget import Meter
+from explorer.errors import UnsupportedTokenizer
+from explorer.languages.stages.forms.normal_forms import Form, concerns, joins, written_in
+from explorer.languages.stages.normalizing import EachCharacter, EachText, InForm, few_texts
+from explorer.languages.stages.relation import (
+    CUT,
+    Rewriting,
+    before_pieces,
+    character_map,
+    cut_by_class,
+    pieces_joined,
+    runs_replaced,
+    stripped,
+    text_replaced,
+    without_characters,
+)
+from explorer.vocabulary.readers.rank_files import RankEncoder
+from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.tokenizer.decoder import flatten
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
+from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
+from explorer.vocabulary.vocabulary import Vocabulary
+from explorer.vocabulary.without_encoder import without_encoder
+
+Step = Mapping[str, Any]
+"""A step as a ``tokenizer.json`` declares it."""
+
+Made = tuple[Rewriting | None, CharSet | None]
+"""The relation of a step, ``None`` where it changes nothing; and the characters after it, ``None``
+where they are those of the image."""
+
+_REMEDY: Final = (
+    "Restrict the characters of the constraint first, or leave out preprocessed(...) and write the "
+    "pattern for what the tokens spell."
+)
+MARK: Final = "\u2581"
+_MANY: Final = 256
+"""More characters than these are not replaced by a transducer with arcs for each."""
+_MOST_ASKED: Final = 20_000
+"""Of more characters than these a normalizer is asked once for all constraints."""
+_BY_CHARACTER: Final = frozenset(
+    {*get_args(Form), "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
+)
+_SPLITTERS: Final = frozenset(
+    {"Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Punctuation", "Digits",
+     "CharDelimiterSplit"}
+)  # fmt: skip
+_CUTTERS: Final = frozenset({"Split", "UnicodeScripts", "FixedLength"})
+_RUN: Final = re.compile(r"(\\s|[^\\\\\[\](){}.*+?^$|])(\+|\{(\d+),\})")
+"""One character or white space, and how often at least."""
+
+_WHITE: Final = char_set(
+    [(9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),
+     (0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextsBefore:
+    """The texts that a step of a tokenizer can meet.
+
+    Args:
+        machine: The texts.
+        alphabet: Their characters.
+        later: The steps after it.
+        meter: Watches every limit.
+    """
+
+    machine: Dfa
+    alphabet: CharSet
+    later: tuple[Step, ...]
+    meter: Meter
+
+    @property
+    def by_pieces(self) -> bool:
+        """Whether a later step works piece by piece, so that cuts count."""
+        return any(
+            (step["type"] == "Metaspace" and step.get("prepend_scheme") == "always")
+            or (step["type"] == "ByteLevel" and step.get("add_prefix_space"))
+            or (step["type"] == "join" and (step["before"] or step["after"]))
+            for step in self.later
+        )  # fmt: skip
+
+
+def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The steps of a tokenizer's preprocessing, each as JSON.
+
+    Args:
+        vocabulary: One that knows its tokenizer.
+
+    Raises:
+        UnsupportedTokenizer: There is no tokenizer, or a step is not followed.
+    """
+    steps: list[Step] = []
+    match vocabulary.encoder:
+        case TokenizersEncoder() as encoder:
+            tokenizer = encoder.tokenizer
+            normal = flatten(parse_component(tokenizer.normalizer, "normalizer"), "normalizers")
+            cuts = flatten(
+                parse_component(tokenizer.pre_tokenizer, "pre_tokenizer"), "pretokenizers"
+            )
+            steps = [*normal, *cuts]
+            for step in steps:
+                _check_known(step)
+            before, after = {"none": ("", ""), "before": (" ", ""), "after": ("", " ")}[
+                encoder.joins
+            ]
+            marks = [m for step in steps if (m := _space_mark(step)) is not None]
+            plain = all(step["type"] in _BY_CHARACTER or not _writes(step) for step in steps)
+            harmful = sorted(
+                entry.content for entry in encoder.literal.values()
+                if not plain or _normalized(tokenizer, entry.content) != entry.content
+            )  # fmt: skip
+            if harmful:
+                steps = [{"type": "added", "texts": harmful}, *steps]
+            join: dict[str, object] = {"type": "join", "before": before, "after": after}
+            steps += [{**join, "tight": tight} if (tight := encoder.tight_starts()) else join]
+            steps += [{"type": "spaces", "marks": sorted(set(marks))}]
+        case RankEncoder():
+            pass
+        case SentencePieceEncoder() as encoder:
+            steps = _of_sentencepiece(encoder)
+        case None:
+            raise without_encoder(vocabulary, "what it does to a text")
+        case encoder:
+            raise UnsupportedTokenizer(
+                f"tokenizer.{type(encoder).__name__}",
+                "what it does to a text is not declared",
+                remedy="Give the tokenizer.json of the same model.",
+            )
+    return tuple(json.dumps(step, sort_keys=True) for step in steps)
+
+
+def parts_of_step(step: Step) -> tuple[Step, ...]:
+    """A step as the relations that it is made of.
+
+    Args:
+        step: A declared step.
+
+    Example:
+        >>> [one["type"] for one in parts_of_step({"type": "Metaspace", "replacement": "▁"})]
+        ['Replace', 'Metaspace']
+    """
+    if step["type"] != "Metaspace":
+        return (step,)
+    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": step["replacement"]}
+    return spaces, step
+
+
+def _normalized(tokenizer: Tokenizer, text: str) -> str:
+    normalizer = tokenizer.normalizer
+    return text if normalizer is None else normalizer.normalize_str(text)
+
+
+def _check_known(step: Step) -> None:
+    if step["type"] not in _MAKERS:
+        raise UnsupportedTokenizer(
+            f"preprocessing.{step['type']}", "a step of a kind that is not followed", remedy=_REMEDY
+        )
+
+
+def _writes(step: Step) -> bool:
+    """Whether a step of the pre-tokenizer writes something else than it reads."""
+    return not (
+        step["type"] in _CUTTERS
+        or step["type"] in ("Punctuation", "Digits")
+        or (step["type"] == "ByteLevel" and not step.get("add_prefix_space"))
+    )
+
+
+def _space_mark(step: Step) -> str | None:
+    if step["type"] == "Metaspace":
+        return str(step["replacement"])
+    if step["type"] == "Replace" and step.get("pattern") == {"String": " "}:
+        content = step["content"]
+        return content if len(content) == 1 else None
+    return None
+
+
+def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
+    """The steps of a SentencePiece model, as its library shows them.
+
+    Raises:
+        UnsupportedTokenizer: It rewrites more than the beginning of a text.
+    """
+    odd = [chr(k) for k in range(1, 0x3100) if unicodedata.normalize("NFKC", chr(k)) != chr(k)]
+    text = encoder.rewritten(("a  b", "a ", "\t", "\r\n", "e\u0301", *odd))
+    if text is not None:
+        raise UnsupportedTokenizer(
+            "normalizer.charsmap",
+            f"it rewrites text such as {text!r}, and its rules are not read from this format",
+            remedy="Give the tokenizer.json of the same model.",
+        )
+    prefix = encoder.prefix
+    steps: list[Step] = [{"type": "Prepend", "prepend": prefix}] if prefix else []
+    return [*steps, {"type": "spaces", "marks": [MARK]}]
+
+
+def relation_of(step: Step, before: TextsBefore) -> Made:
+    """The relation of a step.
+
+    Args:
+        step: The step.
+        before: What it meets.
+
+    Raises:
+        UnsupportedTokenizer: It is not finite-state for these texts, or is not followed.
+    """
+    _check_known(step)
+    return _MAKERS[str(step["type"])](step, before)
+
+
+def _refused(step: Step, why: str) -> UnsupportedTokenizer:
+    return UnsupportedTokenizer(f"preprocessing.{step['type']}", why, remedy=_REMEDY)
+
+
+# --- normalizers ----------------------------------------------------------------------------------
+
+
+def _by_character(step: Step, before: TextsBefore) -> Made:
+    kind = str(step["type"])
+    text = json.dumps(step, sort_keys=True)
+    if kind in get_args(Form):
+        form = cast("Form", kind)
+        if not concerns(form, before.alphabet):
+            return None, before.alphabet
+        if joins(form, before.alphabet):
+            return InForm(form), written_in(form, before.alphabet)
+    if kind == "Precompiled":
+        marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
+        if marks and few_texts(before.machine, before.meter):
+            return EachText(_normalizer_of(text)), None
+        if marks:
+            raise _refused(
+                step,
+                f"it looks at characters together with the marks after them, such as "
+                f"U+{marks[0]:04X}, which this constraint allows",
+            )
+    if sum(high - low + 1 for low, high in before.alphabet.ranges) > _MOST_ASKED:
+        changes = _changes_of(text)
+    else:
+        changes = _changed(text, _codes(before.alphabet))
+    changed = [(chr(code), after) for code, after in changes.items() if code in before.alphabet]
+    before.meter.check("Reading a normalizer")
+    if not changed:
+        return None, before.alphabet
+    others = without_characters(before.alphabet, [char for char, _ in changed])
+    written = [(ord(c), ord(c)) for _, text in changed for c in text]
+    after = char_set([*others.ranges, *written])
+    if len(changed) > _MANY:
+        return EachCharacter({ord(char): text for char, text in changed}, others), after
+    return character_map(changed, others), after
+
+
+def _codes(chars: CharSet) -> list[int]:
+    return [code for low, high in chars.ranges for code in range(low, high + 1)]
+
+
+def _changed(step: str, codes: Iterable[int]) -> dict[int, str]:
+    """The characters that a normalizer replaces, of some, and what each becomes."""
+    normalize = _normalizer_of(step)
+    return {code: text for code in codes if (text := normalize(chr(code))) != chr(code)}
+
+
+@lru_cache(maxsize=4)
+def _changes_of(step: str) -> Mapping[int, str]:
+    """The characters that a normalizer replaces, of all, and what each becomes."""
+    return _changed(step, (code for code in range(0x110000) if not 0xD800 <= code < 0xE000))
+
+
+@lru_cache(maxsize=16)
+def _normalizer_of(step: str) -> Callable[[str], str]:
+    normalizer = only_component("normalizer", json.loads(step)).normalizer
+    if normalizer is None:
+        raise UnsupportedTokenizer("normalizer", "it cannot be rebuilt", remedy=_REMEDY)
+    return normalizer.normalize_str
+
+
+@lru_cache(maxsize=16)
+def _splitter_of(step: str) -> Callable[[str], int]:
+    splitter = only_component("pre_tokenizer", json.loads(step)).pre_tokenizer
+    if splitter is None:
+        raise UnsupportedTokenizer("pre_tokenizer", "it cannot be rebuilt", remedy=_REMEDY)
+    return lambda text: len(splitter.pre_tokenize_str(text))
+
+
+def _prepend(step: Step, before: TextsBefore) -> Made:
+    prefix = str(step["prepend"])
+    relation = before_pieces(prefix, char_set([]), before.alphabet, only_first=True)
+    return relation, _with(before.alphabet, prefix)
+
+
+def _with(alphabet: CharSet, text: str) -> CharSet:
+    return char_set([*alphabet.ranges, *((ord(char), ord(char)) for char in text)])
+
+
+def _replace(step: Step, before: TextsBefore) -> Made:
+    pattern, content = cast("Mapping[str, str]", step["pattern"]), str(step["content"])
+    alphabet = _with(before.alphabet, content)
+    if "String" in pattern:
+        text = pattern["String"]
+        if not text or any(ord(char) not in before.alphabet for char in text):
+            return None, before.alphabet
+        if len(text) > 1:
+            return text_replaced(text, content, before.alphabet), alphabet
+        others = without_characters(before.alphabet, [text])
+        return character_map([(text, content)], others), _with(others, content)
+    found = _RUN.fullmatch(pattern.get("Regex", ""))
+    if found is None:
+        raise _refused(
+            step, f"the pattern {pattern.get('Regex', '')!r} is not a run of one character"
+        )
+    wanted = _WHITE if found[1] == "\\s" else character(found[1])
+    run = char_set((c, c) for c in _codes(before.alphabet) if c in wanted)
+    others = without_characters(before.alphabet, [chr(c) for c in _codes(run)])
+    return runs_replaced(run, others, int(found[3] or 1), content), alphabet
+
+
+def _strip(step: Step, before: TextsBefore) -> Made:
+    spaces = char_set((c, c) for c in _codes(before.alphabet) if c in _WHITE)
+    others = without_characters(before.alphabet, [chr(c) for c in _codes(spaces)])
+    left, right = bool(step.get("strip_left", True)), bool(step.get("strip_right", True))
+    return stripped(spaces, others, left=left, right=right), before.alphabet
+
+
+# --- pre-tokenizers -------------------------------------------------------------------------------
+
+
+def _byte_level(step: Step, before: TextsBefore) -> Made:
+    if not step.get("add_prefix_space"):
+        return None, before.alphabet
+    return _prefixed(" ", before, only_first=False)
+
+
+def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Made:
+    unless = character(prefix) if ord(prefix) in before.alphabet else char_set([])
+    others = without_characters(before.alphabet, [prefix])
+    relation = before_pieces(prefix, unless, others, only_first=only_first)
+    return relation, _with(before.alphabet, prefix)
+
+
+def _metaspace(step: Step, before: TextsBefore) -> Made:
+    # Its other half, writing the mark for spaces, is a step of its own: see `parts_of_step`.
+    if step.get("split", True) and before.by_pieces:
+        raise _refused(step, "it cuts before each mark, and a later step works piece by piece")
+    scheme = str(step.get("prepend_scheme", "always"))
+    if scheme == "never":
+        return None, before.alphabet
+    return _prefixed(str(step["replacement"]), before, only_first=scheme == "first")
+
+
+def _marks_as_spaces(step: Step, before: TextsBefore) -> Made:
+    marks = [mark for mark in step["marks"] if ord(mark) in before.alphabet]
+    if not marks:
+        return None, before.alphabet
+    others = without_characters(before.alphabet, marks)
+    return character_map([(mark, " ") for mark in marks], others), _with(others, " ")
+
+
+def _split_by_class(step: Step, before: TextsBefore) -> Made:
+    behavior = step.get("behavior", "Isolated")
+    if step["type"] == "Punctuation" and behavior not in ("Isolated", "Contiguous", "Removed"):
+        if before.by_pieces:
+            raise _refused(step, f"{behavior} joins what it cuts with its neighbours")
+        return None, before.alphabet
+    pieces = _splitter_of(json.dumps(step, sort_keys=True))
+    drop: list[int] = []
+    alone: list[int] = []
+    runs: list[list[int]] = []
+    for code in _codes(before.alphabet):
+        char = chr(code)
+        if not pieces(char):
+            drop.append(code)
+        elif pieces(char * 2) > 1:
+            alone.append(code)
+        else:
+            for run in runs:
+                if pieces(chr(run[0]) + char) == 1:
+                    run.append(code)
+                    break
+            else:
+                runs.append([code])
+    before.meter.check("Reading a splitter")
+    if not before.by_pieces and not drop:
+        return None, before.alphabet
+    sets = [char_set((c, c) for c in codes) for codes in (drop, alone, *runs)]
+    return cut_by_class(sets[0], sets[1], sets[2:]), before.alphabet
+
+
+def _cut_by_pattern(step: Step, before: TextsBefore) -> Made:
+    removes = step.get("behavior") == "Removed"
+    if removes or before.by_pieces:
+        raise _refused(
+            step,
+            "it drops what its pattern matches" if removes
+            else "it cuts by a pattern, and a later step works piece by piece",
+        )  # fmt: skip
+    return None, before.alphabet
+
+
+# --- ours -----------------------------------------------------------------------------------------
+
+
+def _join(step: Step, before: TextsBefore) -> Made:
+    machine = before.machine
+    cut = (machine.table[:, machine.symbol_class[CUT]] >= 0).any()
+    if not (step["before"] or step["after"] or cut):
+        return None, before.alphabet
+    tight = cast("list[str]", step.get("tight", []))
+    relation = pieces_joined(str(step["before"]), str(step["after"]), before.alphabet, tight)
+    return relation, _with(before.alphabet, str(step["before"]) + str(step["after"]))
+
+
+def _added(step: Step, before: TextsBefore) -> Made:
+    """Added tokens are found in a text before anything else; a text that holds one is refused."""
+    machine = before.machine
+    for text in cast("list[str]", step["texts"]):
+        states = set(range(machine.num_states))
+        for byte in text.encode():
+            column = machine.symbol_class[byte]
+            states = {int(t) for s in states if (t := machine.table[s, column]) >= 0}
+        if states:
+            raise UnsupportedTokenizer(
+                f"added_token {text!r}",
+                "it cuts a text before anything else does, and texts of this constraint may hold "
+                "it",
+                remedy="Take texts that hold it away from the constraint.",
+            )
+    return None, before.alphabet
+
+
+_MAKERS: Final[Mapping[str, Callable[[Step, TextsBefore], Made]]] = {
+    **dict.fromkeys(_BY_CHARACTER, _by_character),
+    **dict.fromkeys(_SPLITTERS, _split_by_class),
+    **dict.fromkeys(_CUTTERS, _cut_by_pattern),
+    "Prepend": _prepend,
+    "Replace": _replace,
+    "Strip": _strip,
+    "ByteLevel": _byte_level,
+    "Metaspace": _metaspace,
+    "spaces": _marks_as_spaces,
+    "join": _join,
+    "added": _added,
+}

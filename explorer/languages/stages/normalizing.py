@@ -1,0 +1,233 @@
+"""Normalizers that look at several characters, as relations between texts.
+
+Most steps of a normalizer change each character by itself, and so does NFC where no mark can follow
+a letter. Elsewhere the texts of a constraint are brought into the normal form as a whole
+(`explorer.languages.stages.forms.recomposed`), or, where they are finitely many, one by one.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Final, Literal
+
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.nodes import Texts
+from explorer.automata.words import is_finite, words
+from explorer.budget import Meter
+from explorer.errors import UnsupportedTokenizer
+from explorer.languages.stages.characters import alphabet_of
+from explorer.languages.stages.forms.normal_forms import Form, decompositions
+from explorer.languages.stages.forms.recomposed import in_normal_form
+from explorer.languages.stages.forms.replaced import characters_replaced
+from explorer.languages.stages.relation import character_map
+
+MOST_TEXTS: Final = 4096
+"""So many texts of a constraint are rewritten one by one; more are not."""
+
+
+@dataclass(frozen=True)
+class InForm:
+    """The relation of a text and its normal form.
+
+    Args:
+        form: The form.
+    """
+
+    form: Form
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The texts that the words of a machine become.
+
+        Args:
+            machine: The language before; minimal, over valid UTF-8.
+            meter: Watches every limit.
+
+        Raises:
+            UnsupportedTokenizer: Marks would have to be ordered, which is not finite-state here.
+            BudgetExceeded: A limit was reached.
+        """
+        found = in_normal_form(self.form, machine, meter)
+        if found is not None:
+            return found
+        if few_texts(machine, meter):
+            return EachText(lambda text: unicodedata.normalize(self.form, text)).image(
+                machine, meter
+            )
+        raise UnsupportedTokenizer(
+            f"preprocessing.{self.form}",
+            "it puts combining marks in order, and texts of this constraint hold so many of them "
+            "out of order that no small machine does that",
+            remedy=f"Allow only texts that are in this form: c.normalized({self.form!r})"
+            ".preprocessed(tokenizer).",
+        )
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become one of the first two words of another one.
+
+        Two suffice to see that an original is not the only one.
+
+        Args:
+            machine: The language before.
+            image: What is wanted after, some of the texts that the machine's words become.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        found: set[str] = set()
+        apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in self.form else "NFD"
+        for data in islice(words(image, meter), 2):
+            found.update(_originals(machine, apart, data.decode(), meter))
+        return build(Texts(0, 0, tuple(sorted(found))), meter)
+
+
+@dataclass(frozen=True)
+class EachCharacter:
+    """The relation of many characters that are replaced, each by itself.
+
+    Args:
+        changes: The characters, and what each becomes.
+        others: The characters that stay.
+    """
+
+    changes: Mapping[int, str]
+    others: CharSet
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The texts that the words of a machine become.
+
+        Args:
+            machine: The language before; minimal, over valid UTF-8.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        return characters_replaced(self.changes, machine, meter).over_bytes(meter)
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become words of another one.
+
+        Args:
+            machine: The language before.
+            image: What is wanted after.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        wanted = alphabet_of(image)
+        changed = [
+            (chr(code), text)
+            for code, text in self.changes.items()
+            if all(ord(char) in wanted for char in text)
+        ]
+        return character_map(changed, self.others).origins(machine, image, meter)
+
+
+@dataclass(frozen=True)
+class EachText:
+    """The relation of a function of texts, for languages of few texts.
+
+    Args:
+        rewrite: The function.
+    """
+
+    rewrite: Callable[[str], str]
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The texts that the words of a machine become, of which there are finitely many.
+
+        Args:
+            machine: The language before.
+            meter: Watches every limit.
+        """
+        texts = {self.rewrite(data.decode()) for data in words(machine, meter)}
+        return build(Texts(0, 0, tuple(sorted(texts))), meter)
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become words of another one.
+
+        Args:
+            machine: The language before.
+            image: What is wanted after.
+            meter: Watches every limit.
+        """
+        texts = [data.decode() for data in words(machine, meter)]
+        kept = [text for text in texts if image.accepts(self.rewrite(text).encode())]
+        return build(Texts(0, 0, tuple(kept)), meter)
+
+
+def few_texts(machine: Dfa, meter: Meter) -> bool:
+    """Whether a machine has at most `MOST_TEXTS` words.
+
+    Args:
+        machine: A minimal machine.
+        meter: Watches every limit.
+    """
+    if not is_finite(machine, meter):
+        return False
+    return sum(1 for _ in islice(words(machine, meter), MOST_TEXTS + 1)) <= MOST_TEXTS
+
+
+@cache
+def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]]]:
+    """The characters that are decomposed, by the first one that they become, with all of those."""
+    found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for code, parts in decompositions(form).items():
+        found[parts[0]].append((chr(code), parts))
+    return found
+
+
+def _originals(
+    machine: Dfa, form: Literal["NFD", "NFKD"], text: str, meter: Meter
+) -> Iterator[str]:
+    """The words of a machine that have the decomposition of a text."""
+    characters = _by_first(form)
+    # The text so far, the state of the machine after it, and what is left of the decomposition.
+    waiting = [("", machine.start, unicodedata.normalize(form, text))]
+    while waiting:
+        written, state, left = waiting.pop()
+        meter.check("Looking for the texts that a normal form stands for", states=len(waiting))
+        if not left:
+            if machine.is_accepting(state):
+                yield written
+            continue
+        for first in _may_come_first(left):
+            for char, parts in ((first, first), *characters.get(first, ())):
+                after = _without(left, parts)
+                if after is None:
+                    continue
+                target = state
+                for byte in char.encode():
+                    target = machine.step(target, byte)
+                if target != NO_ARC:
+                    waiting.append((written + char, target, after))
+
+
+def _may_come_first(left: str) -> list[str]:
+    """The characters that a text may begin with, if marks of different classes change places."""
+    found: dict[int, str] = {}
+    for char in left:
+        order = unicodedata.combining(char)
+        if not order:
+            return [*found.values()] or [char]
+        found.setdefault(order, char)
+    return [*found.values()]
+
+
+def _without(left: str, parts: str) -> str | None:
+    """A text without characters that may come first; ``None`` where they may not."""
+    for char in parts:
+        if char not in _may_come_first(left):
+            return None
+        place = left.index(char)
+        left = left[:place] + left[place + 1 :]
+    return left

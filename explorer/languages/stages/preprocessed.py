@@ -1,0 +1,160 @@
+"""The stage that turns a text into what the tokenizer's tokens spell.
+
+Before its model sees a text, a tokenizer rewrites it: a dummy prefix, lower case, NFC, spaces taken
+away. The tokens then spell the rewritten text. A person writes a pattern for the text; this stage
+composes it with the tokenizer's own normalizer and pre-tokenizer, read from its declaration
+(`explorer.languages.stages.declared`), each step as a transducer.
+
+What is not finite-state, or not followed, is refused by name: NFC where it would have to bring
+arbitrarily many combining marks into order, a splitter's pattern before a step that works piece by
+piece.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, Self, cast
+
+from explorer.alphabet import NUM_BYTES
+from explorer.arguments import listed
+from explorer.automata.construction.operations import empty_dfa
+from explorer.automata.drawn import DrawnTransducer
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Texts, Written
+from explorer.automata.words import words
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.stages.characters import alphabet_of
+from explorer.languages.stages.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
+from explorer.languages.stages.relation import STANDS_FOR_MARK, Relation, Rewriting, drawn
+from explorer.languages.stages.stage import TextStage, register_stage
+
+
+@register_stage
+@dataclass(frozen=True)
+class Preprocessed(TextStage):
+    """The stage that a tokenizer's normalizer and pre-tokenizer are.
+
+    Args:
+        steps: The declared steps in order, each as JSON, as
+            `explorer.languages.stages.declared.steps_of` reads them.
+    """
+
+    kind: ClassVar[str] = "preprocessed"
+
+    steps: tuple[str, ...]
+
+    def around(self, part: Written) -> Node:
+        """The texts of the part as tokens spell them."""
+        return self.named(Deferred(0, 0, lambda meter: self.image(build(part, meter), meter)))
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The language that the tokens of some texts spell.
+
+        Args:
+            machine: The language.
+            meter: Watches every limit.
+
+        Raises:
+            UnsupportedTokenizer: A step is not finite-state for these texts, or is not followed.
+            BudgetExceeded: A limit was reached.
+        """
+        return self._steps(machine, meter)[1]
+
+    def _steps(self, machine: Dfa, meter: Meter) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
+        """The relations, each with the language before it; and the language after all of them."""
+        relations: list[tuple[Dfa, Rewriting]] = []
+        if machine.start == NO_ARC:
+            return relations, empty_dfa(NUM_BYTES)
+        alphabet = alphabet_of(machine)
+        steps = [
+            one for text in self.steps for one in parts_of_step(cast("Step", json.loads(text)))
+        ]
+        for number, step in enumerate(steps):
+            before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
+            relation, after = relation_of(step, before)
+            if relation is not None:
+                relations.append((machine, relation))
+                machine = relation.image(machine, meter)
+            alphabet = alphabet_of(machine) if after is None else after
+        return relations, machine
+
+    def original(self, part: Node, text: str) -> str:
+        """The text of the constraint that the tokens spell as a given one.
+
+        Args:
+            part: The tree before this stage.
+            text: What the tokens spell.
+
+        Raises:
+            ConstraintError: Several texts are spelled so; two of them are named.
+        """
+        meter = Meter()
+        relations, _ = self._steps(build(part, meter), meter)
+        found = build(Texts(0, 0, (text,)), meter)
+        for machine, relation in reversed(relations):
+            found = relation.origins(machine, found, meter)
+        texts = [data.decode() for data in islice(words(found, meter), 2)]
+        if len(texts) > 1:
+            raise ConstraintError(
+                f"The tokenizer spells {texts[0]!r} and {texts[1]!r} alike, as {text!r}, so it is "
+                f"not known which of them is meant.",
+                remedy="Allow one of them only, or parse the text without preprocessed(...).",
+                evidence={"text": text, "originals": texts},
+            )
+        return texts[0] if texts else text
+
+    def transducer(self, meter: Meter) -> DrawnTransducer | None:
+        """The transducer for the space and one letter, which stands for all others.
+
+        As in figure 2 of Cognetta et al. (2025), which shows Llama 2's: the mark for a space is
+        drawn as what it is, before it is read as a space again.
+        """
+        alphabet = char_set([(0x20, 0x20), (0x61, 0x61)])
+        machine = build(Repeat(0, 0, Class(0, 0, alphabet), 0, None, False), meter)
+        shown = [text.replace(json.dumps(MARK)[1:-1], STANDS_FOR_MARK) for text in self.steps]
+        steps = [one for text in shown for one in parts_of_step(cast("Step", json.loads(text)))]
+        relations: list[Relation] = []
+        for number, step in enumerate(steps):
+            if step["type"] not in ("spaces", "added"):
+                before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
+                relation, after = relation_of(step, before)
+                alphabet = alphabet if after is None else after
+                relations += [relation] if isinstance(relation, Relation) else []
+        return drawn(relations, meter)
+
+    @property
+    def title(self) -> str:
+        """The name on the pipeline bar."""
+        return "preprocessing"
+
+    @property
+    def about(self) -> str:
+        """A sentence that says what the stage does."""
+        kinds = [str(json.loads(step)["type"]) for step in self.steps]
+        return "the text as the tokenizer rewrites it before its model sees it: " + (
+            ", ".join(kinds) or "as it is"
+        )
+
+    def fields(self) -> dict[str, object]:
+        """The steps."""
+        return {"steps": [json.loads(step) for step in self.steps]}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object]) -> Self:
+        """The stage that was saved."""
+        steps = listed("steps", fields["steps"], "a list of steps", error=DamagedFile)
+        if not all(isinstance(s, dict) and isinstance(s.get("type"), str) for s in steps):  # pyright: ignore[reportUnknownMemberType]
+            raise DamagedFile(
+                "A saved stage has steps that are not steps of a tokenizer.",
+                remedy="Write the constraint again.",
+            )
+        return cls(tuple(json.dumps(step, sort_keys=True) for step in steps))
+
+    def __str__(self) -> str:
+        return "preprocessed(…)"

@@ -1,0 +1,172 @@
+"""The kind of source that has a stage around it.
+
+So a stage stands where it was applied, and travels with the source: into traces, saved machines and
+exported pages. A stage that is switched off stays in its place and does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from explorer.arguments import flag, shown
+from explorer.automata.machine import NO_ARC
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import Node, Source, Written
+from explorer.automata.words import shortest_word
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, DamagedFile, EmptyConstraint
+from explorer.languages.sources.algebra import Combination, filtered_operand
+from explorer.languages.sources.registry import register
+from explorer.languages.stages.stage import (
+    PipelineStage,
+    TextStage,
+    TokenStage,
+    stage_from_dict,
+    stage_to_dict,
+)
+
+
+@register("staged")
+@dataclass(frozen=True)
+class Staged(Combination):
+    """A source behind a stage.
+
+    Args:
+        part: The source before the stage.
+        stage: The stage.
+        on: Whether the stage does anything.
+    """
+
+    kind: ClassVar[str] = "staged"
+
+    part: Source
+    stage: PipelineStage
+    on: bool = True
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The source before the stage."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same stage around another source."""
+        return replace(self, part=children[0])
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """The tree behind a stage of the text; that of the part otherwise."""
+        if self.on and isinstance(self.stage, TextStage):
+            return self.stage.around(trees[0])
+        return Written(0, 0, trees[0])
+
+    def why_empty(self) -> EmptyConstraint | None:
+        """The error that names this stage, where no text of the part passes it."""
+        if not (self.on and isinstance(self.stage, TextStage)):
+            return self.part.why_empty()
+        try:
+            before = build(self.part.tree, Meter())
+        except BudgetExceeded:
+            return None
+        if before.start == NO_ARC:
+            return self.part.why_empty()
+        witness = shortest_word(before).decode(errors="backslashreplace")
+        return EmptyConstraint(
+            f"No text of {self.part} passes the stage {self.stage}, so nothing could ever be "
+            f"generated: {shown(witness)}, for example, does not pass.",
+            remedy="Leave out the stage, or allow texts that pass it.",
+            evidence={"stage": str(self.stage), "text": witness},
+        )
+
+    def parse(self, text: str) -> object:
+        """The value of the text for the part, as the text was before this stage."""
+        if self.on and isinstance(self.stage, TextStage):
+            text = self.stage.original(self.part.tree, text)
+        return self.part.parse(text)
+
+    def fields(self) -> dict[str, object]:
+        """The stage, and whether it is on."""
+        return {"stage": stage_to_dict(self.stage), "on": self.on}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The stage and the part that were saved."""
+        if len(children) != 1:
+            raise DamagedFile(
+                f"A saved constraint with a stage has {len(children)} parts, not one.",
+                remedy="Write the constraint again.",
+            )
+        return cls(children[0], stage_from_dict(fields["stage"]), flag("on", fields["on"]))
+
+    def __str__(self) -> str:
+        return f"{self.part}.{self.stage}" if self.on else str(self.part)
+
+
+Placed = tuple[PipelineStage, bool]
+"""A stage, and whether it is on."""
+
+
+def stages_of(source: Source) -> tuple[Placed, ...]:
+    """The stages around a source, in the order in which they are applied.
+
+    Args:
+        source: A source.
+
+    Example:
+        >>> from explorer import regex
+        >>> from explorer.languages.stages.canonical import Canonical
+        >>> [str(stage) for stage, on in stages_of(Staged(regex("a").source, Canonical()))]
+        ['canonical()']
+    """
+    found: list[Placed] = []
+    while isinstance(source, Staged):
+        found.append((source.stage, source.on))
+        source = source.part
+    return tuple(reversed(found))
+
+
+def unstaged(source: Source) -> Source:
+    """A source without the stages around it: what a person wrote.
+
+    Args:
+        source: A source.
+    """
+    while isinstance(source, Staged):
+        source = source.part
+    return source
+
+
+def with_stages(source: Source, stages: Iterable[Placed]) -> Source:
+    """A source with stages around it, instead of those that it has.
+
+    Args:
+        source: A source.
+        stages: In the order in which they are applied.
+    """
+    source = unstaged(source)
+    for stage, on in stages:
+        source = Staged(source, stage, on)
+    return source
+
+
+def token_stages(source: Source) -> tuple[TokenStage, ...]:
+    """The stages of the tokens that are on, in the order in which they are applied.
+
+    Args:
+        source: A source.
+    """
+    return tuple(stage for stage, on in stages_of(source) if on and isinstance(stage, TokenStage))
+
+
+def check_operand(source: Source) -> Source:
+    """A source that may be a part of another one.
+
+    Args:
+        source: A source.
+
+    Raises:
+        ConstraintError: A stage filters its tokens, so it is about all tokens of a text.
+    """
+    if stages := token_stages(source):
+        raise filtered_operand(str(stages[0]))
+    return source

@@ -1,0 +1,311 @@
+"""Constraints as Python writes them, read without being run: ``regex("a+") | choice(["b"])``.
+
+A person can copy a template from a notebook into the editor and back. The text is parsed with
+`ast`; what is understood is a call of a known function with literals and further calls as
+arguments, the operators of constraints (``| & - + ~``) and ``.star()``, ``.plus()``,
+``.optional()``. Everything else is an error with a caret under it.
+
+A function makes itself known with `constructor`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from explorer.arguments import check_whole_characters, instance
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError, ExplorerError, Located, RegexError, caret
+from explorer.languages.regex.source import Regex
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.algebra import (
+    Complement,
+    Concatenation,
+    Difference,
+    Intersection,
+    Repetition,
+    Union,
+)
+from explorer.languages.sources.aliases import Aliases
+from explorer.languages.sources.choice import Choice
+from explorer.languages.template.string_places import places_in
+
+LONGEST: Final = 200_000
+"""The most characters of an expression."""
+
+Places = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A function that an expression may call.
+
+    Args:
+        make: From literals and sources to a source.
+        located: Whether it takes two more arguments: the places of the characters of its only
+            positional argument, and the text in which they count.
+    """
+
+    make: Callable[..., Source]
+    located: bool
+
+
+_KNOWN: Final[dict[str, _Known]] = {}
+
+
+def constructor(name: str, make: Callable[..., Source], *, located: bool = False) -> None:
+    """Make a function known to expressions.
+
+    Args:
+        name: What it is called there.
+        make: The function; it takes sources where a user gives constraints.
+        located: Whether it takes two more arguments: the places of the characters of its only
+            positional argument, and the text in which they count.
+    """
+    _KNOWN[name] = _Known(make, located)
+
+
+def choices(texts: object) -> Source:
+    """A choice of texts, or of names and texts.
+
+    Args:
+        texts: A list, or a mapping.
+    """
+    if isinstance(texts, dict):
+        return Aliases.of(cast("object", texts))
+    return Choice.of(cast("list[str]", texts))
+
+
+def pattern_of(pattern: object) -> Source:
+    """A pattern.
+
+    Args:
+        pattern: A str.
+    """
+    return Regex.read(instance("pattern", pattern, str, "a pattern", error=ConstraintError))
+
+
+def text_of(text: object) -> Source:
+    """Exactly one text.
+
+    Args:
+        text: A str.
+    """
+    return Choice.of([cast("str", text)])
+
+
+def source_of_schema(schema: object, **options: Any) -> Source:
+    """A JSON Schema.
+
+    Args:
+        schema: Python data or JSON text.
+        options: As `json_schema` has them.
+    """
+    return JsonSchema.of(schema, **options)
+
+
+constructor("regex", pattern_of)
+constructor("choice", choices)
+constructor("literal", text_of)
+constructor("json_schema", source_of_schema)
+
+
+def read_expression(text: str) -> Source:
+    """The source that an expression makes.
+
+    Args:
+        text: The expression; white space and line breaks around it do not count.
+
+    Raises:
+        ConstraintError: It is something else, with a caret under what.
+        RegexError, UnsupportedSchema: As the functions have it.
+
+    Example:
+        >>> str(read_expression('(regex("a+") | choice(["b", "c"])).star()'))
+        "(regex('a+') | choice(['b', 'c'])).star()"
+    """
+    if len(text) > LONGEST:
+        raise ConstraintError(
+            f"The expression has {len(text):,} characters; at most {LONGEST:,} are read.",
+            remedy="Make it in Python.",
+        )
+    check_whole_characters("The expression", text, error=ConstraintError)
+    if not text.strip():
+        raise ConstraintError("There is no expression.", remedy=_remedy())
+    # In parentheses a line break means nothing; they take a character of the first line.
+    wrapped = f"({text})"
+    try:
+        tree = ast.parse(wrapped, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        column = getattr(error, "offset", None) or 1
+        offset = min(_offset(wrapped, line, column - 1) - 1, len(text))
+        offset = len(text) if offset < 0 else offset  # The parenthesis that was added.
+        reason = f"This is not an expression of Python: {getattr(error, 'msg', error)}"
+        reason += "" if reason.endswith((".", "?")) else "."
+        raise ConstraintError(
+            f"{reason}\n{caret(text, offset)}\n",
+            remedy=_remedy(),
+            evidence={"offset": offset, **Located(text, offset, offset + 1).evidence(reason)},
+        ) from error
+    try:
+        return _ExpressionReader(text, wrapped).source(tree)
+    except RecursionError as error:
+        raise ConstraintError(
+            "The expression nests too deep.", remedy="Use fewer parts."
+        ) from error
+
+
+def _remedy() -> str:
+    return (
+        f"Write a call of {', '.join(sorted(_KNOWN))}, such as "
+        'template("Hi {name}", name=gen(regex="[a-z]+")).'
+    )
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """The character at a line, counted from 1, and a column, counted from 0."""
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: line - 1])) + column
+
+
+class _ExpressionReader:
+    """Reads the nodes of one expression.
+
+    Args:
+        text: As it was written; offsets count in it.
+        wrapped: What was parsed: the same in parentheses.
+    """
+
+    def __init__(self, text: str, wrapped: str) -> None:
+        self._text = text
+        self._wrapped = wrapped
+        # `ast` counts the bytes of a line, and ends lines at \n, \r and \r\n only.
+        self._starts = [0]
+        for k, char in enumerate(wrapped):
+            if char == "\n" or (char == "\r" and wrapped[k + 1 : k + 2] != "\n"):
+                self._starts.append(k + 1)
+
+    def source(self, node: ast.expr) -> Source:
+        """The source that a node makes."""
+        match node:
+            case ast.BinOp(left=left, op=op, right=right):
+                one, other = self.source(left), self.source(right)
+                match op:
+                    case ast.BitOr():
+                        return Union((*_parts(one, Union), *_parts(other, Union)))
+                    case ast.Add():
+                        parts = *_parts(one, Concatenation), *_parts(other, Concatenation)
+                        return Concatenation(parts)
+                    case ast.BitAnd():
+                        return Intersection(one, other)
+                    case ast.Sub():
+                        return Difference(one, other)
+                    case _:
+                        raise self._error("Constraints have no such operator", node)
+            case ast.UnaryOp(op=ast.Invert(), operand=operand):
+                return Complement(self.source(operand))
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=[], keywords=[]):
+                repeats = {"star": (0, True), "plus": (1, True), "optional": (0, False)}
+                if name not in repeats:
+                    raise self._error(f"A constraint has no method {name!r} here", node)
+                return Repetition(self.source(value), *repeats[name])
+            case ast.Call(func=ast.Name(id=name)):
+                return self._call(name, node)
+            case _:
+                raise self._error("This is not a constraint", node)
+
+    def _call(self, name: str, node: ast.Call) -> Source:
+        known = _KNOWN.get(name)
+        if known is None:
+            raise self._error(f"{name!r} is not a function that is known here", node.func)
+        if any(isinstance(each, ast.Starred) for each in node.args) or any(
+            each.arg is None for each in node.keywords
+        ):
+            raise self._error("Arguments are written out here, without stars", node)
+        args = [self._argument(each) for each in node.args]
+        keywords = {str(each.arg): self._argument(each.value) for each in node.keywords}
+        if known.located:
+            if len(args) != 1:
+                raise self._error(f"{name}(...) takes one text before its parts", node)
+            args += [self._places(node.args[0]), self._text]
+        try:
+            inspect.signature(known.make).bind(*args, **keywords)
+        except TypeError as error:
+            raise self._error(f"{name}(...): {error}", node) from error
+        try:
+            return known.make(*args, **keywords)
+        except ExplorerError as error:
+            raise self._placed(error, node) from error
+
+    def _argument(self, node: ast.expr) -> object:
+        if isinstance(node, ast.Call | ast.BinOp) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+        ):
+            return self.source(node)
+        try:
+            return cast("object", ast.literal_eval(node))
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+            raise self._error("This is neither a literal nor a constraint", node) from error
+
+    def _span(self, node: ast.expr) -> tuple[int, int]:
+        ends = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+        return self._place(node.lineno, node.col_offset), self._place(*ends)
+
+    def _place(self, line: int, column: int) -> int:
+        start = self._starts[line - 1]
+        rest = self._wrapped[start:].encode()[:column].decode(errors="ignore")
+        return start + len(rest) - 1
+
+    def _places(self, node: ast.expr) -> Places:
+        """Where the characters of a string literal stand; empty if it is something else."""
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return ()
+        start, end = self._span(node)
+        return places_in(self._text[start:end], start, node.value)
+
+    def _error(self, reason: str, node: ast.expr) -> ExplorerError:
+        start, end = self._span(node)
+        return ConstraintError(
+            f"{reason}:\n{caret(self._text, start, end)}\n", remedy=_remedy(),
+            evidence={"offset": start, **Located(self._text, start, end).evidence(f"{reason}.")},
+        )  # fmt: skip
+
+    def _blamed(self, error: ExplorerError, node: ast.Call) -> ast.expr:
+        """The argument that an error names, or the only one; else the call."""
+        values = [*node.args, *(each.value for each in node.keywords)]
+        named = [each.value for each in node.keywords if each.arg in error.evidence]
+        if named or len(values) == 1:
+            return (named or values)[0]
+        return node
+
+    def _placed(self, error: ExplorerError, node: ast.Call) -> ExplorerError:
+        """An error of a function, with a caret under the argument that it is about."""
+        if "expression" in error.evidence:
+            return error
+        start, end = self._span(self._blamed(error, node))
+        for argument in (*node.args, *(each.value for each in node.keywords)):
+            places = self._places(argument)
+            value = argument.value if isinstance(argument, ast.Constant) else None
+            if isinstance(error, RegexError) and value == error.pattern and places:
+                last = max(min(error.end, len(places)) - 1, 0)
+                start, end = places[min(error.start, len(places) - 1)][0], places[last][1]
+                break
+            offset = error.evidence.get("offset")
+            if isinstance(offset, int) and places and offset < len(places):
+                start, end = places[offset]
+                break
+        reason = error.reason if isinstance(error, RegexError) else error.message.split("\n")[0]
+        reason = f"{reason[:1].upper()}{reason[1:]}".rstrip(":.")
+        here = Located(self._text, start, end).evidence(f"{reason}.")
+        return ConstraintError(
+            f"{reason}:\n{caret(self._text, start, end)}\n", remedy=error.remedy,
+            evidence={**error.evidence, "offset": start, "expression": self._text, **here},
+        )  # fmt: skip
+
+
+def _parts(source: Source, kind: type[Union | Concatenation]) -> tuple[Source, ...]:
+    return source.parts if isinstance(source, kind) else (source,)

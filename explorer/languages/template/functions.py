@@ -1,0 +1,114 @@
+"""The functions for templates: `template`, `gen` and `many`."""
+
+from __future__ import annotations
+
+from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import check_operand
+from explorer.languages.template.generated import generated, repeated, templated
+
+
+def gen(
+    *,
+    regex: str | None = None,
+    choices: object = None,
+    stop: object = None,
+    json_schema: object = None,
+    type: object = None,
+    constraint: Constraint | None = None,
+    max_tokens: int | None = None,
+) -> Constraint:
+    """A part of a template that the model writes; give exactly one of the kinds, and a limit.
+
+    Args:
+        regex: A pattern, as `regex` has it.
+        choices: Texts, or a mapping from names to texts, as `choice` has it.
+        stop: A text, or several: any text before one of them appears.
+        json_schema: A JSON Schema, as `json_schema` has it.
+        type: A Python type, as `from_type` has it: what is parsed is an instance.
+        constraint: Any other constraint, where it is to have a limit.
+        max_tokens: The most tokens that may write the part; ``None`` for no limit. A token counts
+            if it writes at least one byte of the part, so one that crosses into the part, or out of
+            it, counts too. The part is never cut off: tokens after which it could not be complete
+            within the limit are masked.
+
+    Raises:
+        ConstraintError: None or several kinds are given, or the limit is not a whole number from 1
+            to 10,000.
+
+    Example:
+        >>> gen(stop='"').accepts('a "quoted" text'), gen(stop='"').accepts("plain")
+        (False, True)
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b'b"', b'"'], eos_ids=[4])
+        >>> quoted = template('"{x}"', x=gen(stop='"', max_tokens=2))
+        >>> machine = explorer.compile(quoted, vocab)
+        >>> state = machine.start
+        >>> for token in (3, 0, 1):  # " a b
+        ...     state = machine.step(state, token)
+        >>> machine.allowed(state).tolist()
+        [False, False, False, True, False]
+    """
+    given = {
+        "regex": regex, "choices": choices, "stop": stop, "json_schema": json_schema, "type": type,
+        "constraint": constraint if constraint is None else _source(constraint),
+    }  # fmt: skip
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Constraint(generated(**chosen, max_tokens=max_tokens))
+
+
+def many(
+    part: Constraint, min: int = 0, max: int | None = None, *, separator: str = ""
+) -> Constraint:
+    """A part several times, with a separator between.
+
+    Args:
+        part: What is repeated.
+        min: The fewest times.
+        max: The most times; ``None`` for no limit.
+        separator: What stands between two repetitions, not after the last one.
+
+    Returns:
+        A constraint whose `Constraint.parse` gives a list of what the part makes of each.
+
+    Raises:
+        ConstraintError: The part is not a constraint, or a number is not usable.
+
+    Example:
+        >>> from explorer import regex
+        >>> names = many(regex("[a-z]+"), 1, 3, separator=", ")
+        >>> names.parse("ann, bob"), names.accepts("")
+        (['ann', 'bob'], False)
+    """
+    return Constraint(repeated(_source(part), min, max, separator))
+
+
+def template(text: str, /, **parts: Constraint) -> Constraint:
+    """Fixed text and generated parts in turn, as one constraint over the whole.
+
+    The whole is composed at once, so a token may cross the border of two parts.
+
+    Args:
+        text: With ``{name}`` for each part; ``{{`` and ``}}`` stand for single braces.
+        parts: For each name a constraint: `gen`, `many`, or any other.
+
+    Returns:
+        A constraint whose `Constraint.parse` gives the parts as a dict. Where a text can be divided
+        in several ways, each part from the left takes the longest stretch with which the rest still
+        fits.
+
+    Raises:
+        ConstraintError: The names of the text and the parts do not fit.
+
+    Example:
+        >>> greeting = template("Hello {who}, you are {age}.", who=gen(stop=","),
+        ...                     age=gen(regex="[0-9]+"))
+        >>> greeting.parse("Hello Ann, you are 30.")
+        {'who': 'Ann', 'age': '30'}
+    """
+    return Constraint(templated(text, **{name: _source(part) for name, part in parts.items()}))
+
+
+def _source(part: object) -> object:
+    if not isinstance(part, Constraint):
+        return part
+    return check_operand(part.source)

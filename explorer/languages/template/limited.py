@@ -1,0 +1,125 @@
+"""The kind of source that is a part with a limit on its tokens: ``gen(..., max_tokens=32)``.
+
+A token counts if it writes at least one byte of the part. So one that crosses an edge of the part
+counts too, and where two parts share a token, it counts for both; a token that is not text counts
+as one. How many tokens write a text is not a property of the text, so the part is a machine over
+bytes *and the ends of tokens* (`explorer.automata.tree.over_tokens`): the product of its own
+machine and a counter of the stretches between two marks. Where a text can be divided into parts in
+several ways, the limits hold for at least one of them.
+
+Cost: the states of the part times the limit, before minimisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
+
+from explorer.arguments import whole_number
+from explorer.automata.tree.nodes import Node, Source, TokenLimit
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.regex.source import Regex
+from explorer.languages.sources.aliases import Aliases
+from explorer.languages.sources.choice import Choice
+from explorer.languages.sources.registry import register
+from explorer.languages.template.spelled import spelled
+from explorer.languages.template.until import Until
+
+MOST_TOKENS: Final = 10_000
+"""The largest limit; a part has a state for each token that is counted."""
+
+
+@register("part with a token limit")
+@dataclass(frozen=True)
+class Limited(Source):
+    """A part that at most so many tokens may write.
+
+    Args:
+        part: The part.
+        most: How many tokens.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"aa", b"."], eos_ids=[3])
+        >>> part = explorer.gen(regex="a+", max_tokens=2)
+        >>> machine = explorer.compile(explorer.template("{x}.", x=part), vocab)
+        >>> state = machine.step(machine.step(machine.start, 1), 0)
+        >>> machine.allowed(state).tolist()
+        [False, False, True, False]
+    """
+
+    kind: ClassVar[str] = "limited"
+    plain_text: ClassVar[bool] = False
+
+    part: Source
+    most: int
+
+    @property
+    def text(self) -> str:
+        """As Python writes it."""
+        return self.spelled()
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The part."""
+        return (self.part,)
+
+    @property
+    def over_tokens(self) -> bool:
+        """Always: the same text may be few tokens or many."""
+        return True
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """Another part with the same limit."""
+        return replace(self, part=children[0])
+
+    def lower(self) -> Node:
+        """The part's own tree, with a limit around it."""
+        return TokenLimit(0, 0, replace(self.part.tree, child=0), self.most)
+
+    def parse(self, text: str) -> object:
+        """The value of the text for the part."""
+        return self.part.parse(text)
+
+    def fields(self) -> dict[str, object]:
+        """The limit."""
+        return {"max_tokens": self.most}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The limit and the part that were saved."""
+        if len(children) != 1:
+            raise DamagedFile(f"A saved token limit has {len(children)} parts, not one.")
+        try:
+            return cls.of(children[0], fields["max_tokens"])
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved token limit cannot be read: {error.message}") from error
+
+    @classmethod
+    def of(cls, part: Source, most: object) -> Self:
+        """A part and the limit that a user gave.
+
+        Raises:
+            ConstraintError: The limit is not a whole number from 1 to `MOST_TOKENS`.
+        """
+        return cls(part, whole_number("max_tokens", most, 1, MOST_TOKENS, error=ConstraintError))
+
+    def spelled(self) -> str:
+        """As Python writes it."""
+        match self.part:
+            case Regex():
+                given = f"regex={self.part.pattern!r}"
+            case Until(stops=stops):
+                one = stops[0] if len(stops) == 1 else list(stops)
+                given = f"stop={one!r}"
+            case Choice(texts=texts):
+                given = f"choices={list(texts)!r}"
+            case Aliases():
+                given = f"choices={spelled(self.part).removeprefix('choice(').removesuffix(')')}"
+            case _:
+                given = f"constraint={spelled(self.part)}"
+        return f"gen({given}, max_tokens={self.most})"
+
+    def __str__(self) -> str:
+        return self.spelled()

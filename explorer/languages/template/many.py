@@ -1,0 +1,183 @@
+"""The kind of source that is one part several times, with a separator between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self, cast
+
+import numpy as np
+
+from explorer.arguments import instance, whole_number
+from explorer.automata.discovered.discover import small_or_discovered
+from explorer.automata.machine import Bool, ByteMachine, Dfa
+from explorer.automata.tree.letters import letters
+from explorer.automata.tree.nodes import Branch, Concat, Empty, Node, Repeat, Source
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.sources.choice import check_encodable
+from explorer.languages.sources.registry import register
+from explorer.languages.template.spelled import spelled
+from explorer.languages.template.splitting import before, beginnings, longest
+
+MOST: Final = 10_000
+"""The largest number of repetitions that is counted."""
+
+
+@register("many")
+@dataclass(frozen=True)
+class Many(Source):
+    """A part several times.
+
+    Args:
+        part: The part.
+        minimum: The fewest times.
+        maximum: The most times; ``None`` for no limit.
+        separator: What stands between two of them.
+    """
+
+    kind: ClassVar[str] = "many"
+    plain_text: ClassVar[bool] = False
+
+    part: Source
+    minimum: int
+    maximum: int | None
+    separator: str
+
+    @property
+    def text(self) -> str:
+        """As Python writes it."""
+        return self.spelled()
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The part."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """Another part as many times."""
+        return replace(self, part=children[0])
+
+    def lower(self) -> Node:
+        """The part, and then separator and part as often as they may come."""
+        part = replace(self.part.tree, child=0)
+        if self.maximum == 0:
+            return Empty(0, 0)
+        between = letters(self.separator, lambda _: (0, 0))
+        fewest = max(self.minimum - 1, 0)
+        most = None if self.maximum is None else self.maximum - 1
+        again = Repeat(0, 0, Concat(0, 0, (between, part)), fewest, most, False)
+        some = Concat(0, 0, (part, again))
+        return some if self.minimum else Branch(0, 0, (some, Empty(0, 0)))
+
+    def parse(self, text: str) -> list[object]:
+        """What the part makes of each stretch; see `stretches` for where one ends."""
+        machine = small_or_discovered(self.part.tree)
+        return [self.part.parse(data.decode()) for data in self.stretches(machine, text.encode())]
+
+    def stretches(self, machine: ByteMachine, data: bytes) -> list[bytes]:
+        """The text of each repetition: each takes as much as it can, from the left.
+
+        Args:
+            machine: Of the part.
+            data: A word of the whole.
+        """
+        ends = self._ends(machine, data)
+        separator = self.separator.encode()
+        found: list[bytes] = []
+        place = 0
+        while not (place == len(data) and len(found) >= self.minimum):
+            begin = place + (len(separator) if found else 0)
+            place = longest(machine, data, begin, ends[min(len(found) + 1, len(ends) - 1)])
+            found.append(data[begin:place])
+        return found
+
+    def _ends(self, machine: ByteMachine, data: bytes) -> list[Bool]:
+        """Where the part may end for the k-th time; the last entry is for all that follow."""
+        separator = self.separator.encode()
+        at_end = np.zeros(len(data) + 1, np.bool_)
+        at_end[len(data)] = True
+        if self.maximum is None:
+            rest = self._ends_of_rest if isinstance(machine, Dfa) else self._ends_one_by_one
+            ends, fewest = [rest(cast("Any", machine), data)], self.minimum
+        else:
+            # More repetitions than there are bytes would be empty ones, which nothing needs.
+            ends, fewest = [at_end], max(self.minimum, min(self.maximum, len(data) + 1))
+        for count in range(fewest - 1, -1, -1):
+            begin = beginnings(machine, data, ends[0])
+            here = beginnings(separator, data, begin) if count else begin
+            ends.insert(0, here | at_end if count >= self.minimum else here)
+        return ends
+
+    def _ends_of_rest(self, machine: Dfa, data: bytes) -> Bool:
+        """Where a repetition may end that is not the last one needed."""
+        separator = self.separator.encode()
+        ends = np.zeros(len(data) + 1, np.bool_)
+        begins = np.zeros(len(data) + 1, np.bool_)
+        finishing = np.zeros(machine.num_states, np.bool_)
+        for place in range(len(data), -1, -1):
+            if place < len(data):
+                finishing = before(machine, data[place], finishing)
+            after = place + len(separator)
+            begins[place] = finishing[machine.start]
+            follows = after <= len(data) and data.startswith(separator, place) and begins[after]
+            ends[place] = place == len(data) or follows
+            if ends[place]:
+                finishing = finishing | machine.accepting
+                begins[place] = finishing[machine.start]
+        return ends
+
+    def _ends_one_by_one(self, machine: ByteMachine, data: bytes) -> Bool:
+        """The same for a machine whose states are not all known, as that of a grammar."""
+        separator = self.separator.encode()
+        ends = np.zeros(len(data) + 1, np.bool_)
+        begins = np.zeros(len(data) + 1, np.bool_)
+        for place in range(len(data), -1, -1):
+            begins[place] = longest(machine, data, place, ends) > place
+            after = place + len(separator)
+            follows = after <= len(data) and data.startswith(separator, place) and begins[after]
+            ends[place] = place == len(data) or follows
+            begins[place] |= ends[place] and machine.is_accepting(machine.start)
+        return ends
+
+    def fields(self) -> dict[str, object]:
+        """The bounds of the repetition, and the separator."""
+        return {"min": self.minimum, "max": self.maximum, "separator": self.separator}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The repetition of the part that was saved."""
+        if len(children) != 1:
+            raise DamagedFile(f"A saved repetition has {len(children)} parts, not one.")
+        try:
+            return cls.of(children[0], fields["min"], fields["max"], fields["separator"])
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved repetition cannot be read: {error.message}") from error
+
+    @classmethod
+    def of(cls, part: Source, minimum: object, maximum: object, separator: object) -> Self:
+        """The repetition that a user asks for.
+
+        Raises:
+            ConstraintError: A number is not usable, or the separator is not a text.
+        """
+        fewest = whole_number("min", minimum, 0, MOST, error=ConstraintError)
+        most = None
+        if maximum is not None:
+            most = whole_number("max", maximum, 0, MOST, error=ConstraintError)
+            if most < fewest:
+                raise ConstraintError(
+                    f"max is {most}, which is less than min, {fewest}.",
+                    remedy="Give a max of at least min, or None for no limit.",
+                )
+        between = instance("separator", separator, str, "a text", error=ConstraintError)
+        check_encodable(between)
+        return cls(part, fewest, most, between)
+
+    def spelled(self) -> str:
+        """As Python writes it."""
+        most = "" if self.maximum is None else f", max={self.maximum}"
+        between = f", separator={self.separator!r}" if self.separator else ""
+        return f"many({spelled(self.part)}, min={self.minimum}{most}{between})"
+
+    def __str__(self) -> str:
+        return self.spelled()

@@ -1,0 +1,238 @@
+"""The kind of source that is a template: fixed text and parts with names, in turn.
+
+Its text is the Python expression ``template("Name: {name}", name=gen(regex="[a-z]+"))``, read with
+`ast` and never evaluated. Carets stand under the characters of the fixed text; a part keeps its own
+text, and its places are called after it: "part `name`".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Final, Self
+
+from explorer.alphabet import in_quotes
+from explorer.arguments import check_whole_characters, instance
+from explorer.automata.discovered.discover import small_or_discovered
+from explorer.automata.tree.letters import letters
+from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError, caret
+from explorer.languages.sources.registry import register
+from explorer.languages.template.expression import read_expression
+from explorer.languages.template.spelled import spelled
+from explorer.languages.template.splitting import Piece, split
+from explorer.languages.template.string_places import places_in
+
+MOST_SHOWN: Final = 24
+"""How many characters of a fixed text name a place in it."""
+
+
+@register("template")
+@dataclass(frozen=True)
+class Template(Source):
+    """Fixed text and parts in turn.
+
+    Args:
+        fixed: The texts before, between and after the parts: one more than there are parts.
+        names: Of the parts.
+        parts: The parts.
+        written: The expression, where a person wrote it; else it is spelled out. The same template
+            written in another way is equal.
+        places: Where the characters of each fixed text stand in ``written``.
+    """
+
+    kind: ClassVar[str] = "template"
+
+    fixed: tuple[str, ...]
+    names: tuple[str, ...]
+    parts: tuple[Source, ...]
+    written: str = field(default="", compare=False)
+    places: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The expression."""
+        return self.written or self.spelled()
+
+    def spelled(self) -> str:
+        """As Python writes it."""
+        parts = [
+            f", {name}={spelled(part)}" for name, part in zip(self.names, self.parts, strict=True)
+        ]
+        return f"template({self.format!r}{''.join(parts)})"
+
+    @property
+    def format(self) -> str:
+        """The text with ``{name}`` for each part and doubled braces for single ones."""
+        texts = [text.replace("{", "{{").replace("}", "}}") for text in self.fixed]
+        fields = [*(f"{{{name}}}" for name in self.names), ""]
+        return "".join(text + name for text, name in zip(texts, fields, strict=True))
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The parts."""
+        return self.parts
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same text with other parts."""
+        return replace(self, parts=children, written="", places=())
+
+    def lower(self) -> Node:
+        """A sequence of letters and of the parts, each under its name."""
+        places = self.places or self._spelled_places()
+        nodes: list[Node] = []
+        for k, text in enumerate(self.fixed):
+            if text:
+                written = letters(text, places[k].__getitem__)
+                shown = text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+                label = f"the text {in_quotes(shown)}"
+                nodes.append(Written(written.start, written.end, written, label=label))
+            if k < len(self.parts):
+                label = f"part `{self.names[k]}`"
+                nodes.append(replace(self.parts[k].tree, child=k, label=label))
+        if len(nodes) < 2:
+            return nodes[0] if nodes else Empty(0, 0)
+        return Concat(0, len(self.text), tuple(nodes))
+
+    def _spelled_places(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Where the fixed texts stand in the expression that is spelled out."""
+        text = self.format
+        places = places_in(repr(text), len("template("), text)
+        return tuple(tuple(places[k] for k in row) for row in fields_of(text)[2])
+
+    def parse(self, text: str) -> dict[str, object]:
+        """What each part makes of its stretch of the text.
+
+        Where a text can be divided in several ways, each part from the left takes the longest
+        stretch with which the rest still fits (`explorer.languages.template.splitting`).
+        """
+        stretches = split(self._pieces, text.encode())[1::2]
+        return {
+            name: part.parse(data.decode())
+            for name, part, data in zip(self.names, self.parts, stretches, strict=True)
+        }
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        """Fixed texts at the even places, the machines of the parts at the odd ones."""
+        pieces: list[Piece] = [self.fixed[0].encode()]
+        for part, after in zip(self.parts, self.fixed[1:], strict=True):
+            pieces += [small_or_discovered(part.tree), after.encode()]
+        return pieces
+
+    def fields(self) -> dict[str, object]:
+        """The text with the names of the parts."""
+        return {"format": self.format}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The template that was saved."""
+        text = instance("format", fields["format"], str, "a str", error=DamagedFile)
+        try:
+            fixed, names, _ = fields_of(text)
+            return cls.of(fixed, names, dict(zip(names, children, strict=True)))
+        except (ExplorerError, ValueError) as error:
+            raise DamagedFile(f"A saved template cannot be read: {error}") from error
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The template that an expression is."""
+        found = read_expression(text)
+        if not isinstance(found, cls):
+            raise ConstraintError(
+                f"This is {found}, not a template.",
+                remedy='Write template("Name: {name}", name=gen(regex="[a-z]+")).',
+            )
+        return found
+
+    @classmethod
+    def of(
+        cls,
+        fixed: tuple[str, ...],
+        names: tuple[str, ...],
+        parts: Mapping[str, Source],
+        written: str = "",
+        places: tuple[tuple[tuple[int, int], ...], ...] = (),
+    ) -> Self:
+        """A template whose parts are given by name.
+
+        Raises:
+            ConstraintError: A name has no part, a part no place, or a name stands twice.
+        """
+        for name in names:
+            if names.count(name) > 1:
+                raise ConstraintError(
+                    f"The part {{{name}}} stands in the template twice.",
+                    remedy="Give each place a name of its own: two places cannot be held equal by "
+                    "a finite automaton.",
+                    evidence={"name": name},
+                )
+            if name not in parts:
+                raise ConstraintError(
+                    f"The template has a place {{{name}}}, but there is no part {name!r}.",
+                    remedy=f"Give {name}=gen(...), or write {{{{{name}}}}} for braces.",
+                    evidence={"name": name},
+                )
+        for name in parts:
+            if name not in names:
+                raise ConstraintError(
+                    f"The template has no place {{{name}}} for the part {name!r}.",
+                    remedy=f"Write {{{name}}} where it belongs, or leave the part out.",
+                    evidence={"name": name},
+                )
+        return cls(fixed, names, tuple(parts[name] for name in names), written, places)
+
+    def __str__(self) -> str:
+        short = self.spelled()
+        return short if len(short) <= 100 else f"{short[:99]}…"
+
+
+def fields_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """The fixed texts and the names of a text with ``{name}`` in it.
+
+    Args:
+        text: ``{{`` and ``}}`` stand for single braces.
+
+    Returns:
+        The fixed texts before, between and after the names; the names; and for each fixed text
+        where its characters stand in ``text``.
+
+    Raises:
+        ConstraintError: A brace is not closed, a field is not a plain name, or there is half of a
+            surrogate pair.
+
+    Example:
+        >>> fields_of("a {x}{{b}} {y}")[:2]
+        (('a ', '{b} ', ''), ('x', 'y'))
+    """
+    check_whole_characters("The template", text, error=ConstraintError)
+    fixed: list[list[str]] = [[]]
+    offsets: list[list[int]] = [[]]
+    names: list[str] = []
+    place = 0
+    while place < len(text):
+        char = text[place]
+        if char not in "{}" or text[place : place + 2] == 2 * char:
+            fixed[-1].append(char)
+            offsets[-1].append(place)
+            place += 2 if char in "{}" else 1
+            continue
+        end = text.find("}", place)
+        name = text[place + 1 : end]
+        reason = "A place for a part is a name in braces"
+        if char == "}":
+            reason = "This brace closes nothing"
+        elif end < 0:
+            reason = "This brace is not closed"
+        if char == "}" or end < 0 or not name.isidentifier():
+            raise ConstraintError(
+                f"{reason}:\n{caret(text, place, None if end < 0 else end + 1)}\n",
+                remedy="Write {name} for a part, {{ and }} for single braces.",
+                evidence={"offset": place},
+            )
+        names.append(name)
+        fixed.append([])
+        offsets.append([])
+        place = end + 1
+    return tuple(map("".join, fixed)), tuple(names), tuple(map(tuple, offsets))

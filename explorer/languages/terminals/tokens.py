@@ -1,0 +1,209 @@
+"""Terminals over tokens: their words are sequences of whole tokens, whatever those write.
+
+*TEXT_TOKEN*       one token that is text;
+*PARAGRAPH_TOKEN*  one token that is text and has no newline (``\\n``) in it;
+*TEXT_UNTIL*       text tokens up to a stop phrase, which ends the last and occurs nowhere before;
+*IMAGE*            one token that is not text; with arguments, one of these ids.
+
+A token may hold half a character, and then counts as a token of its own; the text as a whole is
+always valid UTF-8. What follows a terminal begins with a new token, so no token crosses its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
+from typing import Final
+
+import numpy as np
+
+from explorer.alphabet import (
+    FIRST_DIGIT,
+    NUM_BYTES,
+    NUM_DIGITS,
+    NUM_PART_SYMBOLS,
+    TOKEN_BEGIN,
+    TOKEN_END,
+    id_digits,
+)
+from explorer.automata.construction import operations
+from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.tree.nodes import Node, TokenPiece
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register_terminal
+
+Arc = tuple[int, int, int, int]
+
+_LAST_BYTE: Final = NUM_BYTES - 1
+_NEWLINE: Final = ord("\n")
+_MOST_ID: Final = 16**NUM_DIGITS - 1
+
+
+def _machine(arcs: Sequence[Arc], accepting: int, num_symbols: int = NUM_PART_SYMBOLS) -> Dfa:
+    """The minimal machine of some arcs; state 0 is the start."""
+    states = max(max(arc[0], arc[3]) for arc in arcs) + 1
+    rows = np.array(arcs, np.int32)
+    ends = np.array([accepting], np.int32)
+    nfa = Nfa(states, 0, rows, np.empty((0, 2), np.int32), ends, num_symbols)
+    return operations.minimal_dfa(nfa, Meter())
+
+
+def _one_token(ranges: Sequence[tuple[int, int]]) -> Dfa:
+    """A token of some bytes, at least one."""
+    inside = [(here, low, high, 2) for here in (1, 2) for low, high in ranges]
+    begin, end = (0, TOKEN_BEGIN, TOKEN_BEGIN, 1), (2, TOKEN_END, TOKEN_END, 3)
+    return _machine([begin, *inside, end], 3)
+
+
+@cache
+def _text_token() -> Dfa:
+    return _one_token([(0, _LAST_BYTE)])
+
+
+@cache
+def _paragraph_token() -> Dfa:
+    return _one_token([(0, _NEWLINE - 1), (_NEWLINE + 1, _LAST_BYTE)])
+
+
+@cache
+def _some_text() -> Dfa:
+    """Any text that is not empty."""
+    return operations.difference(any_text(), _empty_text(), Meter())
+
+
+@cache
+def _some_paragraph() -> Dfa:
+    """Any text without a newline that is not empty."""
+    lines = _machine([(0, 0, _NEWLINE - 1, 0), (0, _NEWLINE + 1, _LAST_BYTE, 0)], 0, NUM_BYTES)
+    return operations.intersection(_some_text(), lines, Meter())
+
+
+@cache
+def _empty_text() -> Dfa:
+    """The empty text alone."""
+    accepting = np.ones(1, np.bool_)
+    return Dfa(np.zeros(NUM_BYTES, np.int32), np.full((1, 1), -1, np.int32), accepting, 0)
+
+
+def _progress(phrase: bytes) -> list[list[int]]:
+    """How much of a phrase has been read after one more byte (Knuth, Morris & Pratt 1977)."""
+    rows: list[list[int]] = []
+    back = 0
+    for k, byte in enumerate(phrase):
+        row = list(rows[back]) if rows else [0] * NUM_BYTES
+        after = row[byte]
+        row[byte] = k + 1
+        rows.append(row)
+        back = after if k else 0
+    return rows
+
+
+def _until_arcs(phrase: bytes) -> list[Arc]:
+    """Bytes up to the first occurrence of a phrase; state k has read k bytes of it."""
+    arcs: list[Arc] = []
+    for state, row in enumerate(_progress(phrase)):
+        low = 0
+        for byte in range(1, NUM_BYTES + 1):
+            if byte == NUM_BYTES or row[byte] != row[low]:
+                arcs.append((state, low, byte - 1, row[low]))
+                low = byte
+    return arcs
+
+
+@lru_cache(maxsize=64)
+def _until(phrase: bytes) -> Dfa:
+    n = len(phrase)
+    # State k between tokens; k + n + 1 after a beginning; k + 2n + 2 inside a token.
+    arcs: list[Arc] = []
+    for source, low, high, target in _until_arcs(phrase):
+        arcs += [(source + s * (n + 1), low, high, target + 2 * (n + 1)) for s in (1, 2)]
+    for state in range(n + 1):
+        arcs.append((state + 2 * (n + 1), TOKEN_END, TOKEN_END, state))
+        if state < n:
+            arcs.append((state, TOKEN_BEGIN, TOKEN_BEGIN, state + n + 1))
+    return _machine(arcs, n)
+
+
+@lru_cache(maxsize=64)
+def _until_text(phrase: bytes) -> Dfa:
+    machine = _machine(_until_arcs(phrase), len(phrase), NUM_BYTES)
+    return operations.intersection(machine, any_text(), Meter())
+
+
+@lru_cache(maxsize=64)
+def _image(ids: tuple[int, ...]) -> Dfa:
+    arcs: list[Arc] = [(0, TOKEN_BEGIN, TOKEN_BEGIN, 1)]
+    last, states = 2, 4
+    words = [id_digits(token) for token in ids]
+    for word in words or [None]:
+        here = 1
+        for k in range(NUM_DIGITS):
+            there = last if k == NUM_DIGITS - 1 else states
+            states += there == states
+            low, high = (word[k], word[k]) if word else (FIRST_DIGIT, FIRST_DIGIT + 15)
+            arcs.append((here, low, high, there))
+            here = there
+    return _machine([*arcs, (last, TOKEN_END, TOKEN_END, 3)], 3)
+
+
+def _has_newline(data: bytes, offset: int) -> str:
+    return "contains a newline" if data[offset : offset + 1] == b"\n" else ""
+
+
+def _runs_past(data: bytes, offset: int) -> str:
+    return "goes on after the stop phrase" if offset else ""
+
+
+def _is_text(data: bytes, offset: int) -> str:
+    return "is text"
+
+
+def _text_token_of(group: TerminalGroup) -> Node:
+    return TokenPiece(group.start, group.end, _text_token, _some_text)
+
+
+def _paragraph_token_of(group: TerminalGroup) -> Node:
+    return TokenPiece(group.start, group.end, _paragraph_token, _some_paragraph)
+
+
+def _text_until(group: TerminalGroup) -> Node:
+    phrase = group.arguments[0].text.encode()
+    if not phrase:
+        raise group.bad(
+            "the stop phrase is empty", "Write it after the name: (?P<TEXT_UNTIL>stop phrase)."
+        )
+    return TokenPiece(group.start, group.end, partial(_until, phrase), partial(_until_text, phrase))
+
+
+def _image_of(group: TerminalGroup) -> Node:
+    ids: list[int] = []
+    for argument in group.arguments:
+        written = argument.text.strip()
+        if not (written.isascii() and written.isdecimal()) or int(written) > _MOST_ID:
+            raise group.bad(
+                f"{argument.text!r} is not a token id",
+                "Write ids with a bar between them, as in (?P<IMAGE>10|11); none at all stands "
+                "for every id that is not text.",
+                argument,
+            )
+        ids.append(int(written))
+    chosen = tuple(sorted(set(ids)))
+    return TokenPiece(group.start, group.end, partial(_image, chosen), _empty_text)
+
+
+def _over_tokens(
+    name: str, argument: str, counts: tuple[int, int | None], make: Callable[[TerminalGroup], Node],
+    refusal: Callable[[bytes, int], str] | None = None,
+) -> None:  # fmt: skip
+    least, most = counts
+    form = f"(?P<{name}>{argument})"
+    register_terminal(
+        Terminal(name, form, least, most, make, closed=True, over_tokens=True, refusal=refusal)
+    )
+
+
+_over_tokens("TEXT_TOKEN", "", (0, 0), _text_token_of)
+_over_tokens("PARAGRAPH_TOKEN", "", (0, 0), _paragraph_token_of, _has_newline)
+_over_tokens("TEXT_UNTIL", "stop phrase", (1, 1), _text_until, _runs_past)
+_over_tokens("IMAGE", "id|id|…", (0, None), _image_of, _is_text)

@@ -1,0 +1,278 @@
+"""Shapes with parts: unions, sequences, mappings, and calls of constructors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from explorer.automata.tree.nodes import Source
+from explorer.languages.sources.algebra import Repetition
+from explorer.languages.sources.choice import Choice
+from explorer.languages.template.many import Many
+from explorer.languages.template.source import Template
+from explorer.languages.types.shapes import (
+    OtherShape,
+    Shape,
+    called,
+    either,
+    exact_text,
+    in_sequence,
+    refused,
+)
+
+
+@dataclass(frozen=True)
+class NoText:
+    """A shape without texts: a recursive type would go deeper here than it may."""
+
+    def source(self) -> None:
+        """No constraint."""
+        return None
+
+    def value(self, node: ast.expr) -> object:
+        """No value."""
+        raise OtherShape
+
+
+@dataclass(frozen=True)
+class Either:
+    """A union: the first alternative that a text is of.
+
+    Args:
+        options: The alternatives.
+    """
+
+    options: tuple[Shape, ...]
+
+    def source(self) -> Source | None:
+        """The texts of all alternatives."""
+        found = [source for each in self.options if (source := each.source()) is not None]
+        return either(found) if found else None
+
+    def value(self, node: ast.expr) -> object:
+        """The value under the first alternative that it fits."""
+        for option in self.options:
+            try:
+                return option.value(node)
+            except OtherShape:
+                continue
+        raise OtherShape
+
+
+_BRACKETS: Final = {"list": ("[", "]"), "set": ("{", "}"), "frozenset": ("frozenset({", "})")}
+_EMPTY: Final = {"list": "[]", "set": "set()", "frozenset": "frozenset()", "tuple": "()"}
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list, a set, or a tuple of any length.
+
+    Args:
+        kind: ``list``, ``set``, ``frozenset`` or ``tuple``.
+        item: The shape of an item.
+        least, most: How many items.
+    """
+
+    kind: str
+    item: Shape
+    least: int
+    most: int | None
+
+    def source(self) -> Source | None:
+        """Items between brackets, as ``repr`` writes them."""
+        if self.kind in ("set", "frozenset") and (self.least or self.most is not None):
+            raise refused(
+                f"The length of a {self.kind} cannot be kept, as items may be equal",
+                "Use a list, or leave the limits out.",
+            )
+        item = self.item.source()
+        options: list[Source] = []
+        if self.least == 0:
+            options.append(exact_text(_EMPTY[self.kind]))
+        if item is not None and self.most != 0:
+            if self.kind == "tuple":
+                options += self._tuples(item)
+            else:
+                before, after = _BRACKETS[self.kind]
+                items = Many.of(item, max(self.least, 1), self.most, ", ")
+                options.append(in_sequence(exact_text(before), items, exact_text(after)))
+        return either(options) if options else None
+
+    def _tuples(self, item: Source) -> list[Source]:
+        found: list[Source] = []
+        if self.least <= 1:
+            found.append(in_sequence(exact_text("("), item, exact_text(",)")))
+        if self.most is None or self.most > 1:
+            items = Many.of(item, max(self.least, 2), self.most, ", ")
+            found.append(in_sequence(exact_text("("), items, exact_text(")")))
+        return found
+
+    def value(self, node: ast.expr) -> object:
+        """The items."""
+        make: Callable[[list[object]], object] = {
+            "list": list[object], "set": set[object], "frozenset": frozenset[object],
+            "tuple": tuple[object, ...],
+        }[self.kind]  # fmt: skip
+        if self.kind in ("set", "frozenset") and ast.unparse(node) == _EMPTY[self.kind]:
+            return make([])
+        if self.kind == "frozenset":
+            (node,) = called(node, "frozenset").args
+        wanted = {"list": ast.List, "tuple": ast.Tuple}.get(self.kind, ast.Set)
+        if not isinstance(node, wanted):
+            raise OtherShape
+        elements = cast("list[ast.expr]", cast("Any", node).elts)
+        return make([self.item.value(each) for each in elements])
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A tuple whose items have shapes of their own.
+
+    Args:
+        items: Their shapes.
+    """
+
+    items: tuple[Shape, ...]
+
+    def source(self) -> Source | None:
+        """Items between parentheses; a single one has a comma after it."""
+        sources = [each.source() for each in self.items]
+        if not sources:
+            return exact_text("()")
+        parts: list[Source] = [exact_text("(")]
+        for k, source in enumerate(sources):
+            if source is None:
+                return None
+            parts += [exact_text(", "), source] if k else [source]
+        return in_sequence(*parts, exact_text(",)" if len(sources) == 1 else ")"))
+
+    def value(self, node: ast.expr) -> object:
+        """The items."""
+        if not isinstance(node, ast.Tuple) or len(node.elts) != len(self.items):
+            raise OtherShape
+        return tuple(shape.value(each) for shape, each in zip(self.items, node.elts, strict=True))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A dict.
+
+    Args:
+        key, item: Shapes of keys and values.
+    """
+
+    key: Shape
+    item: Shape
+
+    def source(self) -> Source | None:
+        """Pairs between braces."""
+        key, item = self.key.source(), self.item.source()
+        if key is None or item is None:
+            return exact_text("{}")
+        pairs = Many.of(in_sequence(key, exact_text(": "), item), 0, None, ", ")
+        return in_sequence(exact_text("{"), pairs, exact_text("}"))
+
+    def value(self, node: ast.expr) -> object:
+        """The dict; of equal keys the last one counts, as in Python."""
+        if not isinstance(node, ast.Dict):
+            raise OtherShape
+        pairs = zip(node.keys, node.values, strict=True)
+        return {self.key.value(_key(key)): self.item.value(item) for key, item in pairs}
+
+
+def _key(node: ast.expr | None) -> ast.expr:
+    if node is None:  # Two stars.
+        raise OtherShape
+    return node
+
+
+@dataclass(frozen=True)
+class Part:
+    """A named part of a record.
+
+    Args:
+        name: What it is called in a text.
+        shape: Of its value.
+        required: Whether it must be there.
+    """
+
+    name: str
+    shape: Shape
+    required: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """A call of a constructor with named arguments, or a dict with given keys.
+
+    Args:
+        name: The constructor; empty for a dict.
+        parts: In the order in which they are written.
+        make: From the named values to the value.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    make: Callable[..., Any]
+
+    def source(self) -> Source | None:
+        """The parts in their order; a part with a default may be missing."""
+        before, after = (f"{self.name}(", ")") if self.name else ("{", "}")
+        made: list[tuple[Source, bool]] = []
+        for part in self.parts:
+            source = part.shape.source()
+            if source is not None:
+                made.append((self._named(part.name, source), part.required))
+            elif part.required:
+                return None
+        body = _from_first(made)
+        return (
+            exact_text(before + after)
+            if body is None
+            else in_sequence(exact_text(before), body, exact_text(after))
+        )
+
+    def _named(self, name: str, source: Source) -> Source:
+        if self.name:
+            return Template.of((f"{name}=", ""), (name,), {name: source})
+        label = name if name.isidentifier() else "value"
+        keys = Choice.of([f"{name!r}: ", f'"{name}": '])
+        return in_sequence(keys, Template.of(("", ""), (label,), {label: source}))
+
+    def value(self, node: ast.expr) -> object:
+        """The value that the constructor makes of the parts."""
+        nodes: dict[str, ast.expr] = {}
+        if self.name:
+            call = called(node, self.name)
+            nodes = {str(each.arg): each.value for each in call.keywords}
+        elif isinstance(node, ast.Dict):
+            for key, item in zip(node.keys, node.values, strict=True):
+                if not isinstance(key, ast.Constant):
+                    raise OtherShape
+                nodes[str(key.value)] = item
+        else:
+            raise OtherShape
+        shapes = {part.name: part for part in self.parts}
+        if not nodes.keys() <= shapes.keys() or any(
+            part.required and part.name not in nodes for part in self.parts
+        ):
+            raise OtherShape
+        return self.make(**{name: shapes[name].shape.value(each) for name, each in nodes.items()})
+
+
+def _from_first(parts: Sequence[tuple[Source, bool]]) -> Source | None:
+    """Parts with commas between them; optional parts may be missing."""
+    if not parts:
+        return None
+    (first, required), rest = parts[0], parts[1:]
+    after: list[Source] = []
+    for part, needed in rest:
+        more = in_sequence(exact_text(", "), part)
+        after.append(more if needed else Repetition(more, 0, False))
+    with_first = in_sequence(first, *after)
+    if required:
+        return with_first
+    without = _from_first(rest)
+    return either([with_first, exact_text("") if without is None else without])

@@ -1,0 +1,97 @@
+"""The function for types: `from_type`."""
+
+from __future__ import annotations
+
+import inspect
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final, Literal, TypeVar, cast, get_args
+
+from explorer.arguments import plain, wrong
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.schema.functions import json_schema
+from explorer.languages.types.calls import CallType
+from explorer.languages.types.source import JsonType
+
+Style = Literal["json", "python"]
+"""How the values of a type are written."""
+
+
+def from_type(described: Any, *, style: Style = "json", **options: Any) -> Constraint:
+    """The texts of the values of a Python type.
+
+    Annotations that stand as strings (``x: "int"``, or all of them under ``from __future__ import
+    annotations``) are evaluated, as `typing.get_type_hints` does it, so a type is code like any
+    other: give only types that you would run. A declaration in the editor, or in a saved file, is
+    text; it is read and never run.
+
+    Args:
+        described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
+            union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with
+            constraints in ``Annotated``.
+        style: ``"json"`` writes JSON, as pydantic's JSON Schema of the type has it; ``"python"``
+            constructor calls such as ``Point(x=3)``, with arguments in the order of the type.
+        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` and others as
+            `json_schema` has them; for Python, ``max_depth``, how often a class may stand inside
+            itself (default 3).
+
+    Returns:
+        A constraint whose `Constraint.parse` gives an instance of the type.
+
+    Raises:
+        MissingDependency: JSON needs pydantic, and it is not installed.
+        ConstraintError: A part of the type cannot be followed exactly.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Point:
+        ...     x: int
+        ...     y: int = 0
+        >>> from_type(Point).parse('{"x":3}')
+        Point(x=3, y=0)
+        >>> from_type(list[Point], style="python").parse("[Point(x=3), Point(x=1, y=2)]")
+        [Point(x=3, y=0), Point(x=1, y=2)]
+    """
+    style = plain(style)
+    if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+    _check_type(described)
+    kind = JsonType if style == "json" else CallType
+    known = _OPTIONS if style == "json" else ("max_depth",)
+    if unknown := [name for name in options if name not in known]:
+        where = 'It is an option of style="json"' if unknown[0] in _OPTIONS else "Leave it out"
+        raise ConstraintError(
+            f'from_type(style="{style}") has no option {unknown[0]!r}.',
+            remedy=f"{where}; the options are {', '.join(known)}.",
+        )
+    return Constraint(kind.of(described, **options))
+
+
+_OPTIONS: Final = tuple(
+    name for name in inspect.signature(json_schema).parameters if name != "schema"
+)
+
+
+_VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
+"""Plain data that people write in place of a type, such as ``[int]`` for ``list[int]``."""
+
+
+def _check_type(described: object) -> None:
+    """Refuse a function, a type variable and plain data."""
+    if isinstance(described, FunctionType | BuiltinFunctionType | MethodType):
+        raise wrong(
+            "described", described, "a type", error=ConstraintError,
+            remedy="Give the type of what the function returns, such as "
+            'typing.get_type_hints(f)["return"].',
+        )  # fmt: skip
+    if isinstance(described, TypeVar):
+        raise wrong(
+            "described", described, "a type", error=ConstraintError,
+            remedy="Give the type that the variable stands for.",
+        )  # fmt: skip
+    if isinstance(described, _VALUES):
+        raise wrong(
+            "described", cast("object", described), "a type", error=ConstraintError,
+            remedy="Give a type such as list[int], dict[str, int], a dataclass or a TypedDict.",
+        )  # fmt: skip

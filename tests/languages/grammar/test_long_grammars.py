@@ -1,0 +1,96 @@
+"""Reading a grammar takes time in proportion to its length, and looks at the clock of its budget.
+
+Calls of functions are counted, which do not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from explorer import Budget, grammar
+from explorer.errors import BudgetExceeded
+from explorer.languages.grammar.diagnosis import deterministic
+
+SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
+    "a long text": lambda n: ('root ::= "' + "a" * n + '"', "gbnf"),
+    "a long text in Lark": lambda n: ('start: "' + "a" * n + '"', "lark"),
+    "many pieces": lambda n: ("root ::= " + '"a" ' * n, "gbnf"),
+    "many pieces in EBNF": lambda n: ("root = " + ", ".join(['"a"'] * n) + " ;", "ebnf"),
+    "many calls": lambda n: (
+        "root ::= " + " ".join(f"r{k}" for k in range(n))
+        + "".join(f'\nr{k} ::= "a"' for k in range(n)), "gbnf",
+    ),
+    "many choices": lambda n: (
+        "root ::= " + " | ".join(f"r{k}" for k in range(n))
+        + "".join(f'\nr{k} ::= "{k:04d}"' for k in range(n)), "gbnf",
+    ),
+    "a class": lambda n: ("root ::= [" + "".join(chr(0x4E00 + 2 * k) for k in range(n)) + "]",
+                          "gbnf"),
+}  # fmt: skip
+
+
+def calls_of(build: Callable[[], object]) -> int:
+    """How many functions of Python are called."""
+    count = 0
+
+    def see(_frame: FrameType, event: str, _: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(see)
+    try:
+        build()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_length_is_twice_the_work(shape: str) -> None:
+    """Each text, piece and rule was compared with all others."""
+    text, syntax = SHAPES[shape](10)
+    grammar(text, syntax)
+    few, many = (
+        calls_of(lambda n=n: grammar(*SHAPES[shape](n), ambiguous=True)) for n in (300, 600)
+    )
+    assert many < 2.5 * few
+
+
+def test_the_states_of_the_budget_hold_for_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fixed limit held, and the error said to raise the budget."""
+    monkeypatch.setattr(deterministic, "LIMITS", Budget(states=1_000))
+    many = 'root ::= "a"{3000}'
+    with pytest.raises(BudgetExceeded) as raised:
+        grammar(many)
+    assert (raised.value.resource, raised.value.limit) == ("states", 1_000)
+    assert grammar(many, budget=Budget(states=5_000_000)).accepts("a" * 3_000)
+    with pytest.raises(BudgetExceeded) as raised:
+        grammar(many, budget=Budget(states=2_000))
+    assert raised.value.limit == 2_000
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_budget_of_reading_is_kept(shape: str) -> None:
+    """A time that is over ends it at once."""
+    text, syntax = SHAPES[shape](300)
+    with pytest.raises(BudgetExceeded):
+        grammar(text, syntax, budget=Budget(seconds=1e-9))
+
+
+def test_a_long_text_is_one_word() -> None:
+    """Forty thousand characters are not a case of their own."""
+    made = grammar('root ::= "' + "a" * 40_000 + '"', budget=Budget(seconds=60))
+    assert made.accepts("a" * 40_000)
+    assert not made.accepts("a" * 39_999)
+
+
+def test_rules_that_need_each_other_are_still_found_out() -> None:
+    """A rule that never ends behind others, and circles through rules that may be empty."""
+    with pytest.raises(Exception, match="derives no text"):
+        grammar('root ::= a b\na ::= "x" | c\nc ::= a\nb ::= "y" b')
+    with pytest.raises(Exception, match="circle"):
+        grammar('root ::= e root f | "x"\ne ::= f f\nf ::= ""')

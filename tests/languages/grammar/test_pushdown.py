@@ -1,0 +1,233 @@
+"""The push-down automata of small grammars, over characters and over tokens.
+
+Three definitions are compared: the arcs of Koo et al.'s Figures 6 and 7, their Algorithm 3 with
+pynini's push-down operations (`tests.languages.grammar.algorithm_three`, in a process of its own),
+and the machine that decodes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import explorer
+from explorer.automata.machine import NO_ARC
+from explorer.automata.rules.pushdown import (
+    EMPTY,
+    Pushdown,
+    PushdownArc,
+    composed,
+    pushdown_of,
+)
+from explorer.automata.stacks.of_grammar import of_grammar
+from explorer.automata.stacks.single import SingleStack
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.grammar.shipped import shipped_text
+from explorer.vocabulary import Vocabulary
+from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
+from widgets.lessons.stacked import arcs_in_figure, figure_arc, stack_picture
+
+NESTED = 'root ::= "a" root "b" | ""'
+CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
+    "nested": (NESTED, {"root": ["aRb", ""]}, ["a", "b", "bb", "aaab"]),
+    "brackets": (
+        'root ::= "(" root ")" root | "[" root "]" root | ""',
+        {"root": ["(R)R", "[R]R", ""]},
+        ["(", ")", "[", "]", "))", "(]", "([", "])"],
+    ),
+    "sums": (
+        'root ::= e\ne ::= "(" e ")" m | "1" m\nm ::= "+" e | ""',
+        {"root": ["E"], "e": ["(E)M", "1M"], "m": ["+E", ""]},
+        ["(", ")", "1", "+", "1)", "+(1", "(("],
+    ),
+    "palindromes": (
+        'root ::= "a" root "a" | "b" root "b" | "c"',
+        {"root": ["aRa", "bRb", "c"]},
+        ["a", "b", "c", "ab", "aca", "ba"],
+    ),
+    "matched names": (
+        'root ::= "<a>" root "</a>" | "<b>" root "</b>" | "x"',
+        {"root": ["<a>R</a>", "<b>R</b>", "x"]},
+        ["<", "a>", "b>", "x", "</", "><", "x</", "/a>"],
+    ),
+}
+MOST = {"nested": 7, "brackets": 5, "sums": 6, "palindromes": 6, "matched names": 9}
+
+
+def automaton(text: str) -> tuple[SingleStack, Pushdown]:
+    machine = of_grammar(grammar(text).source.tree, Budget(), Meter())
+    assert isinstance(machine, SingleStack)
+    return machine, pushdown_of(machine.network, machine.actions, Meter())
+
+
+def by_algorithm_three(name: str) -> list[list[int]]:
+    """The sequences that the definition accepts."""
+    _, rules, tokens = CASES[name]
+    names = {rule[0].upper(): rule for rule in rules}
+    spelled = {
+        rule: [[names.get(symbol, symbol) for symbol in option] for option in options]
+        for rule, options in rules.items()
+    }
+    asked = {"rules": spelled, "tokens": tokens, "most": MOST[name]}
+    script = Path(__file__).with_name("algorithm_three.py")
+    done = subprocess.run(
+        [sys.executable, str(script)], input=json.dumps(asked), capture_output=True, text=True,
+        timeout=120, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def by_the_machine(name: str) -> list[list[int]]:
+    """The sequences that the machine that decodes accepts."""
+    text, _, tokens = CASES[name]
+    vocabulary = Vocabulary.from_bytes([t.encode() for t in tokens], eos_ids=[len(tokens)])
+    machine = explorer.compile(grammar(text), vocabulary)
+    found: list[list[int]] = []
+    waiting: list[tuple[int, list[int]]] = [(machine.start, [])]
+    while waiting:
+        state, path = waiting.pop()
+        if machine.is_final(state):
+            found.append(path)
+        if len(path) < MOST[name]:
+            for token in range(len(tokens)):
+                after = machine.step(state, token)
+                if after is not None:
+                    waiting.append((after, [*path, token]))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_accepted_as_algorithm_three_says(name: str) -> None:
+    defined = by_algorithm_three(name)
+    assert len(defined) > 5
+    assert by_the_machine(name) == defined
+    # The arcs that are drawn accept the same.
+    text, _, tokens = CASES[name]
+    drawn = composed(automaton(text)[1], [token.encode() for token in tokens], Meter())
+    accepted: list[list[int]] = []
+    waiting: list[tuple[int, tuple[int, ...], list[int]]] = [(drawn.start, (), [])]
+    while waiting:
+        state, stack, path = waiting.pop()
+        if state in drawn.finals and not stack:
+            accepted.append(path)
+        if len(path) < MOST[name]:
+            for token in range(len(tokens)):
+                for target, after in drawn.step((state, stack), token):
+                    waiting.append((target, after, [*path, token]))
+    assert sorted(accepted) == defined
+
+
+def test_figure_6_is_our_automaton() -> None:
+    """Ours needs no symbol for the outermost rule; otherwise the arcs are the same."""
+    assert set(arcs_in_figure(automaton(NESTED)[1])) == {*map(figure_arc, FIGURE_6.arcs)}
+
+
+def test_figure_7_is_the_composition_of_figure_6_with_its_tokens() -> None:
+    """By hand, as one reads it in the paper: what each token pushes and pops."""
+    a, b, bb, aaab = range(4)
+    symbol = FIGURE_6.arcs[0].pushes[0]
+    one, two = (symbol,), (symbol, symbol)
+    assert FIGURE_TOKENS == (b"a", b"b", b"bb", b"aaab")
+    assert FIGURE_7.arcs == (
+        PushdownArc(0, a, (), one, 0),
+        PushdownArc(0, b, one, (), 1),
+        PushdownArc(0, bb, two, (), 1),
+        PushdownArc(0, aaab, (), two, 1),
+        PushdownArc(1, b, one, (), 1),
+        PushdownArc(1, bb, two, (), 1),
+    )
+    assert FIGURE_7.finals == {0, 1}
+    ours = composed(automaton(NESTED)[1], FIGURE_TOKENS, Meter())
+    assert set(arcs_in_figure(ours)) == {*map(figure_arc, FIGURE_7.arcs)}
+
+
+def test_the_picture_of_a_stack_says_what_stands_there() -> None:
+    words = [word.decode() for word in FIGURE_TOKENS]
+    shown = stack_picture("Steps", FIGURE_7, words, [0, 3, 1])
+    assert shown.text.splitlines()[1:] == [
+        "at the start: state 0, the stack is empty, the text may end",
+        "after a: state 0, 1 on the stack",
+        "after aaab: state 1, 3 on the stack",
+        "after b: state 1, 2 on the stack",
+    ]
+    # One box for each symbol, and each column says its state.
+    assert shown.svg.count(">0</text>") == 1 + 3 + 2 and shown.svg.count(">state ") == 4
+    for ids in ([1], [0] * 15):
+        with pytest.raises(ExplorerError, match="cannot read these"):
+            stack_picture("Too far", FIGURE_7, words, ids)
+
+
+def test_figure_7_steps_as_the_machine_does() -> None:
+    vocabulary = Vocabulary.from_bytes([*FIGURE_TOKENS], eos_ids=[4])
+    machine = explorer.compile(grammar(NESTED), vocabulary)
+    for path in product(range(4), repeat=6):
+        state: int | None = machine.start
+        config = FIGURE_7.start, ()
+        for token in path:
+            state = machine.step(state, token)
+            after = FIGURE_7.step(config, token)
+            assert (state is not None) == bool(after)
+            if state is None:
+                break
+            (config,) = after
+            ends = config[0] in FIGURE_7.finals and not config[1]
+            assert machine.is_final(state) == ends
+
+
+@pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf", *CASES])
+def test_the_arcs_move_as_the_machine_does(name: str) -> None:
+    """State and stack agree at every byte of random walks, and so does what may come next."""
+    text = CASES[name][0] if name in CASES else shipped_text(name)
+    machine, drawn = automaton(text)
+    rng = random.Random(3)
+    leaving: dict[tuple[int, int], list[PushdownArc]] = {}
+    for arc in drawn.arcs:
+        leaving.setdefault((arc.source, arc.label), []).append(arc)
+    for _ in range(20):
+        state, config = machine.start, (drawn.start, ())
+        for _ in range(40):
+            expected = machine.expected(state)
+            labels = {arc.label for arc in drawn.arcs if arc.source == config[0]}
+            can = {
+                label
+                for label in labels
+                if any(a.after(config[1]) is not None for a in leaving[config[0], label])
+            }
+            assert can == {*expected}
+            if not expected:
+                break
+            byte = rng.choice([*expected])
+            state = machine.step(state, byte)
+            assert state != NO_ARC
+            found = [
+                (arc.target, after)
+                for arc in leaving[config[0], byte]
+                if (after := arc.after(config[1])) is not None
+            ]
+            assert found == [machine.configuration(state)]
+            config = found[0]
+
+
+def test_a_token_pops_nothing_below_an_empty_stack() -> None:
+    arcs = (PushdownArc(0, 97, (EMPTY,), (), 1), PushdownArc(1, 98, (0,), (), 2))
+    by_hand = Pushdown(0, frozenset({2}), arcs)
+    assert composed(by_hand, [b"ab"], Meter()).arcs == ()
+    assert [arc.label for arc in composed(by_hand, [b"a", b"ab"], Meter()).arcs] == [0]
+
+
+def test_a_large_grammar_reaches_its_limit() -> None:
+    machine, _ = automaton(NESTED)
+    many = 'root ::= "(" root ")" | ' + " | ".join(f'"{k:05d}"' for k in range(3000))
+    large = of_grammar(grammar(many).source.tree, Budget(), Meter())
+    assert isinstance(large, SingleStack)
+    with pytest.raises(BudgetExceeded, match="push-down automaton"):
+        pushdown_of(large.network, large.actions, Meter(Budget(arcs=50)))
+    assert machine.actions is machine.actions

@@ -1,0 +1,89 @@
+"""The rewrites that errors propose: each sketch is a grammar, and does what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+import explorer
+from explorer import choice, regex
+from explorer.errors import GrammarError
+from explorer.grammars import GrammarRule, rule
+from explorer.languages.grammar.diagnosis.rewrites import SKETCHES
+
+SYNTAX = {"gbnf": "gbnf", "lark": "lark", "w3c": "ebnf", "iso": "ebnf"}
+
+# What a sketch leaves out: the root, and rules that recurse, so that nothing is merged away.
+AROUND = {
+    "gbnf": 'root ::= {0}\n{1}\nt ::= "(" root ")" | "1"\n',
+    "lark": 'start: {0}\n{1}\nt: "(" start ")" | "1"\n',
+    "w3c": "root ::= {0}\n{1}\nt ::= '(' root ')' | '1'\n",
+    "iso": "root = {0};\n{1}\nt = '(', root, ')' | '1';\n",
+}
+KEYWORDS = {
+    "gbnf": 'root ::= st\nst ::= "if " b ";" | name " " c ";"\n'
+    'b ::= "(" b ")" | "x"\nc ::= "(" c ")" | "y"\n',
+    "lark": 'start: st\nst: "if " b ";" | NAME " " c ";"\nb: "(" b ")" | "x"\nc: "(" c ")" | "y"\n',
+    "w3c": "root ::= st\nst ::= 'if ' b ';' | name ' ' c ';'\n"
+    "b ::= '(' b ')' | 'x'\nc ::= '(' c ')' | 'y'\n",
+    "iso": "root = st;\nst = 'if ', b, ';' | name, ' ', c, ';';\n"
+    "b = '(', b, ')' | 'x';\nc = '(', c, ')' | 'y';\n",
+}
+FIRST = {"left recursion": "e", "end or go on": "s", "begin alike": "s"}
+
+
+def written(kind: str, dialect: str, sketch: str) -> explorer.Constraint:
+    """The grammar that a sketch is a part of."""
+    if dialect == "python":
+        return in_python(kind, sketch)
+    text = f"{KEYWORDS[dialect]}{sketch}\n" if kind == "keyword" else ""
+    return explorer.grammar(text or AROUND[dialect].format(FIRST[kind], sketch), SYNTAX[dialect])
+
+
+def in_python(kind: str, sketch: str) -> explorer.Constraint:
+    names: dict[str, object] = {"rule": rule, "regex": regex, "choice": choice}
+    names["t"] = rule("t", "(" + rule("root") + ")" | "1")
+    exec(sketch, names)
+    made = names["name" if kind == "keyword" else FIRST[kind]]
+    assert isinstance(made, GrammarRule)
+    if kind == "keyword":
+        b, c = rule("b", "(" + rule("b") + ")" | "x"), rule("c", "(" + rule("c") + ")" | "y")
+        return explorer.grammar(rule("st", "if " + b + ";" | made + " " + c + ";"))
+    return explorer.grammar(rule("root", made.times(1)))
+
+
+CASES = [(kind, dialect) for kind, sketches in SKETCHES.items() for dialect in sketches]
+
+
+@pytest.mark.parametrize(("kind", "dialect"), CASES)
+def test_what_is_proposed_has_one_stack(kind: str, dialect: str) -> None:
+    good, bad = SKETCHES[kind][dialect]
+    written(kind, dialect, good)
+    with pytest.raises(GrammarError) as caught:
+        written(kind, dialect, bad)
+    error = caught.value
+    assert error.evidence["rewrite"] == kind
+    lines = [line.strip() for line in error.remedy.split("\n")]
+    assert lines[1:-1] == [good, "for", *bad.split("\n")] and "ambiguous=True" in lines[-1]
+
+
+def test_the_error_says_that_what_follows_is_text() -> None:
+    with pytest.raises(GrammarError) as caught:
+        explorer.grammar('root ::= e\ne ::= "i" e ("l" e)? | "x"')
+    assert caught.value.reason.startswith("After 'iix', the text 'l' can be read with two stacks")
+
+
+def test_a_word_that_is_a_keyword_and_a_name_is_shown() -> None:
+    with pytest.raises(GrammarError) as caught:
+        explorer.grammar(f"{KEYWORDS['gbnf']}name ::= [a-z]+\n")
+    said = "'if' is read as it stands in line 2, column 9, and by [a-z] in line 5, column 10.\n"
+    assert said in str(caught.value)
+    with pytest.raises(GrammarError) as caught:
+        explorer.grammar('root ::= a | b\na ::= "x" a "y" | ""\nb ::= "x" b "z" | ""')
+    assert "as it stands" not in str(caught.value)
+
+
+def test_a_long_pattern_is_quoted_in_part() -> None:
+    name = "|".join(f"word{k}" for k in range(40))
+    with pytest.raises(GrammarError) as caught:
+        explorer.grammar(f"{KEYWORDS['gbnf']}name ::= /(?!(?:{name})\\Z)[a-z]+/\n")
+    assert "by /(?!(?:word0|word1|" in str(caught.value) and "word39" not in str(caught.value)

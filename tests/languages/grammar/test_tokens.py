@@ -1,0 +1,116 @@
+"""Grammars and real vocabularies: masks put together from known rows, and what can be finished."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.automata.stacks.single import SingleStack
+from explorer.languages.grammar.shipped import shipped_grammar
+from explorer.tokens.lazy import LazyMachine, _set_finishing  # pyright: ignore[reportPrivateUsage]
+from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import num_words
+from explorer.vocabulary import Vocabulary
+
+BYTES = [bytes([byte]) for byte in range(256)]
+
+
+def vocabulary() -> Vocabulary:
+    """All bytes, and tokens that open and close several rules at once."""
+    chance = random.Random(4)
+    pieces = ['"', '",', '":', "[", "]", "{", "}", '{"', "],", "1", "23", "true", "a b", ", ", "\\"]
+    joined = {
+        "".join(chance.choices(pieces, k=chance.randrange(2, 6))).encode() for _ in range(400)
+    }
+    tokens = [*BYTES, *sorted(joined)]
+    return Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+
+
+def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
+    """The allowed tokens of a state by the plain walk of the trie over the table."""
+    walked = machine._walked  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(walked, SingleStack)
+    trie = trie_of(machine.vocabulary)
+    here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
+    walked.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, here)
+    words = np.zeros(num_words(len(machine.vocabulary)), np.uint32)
+    _set_finishing(
+        trie.byte, trie.depth, trie.skip, trie.word, walked.symbol_class, walked.table, here,
+        trie.max_depth, np.ones(len(walked.table), np.bool_), trie.first_id, words,
+    )  # fmt: skip
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).tolist()
+
+
+@pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf"])
+def test_masks_put_together_are_those_of_the_whole_walk(name: str) -> None:
+    machine = explorer.compile(shipped_grammar(name), vocabulary(), lazy=True)
+    eos = len(machine.vocabulary) - 1
+    chance = random.Random(1)
+    asked = 0
+    for _ in range(25):
+        state = machine.start
+        for _ in range(25):
+            allowed = np.flatnonzero(machine.allowed(state)).tolist()
+            assert [token for token in allowed if token != eos] == by_one_walk(machine, state)
+            asked += 1
+            long = [token for token in allowed if 256 <= token < eos]
+            pool = long if long and chance.random() < 0.7 else [t for t in allowed if t != eos]
+            if not pool:
+                break
+            after = machine.step(state, chance.choice(pool))
+            assert after is not None
+            state = after
+    assert asked > 200
+
+
+def finishing_by_brute_force(
+    constraint: explorer.Constraint, tokens: list[bytes], text: bytes, longest: int
+) -> bool:
+    """Whether some few tokens complete a text."""
+    for count in range(longest + 1):
+        for several in itertools.product(tokens, repeat=count):
+            if constraint.accepts(text + b"".join(several)):
+                return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [b"(", b"))", b"x"],  # Only an even number of brackets can be closed.
+        [b"((", b")", b"x"],
+        [b"(", b"()", b"x)", b"))"],
+    ],
+)
+def test_only_what_this_vocabulary_can_finish_is_allowed(tokens: list[bytes]) -> None:
+    constraint = explorer.grammar('root ::= "(" root ")" | "x"')
+    vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    reached = [(machine.start, b"")]
+    for state, text in itertools.islice(reached, 12):
+        for token, data in enumerate(tokens):
+            whole = text + data
+            wanted = finishing_by_brute_force(constraint, tokens, whole, 5)
+            if len(whole) <= 4:
+                assert machine.allowed(state)[token] == wanted, whole
+                after = machine.step(state, token)
+                assert (after is not None) == wanted
+                if after is not None:
+                    reached.append((after, whole))
+
+
+def test_a_token_budget_is_exact_where_the_end_is_near() -> None:
+    constraint = explorer.grammar('root ::= "(" root ")" | "x"')
+    vocabulary = Vocabulary.from_bytes([b"(", b")", b"))", b"x"], eos_ids=[4])
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    state = machine.start
+    for depth in range(1, 6):
+        after = machine.step(state, 0)
+        assert after is not None
+        state = after
+        assert machine.distance_to_end(state) == 2 + (depth + 1) // 2

@@ -1,0 +1,86 @@
+"""Rules laid into their callers leave the language as it was and lead to one stack."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import explorer
+from explorer.automata.machine import NO_ARC
+from explorer.automata.rules import uniting
+from explorer.automata.rules.moves import Actions, actions_of, looks_of
+from explorer.automata.rules.network import network_of
+from explorer.automata.stacks.single import SingleStack
+from explorer.budget import Meter
+from explorer.errors import GrammarError
+from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.functions import grammar
+from tests.languages.grammar.earley import Earley, Productions, as_gbnf
+
+BLANKS: Productions = {
+    "root": [("w", "sum", "w")],
+    "sum": [("term", "more")],
+    "more": [(), ("w", "+", "w", "term", "more")],
+    "term": [("x",), ("(", "w", "sum", "w", ")")],
+    "w": [(), (" ", "w")],
+}
+
+TAGS: Productions = {
+    "root": [("<", "a", "in", "a")],
+    "in": [("content", "<", "/")],
+    "content": [(), ("x", "content"), ("<", "tag", "content")],
+    "tag": [("a", "in", "a"), ("b", "in", "b")],
+}
+
+CASES = {"blanks": (BLANKS, "x+() ", 6), "tags": (TAGS, "<ab/x", 7)}
+
+
+def differences(rules: Productions, constraint: Constraint, letters: str, longest: int) -> int:
+    """How many texts are beginnings, or words, for one of the recognizer and the machine only."""
+    oracle = Earley(rules)
+    machine = constraint.machine
+    count = 0
+    for length in range(longest + 1):
+        for each in itertools.product(letters, repeat=length):
+            text = "".join(each)
+            state = machine.start
+            for byte in text.encode():
+                state = machine.step(state, byte)
+            count += (state != NO_ARC) != oracle.viable(text)
+            count += machine.is_accepting(state) != oracle.accepts(text)
+    return count
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_stack_and_the_same_language(name: str) -> None:
+    rules, letters, longest = CASES[name]
+    constraint = grammar(as_gbnf(rules))
+    meter = Meter()
+    network = network_of(constraint.source.tree, meter)
+    assert not isinstance(actions_of(network, looks_of(network, meter), meter), Actions)
+    assert isinstance(constraint.discover(Meter()), SingleStack)
+    assert differences(rules, constraint, letters, longest) == 0
+
+
+def test_the_oracle_can_fail() -> None:
+    other = {**BLANKS, "more": [(), ("w", "+", "term", "more")]}
+    assert differences(BLANKS, grammar(as_gbnf(other)), "x+() ", 4) > 0
+
+
+def test_a_conflict_that_stays_is_told_of_the_rules_as_they_were() -> None:
+    """The second sum may end or go on, however it is laid in."""
+    with pytest.raises(GrammarError, match="can be read with two stacks") as caught:
+        grammar('root ::= s\ns ::= "x" | s "+" s | "(" s ")"')
+    assert caught.value.evidence["kind"] == "left recursion"
+
+
+def test_without_uniting_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uniting, "MOST_ROUNDS", 0)
+    with pytest.raises(GrammarError, match="two stacks"):
+        grammar(f"{as_gbnf(BLANKS)}\n# not the text that is kept")
+
+
+def test_an_explanation_names_the_rules_as_they_were_written() -> None:
+    why = explorer.explain_text(grammar(as_gbnf(BLANKS)), "(x x")
+    assert "On the stack: root → sum → term → sum" in why.prose

@@ -1,0 +1,295 @@
+"""The parser against `re.compile`: what is accepted, what is refused, and where it stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from explorer.automata.tree.charset import character
+from explorer.automata.tree.nodes import (
+    Assertion,
+    AssertionKind,
+    Class,
+    Concat,
+    Group,
+    Literal,
+    Repeat,
+)
+from explorer.automata.tree.walking import walk
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError, RegexError
+from explorer.languages.regex import UnsupportedSyntax, compile_pattern, parse
+from explorer.languages.regex.groups import MAX_NESTING
+from tests.languages.regex import cases
+from tests.languages.regex.strategies import patterns, scribbles
+
+FLAGS = [0, re.I, re.X, re.A, re.M | re.S, re.I | re.A | re.X, re.U]
+
+
+def re_takes(pattern: str, flags: int) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `re` warns about sets that may change their meaning.
+        try:
+            re.compile(pattern, flags)
+        except (re.error, OverflowError, ValueError):
+            return False
+    return True
+
+
+def uses_unsupported_syntax(pattern: str, flags: int) -> bool:
+    parser = sys.modules["re._parser"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shown = repr(parser.parse(pattern, flags))
+    return any(word in shown for word in ("GROUPREF", "ATOMIC_GROUP", "POSSESSIVE_REPEAT"))
+
+
+def assert_agrees(pattern: str, flags: int = 0) -> None:
+    taken = re_takes(pattern, flags)
+    try:
+        parse(pattern, flags)
+    except UnsupportedSyntax:
+        # Only for the four constructions, wherever `re` itself would have got past them.
+        assert not taken or uses_unsupported_syntax(pattern, flags), pattern
+    except RegexError as refused:
+        assert not taken, (pattern, flags, refused.reason)
+    else:
+        assert taken, (pattern, flags)
+
+
+REFUSED = [
+    # Parentheses
+    "(", ")", "a)", "(a", "((a)", "(a))", "(?", "(?:", "(?:a", "(?a", "(?P", "(?P<", "(?P<n",
+    "(?P<n>", "(?P<n>a", "(?P>", "(?Px)", "(?<", "(?<a)", "(?<n>a)", "(?<=", "(?<=a", "(?=", "(?!a",
+    "(?z)", "(?'a)", "(?#", "(?#a", "(?#a\\)", "(?|a)", "(?&a)", "(?+1)", "(?1)", "(?R)", "(?_)",
+    "(?é)",
+    # Names
+    "(?P<>a)", "(?P<1>a)", "(?P<1a>a)", "(?P<a b>a)", "(?P<a-b>a)", "(?P<a>x)(?P<a>y)", "(?P=)",
+    "(?P=n)", "(?P<n>(?P=n))", "(?P=1)", "(?P<a\\>b>x)", "(?P<©>a)", "(?P<n>a)(?P=m)",
+    # Repeats
+    "*", "+", "?", "*a", "|*", "(*)", "(?:+)", "a|*", "a**", "a*{2}", "a{2}{3}", "a+*", "a??*",
+    "a*??", "a{2,1}", "a{3,2}?", "{1}", "{,1}", "{,}", "{1,2}a", "(?i)*", "(?#c)*", "^*", "$+",
+    "\\b*", "\\B{2}", "\\A?", "\\Z*", "a{4294967295}", "a{0,4294967295}", "a{99999999999999999999}",
+    "a{1,99999999999999999999}", "(?x) *", "(?x)a* *", "(?x)a* ?",
+    "(?<=a{4294967294}a{4294967294})",
+    # Sets
+    "[", "[]", "[^]", "[a", "[^", "[^a", "[a-", "[a--b]", "[]-", "[z-a]", "[\\w-a]", "[a-\\d]",
+    "[\\d-\\w]", "[b-a-c]", "[\\x]", "[\\8]", "[\\q]", "[\\A]", "[\\Z]", "[\\B]", "[\\400]",
+    "[\\N]",
+    "[\\]", "[a\\]", "[\\u12]", "[\\U00110000]", "[\\N{}]", "[\\N{NO SUCH}]", "[\\xg1]", "[é-a]",
+    # Escapes
+    "\\", "a\\", "\\\\\\", "\\x", "\\x1", "\\xg1", "\\u", "\\u123", "\\U", "\\U0000123",
+    "\\U00110000",
+    "\\N", "\\Na", "\\N{", "\\N{}", "\\N{NO SUCH}", "\\N{BULLET", "\\N{KEYCAP DIGIT ONE}", "\\c",
+    "\\e", "\\g", "\\h", "\\i", "\\j", "\\k", "\\l", "\\m", "\\o", "\\p", "\\q", "\\y", "\\C",
+    "\\E",
+    "\\G", "\\H", "\\K", "\\Q", "\\R", "\\X", "\\400", "\\777", "\\8", "\\1", "\\99", "(\\1)",
+    "(a)\\2", "(?<=(a)\\1)", "(?#\\", "(?x)#\\",
+    # Flags
+    "a(?i)", "a|(?i)b", "((?i)a)", "(?:(?i)a)", "(?i", "(?i-", "(?-", "(?-)", "(?-i)", "(?i-s)",
+    "(?-:a)", "(?i-i:a)", "(?ii-i:a)", "(?L)", "(?L:a)", "(?au)", "(?a)(?u)", "(?au:a)", "(?-a:b)",
+    "(?-u:b)", "(?i:a", "(?iz)", "(?i-z:a)", "(?i!a)", "(?-i!a)", "(?t:a)", "(?-t:a)", "()(?i)a",
+    "(?:)(?i)a", "\\b(?i)a", "(?=a)(?i)", "(?x)a (?i)",
+    # Lookbehind
+    "(?<=a*)", "(?<=a+)", "(?<=a?)", "(?<=a{1,2})", "(?<!a*)", "(?<=a|bc)", "(?<=(?:a|bc))",
+    "(?<=a{2,})", "(?<=(a|b*))", "(?<!.|..)", "(?<=a{4294967294}aaaa)",
+    # Conditionals on what does not exist
+    "(?(", "(?(1", "(?()a)", "(?(n)a)", "(?(0)a)", "(?(1)a)", "(?(-1)a)", "(?(a b)a)",
+    "(a)(?(1)b|c|d)",
+]  # fmt: skip
+
+TAKEN = [
+    *[case[0] for case in cases.CASES],
+    "(?<=(?:^)*)a", "(?<=(?=a)*)", "(?<=a{3})", "(?<=(a|b)c)", "(?<=ab|cd)", "(?<=()a)", "(?<=\\b)",
+    "(?<=(?=a*))", "(?<=(?<=a))", "(?<=a{0})", "(?<=(?:){0,5})", "(?<=a{2}|bb)", "(?:)*", "(?:^)*",
+    "(?=a)*", "(?!a)+", "(?<=a)*", "()*", "(?:a*)*", "(a*)*", "(?:a{2}){3}", "a{4294967294}",
+    "(?i)(?s)a", "(?i)(?#c)(?s)", "(?x) (?i) a", "(?x)#c\n(?i)a", "(?i)|a", "(?iii)a", "(?ims)a",
+    "(?u)a", "(?i-s:a)", "(?i-sm:a)", "(?-i:a)", "(?:a)(?#c)*", "(?a)(?a)b", "(?ii:a)", "(?i-ss:a)",
+    "x{1", "{", "}", "]", "[[]", "[a[b]", "[+--]", "[a||b]", "[a&&b]", "[a~~b]", "[--a]", "[a-a]",
+    "(?P<ª>a)", "(?P<_1>a)", "\\é", "\\ ", "\\\n", "a\\\\", "[\\\\]", "(?x)a#\\\n", "\\x00",
+    "\\N{digit one}", "\\N{LINE FEED}",
+]  # fmt: skip
+
+UNSUPPORTED = [
+    "(a)\\1", "(?P<n>a)(?P=n)", "(a)(?(1)b|c)", "(?P<n>a)?(?(n)b)", "(?>a)", "a*+", "a++", "a?+",
+    "a{2}+", "a{1,2}+", "(?>a*)b", "(a)\\1*", "(?i)(a)\\1", "(a)(?<=\\1)", "((a)\\2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_tables(flags: int) -> None:
+    for pattern in REFUSED + TAKEN + UNSUPPORTED:
+        assert_agrees(pattern, flags)
+
+
+def test_the_tables_say_what_they_mean() -> None:
+    for pattern in REFUSED:
+        assert not re_takes(pattern, 0), pattern
+        with pytest.raises(RegexError):
+            parse(pattern)
+    for pattern in TAKEN:
+        assert re_takes(pattern, 0), pattern
+        parse(pattern)
+    for pattern in UNSUPPORTED:
+        assert re_takes(pattern, 0), pattern
+        with pytest.raises(UnsupportedSyntax) as caught:
+            parse(pattern)
+        assert caught.value.remedy
+
+
+@given(scribbles, st.sampled_from(FLAGS))
+@example("(?x)a#\\\nb", 0)
+def test_scribbles(pattern: str, flags: int) -> None:
+    assert_agrees(pattern, int(flags))
+
+
+@given(patterns)
+def test_structured_patterns_are_taken(pattern: str) -> None:
+    assert_agrees(pattern)
+
+
+@given(patterns, st.data())
+def test_structured_patterns_with_a_mistake(pattern: str, data: st.DataObject) -> None:
+    """One character lost, doubled or foreign, in a pattern that was right."""
+    at = data.draw(st.integers(0, len(pattern)))
+    foreign = data.draw(st.sampled_from(["", "", "(", ")", "[", "*", "?", "{", "\\", "|", "+"]))
+    assert_agrees(pattern[:at] + foreign + pattern[at + 1 :])
+
+
+@given(st.text(max_size=8), st.sampled_from(FLAGS))
+def test_any_text(pattern: str, flags: int) -> None:
+    assert_agrees(pattern, int(flags))
+
+
+@given(patterns)
+def test_spans(pattern: str) -> None:
+    """Children lie inside their parents, in order, and leaves do not overlap."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not re_takes(pattern, 0):
+            return
+    tree = parse(pattern)
+    leaves = [node for node in walk(tree.root) if isinstance(node, Literal | Class)]
+    for left, right in pairwise(leaves):
+        assert left.end <= right.start
+    for node in walk(tree.root):
+        assert 0 <= node.start <= node.end <= len(pattern)
+        written = tree.source(node)
+        if isinstance(node, Group):
+            assert (written[0], written[-1]) == ("(", ")")
+            assert node.start < node.body.start <= node.body.end < node.end
+        elif isinstance(node, Repeat):
+            assert node.start == node.body.start < node.body.end < node.end
+            assert written[-1] in "*+?}"
+        elif isinstance(node, Assertion) and node.body is not None:
+            assert node.start < node.body.start <= node.body.end < node.end
+
+
+def test_what_the_spans_hold() -> None:
+    tree = parse(r"(?i)x\u00e4[a-c]{2,3}?(?P<n>k|)$(?<!\d)")
+    shown = [(type(node).__name__, tree.source(node)) for node in walk(tree.root)][1:]
+    assert shown == [
+        ("Literal", "x"),
+        ("Literal", r"\u00e4"),
+        ("Repeat", "[a-c]{2,3}?"),
+        ("Class", "[a-c]"),
+        ("Group", "(?P<n>k|)"),
+        ("Branch", "k|"),
+        ("Literal", "k"),
+        ("Empty", ""),
+        ("Assertion", "$"),
+        ("Assertion", r"(?<!\d)"),
+        ("Class", r"\d"),
+    ]
+    assert dict(tree.group_names) == {"n": 1}
+    assert tree.num_groups == 1
+    assert tree.flags == re.I | re.U
+
+
+def test_flags_are_resolved_into_the_nodes() -> None:
+    kinds = [node.kind for node in walk(parse("^(?m:^$)$").root) if isinstance(node, Assertion)]
+    assert kinds == [
+        AssertionKind.TEXT_START,
+        AssertionKind.LINE_START,
+        AssertionKind.LINE_END,
+        AssertionKind.FINAL_LINE_END,
+    ]
+    sets = [node.chars for node in walk(parse("(?i:k)(?ia:k)k").root) if isinstance(node, Literal)]
+    assert [chars.size() for chars in sets] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "start", "end"),
+    [
+        ("ab(cd", 2, 3),
+        ("ab)", 2, 3),
+        ("ab[cd", 2, 3),
+        ("ab**", 3, 4),
+        ("a{3,2}", 1, 6),
+        ("x(?P<1>a)", 5, 6),
+        (r"a\qb", 1, 3),
+        (r"(a)\1b", 3, 5),
+        ("ab*+c", 2, 4),
+        ("x(?<=a*)", 1, 8),
+        ("x[b-a]", 2, 5),
+        ("x(?i)", 1, 5),
+    ],
+)
+def test_the_caret_stands_under_the_fault(pattern: str, start: int, end: int) -> None:
+    with pytest.raises(RegexError) as caught:
+        parse(pattern)
+    error = caught.value
+    assert (error.start, error.end, error.pattern) == (start, end, pattern)
+    assert f"{pattern}\n{' ' * start}{'^' * (end - start)}" in str(error)
+
+
+def test_nesting_has_a_bound() -> None:
+    parse("(" * MAX_NESTING + "a" + ")" * MAX_NESTING)
+    with pytest.raises(UnsupportedSyntax, match="nested"):
+        parse("(" * 100_000 + "a")
+
+
+def test_nesting_within_the_bound_needs_no_large_stack() -> None:
+    """Every kind of node at every level, below a caller that is itself deep in the stack."""
+    pattern = "(?:x|y?" * MAX_NESTING + "a" + "z){1,2}" * MAX_NESTING
+
+    def deep(levels: int) -> None:
+        if levels:
+            return deep(levels - 1)
+        with pytest.raises(BudgetExceeded):
+            compile_pattern(pattern, Meter())
+        starred = pattern.replace("{1,2}", "*")
+        machine = compile_pattern(starred + "(?=)", Meter())[1]
+        assert machine.accepts(b"xyxzz") and not machine.accepts(b"xy")
+
+    deep(150)
+
+
+def test_bytes_are_no_pattern() -> None:
+    with pytest.raises(ConstraintError, match="bytes"):
+        parse(b"a")  # pyright: ignore[reportArgumentType]
+
+
+def test_flags_of_bytes_and_both_alphabets_are_refused() -> None:
+    for flags in (re.L, re.A | re.U):
+        assert not re_takes("a", flags)
+        with pytest.raises(RegexError):
+            parse("a", flags)
+
+
+def test_a_node_is_a_frozen_value_with_names_for_its_parts() -> None:
+    node = parse("ab").root
+    assert isinstance(node, Concat)
+    first, second = node.items
+    assert isinstance(first, Literal) and isinstance(second, Literal)
+    assert first == replace(second, start=0, end=1, chars=character("a"))
+    assert len({first, node.items[0]}) == 1
+    with pytest.raises(AttributeError):
+        first.start = 7  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,169 @@
+"""Whole schemas against the ``jsonschema`` library: random instances, and texts of the machine."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
+from jsonschema.protocols import Validator
+
+from explorer.automata.machine import Dfa
+from explorer.automata.words import words
+from explorer.budget import Meter
+from explorer.languages.schema.machine import compile_schema
+from explorer.languages.schema.options import SchemaOptions
+from tests.languages.schema.corpora import depth
+
+DRAFT4 = "http://json-schema.org/draft-04/schema#"
+DRAFT7 = "http://json-schema.org/draft-07/schema#"
+
+NAMES = ("a", "b", "c", "name")
+
+SCHEMAS: dict[str, Any] = {
+    "types": {"type": ["integer", "null", "string"]},
+    "closed object": {
+        "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}},
+        "required": ["a"], "additionalProperties": False,
+    },
+    "open object": {"properties": {"a": {"minimum": 2}}, "required": ["b"]},
+    "number of members": {"type": "object", "minProperties": 1, "maxProperties": 2},
+    "patterns of names": {
+        "patternProperties": {"^a": {"type": "integer"}, "e$": {"type": "string"}},
+        "additionalProperties": False,
+    },
+    "names": {"propertyNames": {"maxLength": 1}},
+    "tuples": {"prefixItems": [{"type": "integer"}, True], "items": False, "minItems": 1},
+    "contains": {"contains": {"const": 2}, "minContains": 1, "maxContains": 2},
+    "unique": {"items": {"enum": ["a", None, True]}, "uniqueItems": True},
+    "all of": {"allOf": [{"required": ["a"]}, {"properties": {"a": {"type": "string"}}}]},
+    "any of": {"anyOf": [{"type": "integer", "maximum": 3}, {"type": "array", "maxItems": 1}]},
+    "one of": {"oneOf": [{"minimum": 2}, {"type": "integer"}]},
+    "not": {"not": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}},
+    "if": {
+        "if": {"properties": {"a": {"const": 2}}, "required": ["a"]}, "then": {"required": ["b"]},
+        "else": {"maxProperties": 1},
+    },
+    "dependencies": {
+        "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"b": {"maxProperties": 2}},
+    },
+    "unevaluated": {
+        "properties": {"a": True}, "anyOf": [{"properties": {"b": True}, "required": ["b"]}, True],
+        "unevaluatedProperties": False,
+    },
+    "recursion": {
+        "type": "object", "properties": {"a": {"$ref": "#"}, "b": {"type": "integer"}},
+        "additionalProperties": False,
+    },
+    "constants": {"enum": [{"a": 1, "b": [2]}, 3, "a"]},
+    "strings": {"type": "string", "minLength": 1, "maxLength": 2, "pattern": "[a-m]"},
+    "numbers": {"type": "number", "exclusiveMinimum": -1, "maximum": 4, "multipleOf": 0.5},
+}  # fmt: skip
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 5),
+    st.sampled_from([0.5, 2.0, 2.5, -1.5]),
+    st.sampled_from(["", "a", "b", "name", 'q"\\', "é", "zz", "abc"]),
+)
+INSTANCES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@cache
+def machine_of(name: str, order: Any) -> Dfa:
+    machine, _ = compile_schema(
+        SCHEMAS[name],
+        Meter(),
+        SchemaOptions(property_order=order, whitespace="flexible", max_depth=4),
+    )
+    return machine
+
+
+def validator(name: str) -> Validator:
+    return Draft202012Validator(SCHEMAS[name])
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@given(data=st.data())
+def test_the_same_instances_are_valid(name: str, data: st.DataObject) -> None:
+    instance: Any = data.draw(INSTANCES.filter(lambda value: depth(value) <= 3))
+    text = json.dumps(instance, ensure_ascii=data.draw(st.booleans()))
+    assert machine_of(name, "any").accepts(text.encode()) == validator(name).is_valid(instance)
+    # In the order of the schema fewer texts are written, and none that is not valid.
+    assert not machine_of(name, "schema").accepts(text.encode()) or validator(name).is_valid(
+        instance
+    )
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("whitespace", ["compact", "pretty", "flexible"])
+def test_what_is_written_is_valid(name: str, whitespace: Any) -> None:
+    machine, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions(whitespace, free_depth=2))
+    checked = 0
+    for word in islice(words(machine), 200):
+        value = json.loads(word)
+        assert validator(name).is_valid(value), word
+        if whitespace == "pretty":
+            assert json.loads(json.dumps(value, indent=2, ensure_ascii=False)) == value
+        checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_pretty_is_what_python_writes(name: str) -> None:
+    compact, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions(free_depth=2))
+    pretty, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions("pretty", free_depth=2))
+    for word in islice(words(compact), 100):
+        value = json.loads(word)
+        if json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() == word:
+            assert pretty.accepts(json.dumps(value, indent=2, ensure_ascii=False).encode()), word
+
+
+@pytest.mark.parametrize(
+    ("schema", "validator_class", "instances"),
+    [
+        ({"$schema": DRAFT4, "minimum": 2, "exclusiveMinimum": True},
+         Draft4Validator, [1, 2, 2.5, 3]),
+        ({"$schema": DRAFT7,
+          "items": [{"type": "integer"}], "additionalItems": {"type": "string"}},
+         Draft7Validator, [[1], [1, "a"], [1, 2], ["a"], []]),
+        ({"$schema": DRAFT7, "dependencies": {"a": ["b"]}},
+         Draft7Validator, [{"a": 1}, {"a": 1, "b": 2}, {"b": 2}, 3]),
+        ({"$schema": DRAFT7,
+          "$ref": "#/definitions/x", "minimum": 5, "definitions": {"x": {"type": "integer"}}},
+         Draft7Validator, [1, 7, "a"]),
+    ],
+    ids=["draft 4", "items of draft 7", "dependencies", "a reference alone"],
+)  # fmt: skip
+def test_an_older_draft_is_read_as_one(
+    schema: Any, validator_class: Any, instances: list[Any]
+) -> None:
+    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any"))
+    for instance in instances:
+        expected = validator_class(schema).is_valid(instance)
+        assert machine.accepts(json.dumps(instance).encode()) == expected, instance
+
+
+def test_escapes_of_free_strings_are_values_alike() -> None:
+    machine, _ = compile_schema({"type": "string"}, Meter())
+    for text in (r'"\u0061"', r'"\ud83d\ude00"', r'"\/"', r'"\u00e9\n"', '"é"', '"😀"'):
+        assert machine.accepts(text.encode()), text
+    for text in (r'"\ud83d"', r'"\ude00"', r'"\u00e"', r'"\x41"', '"\n"', '"'):
+        assert not machine.accepts(text.encode()), text
+
+
+def test_a_difference_would_be_found() -> None:
+    weaker, _ = compile_schema({"type": "object"}, Meter(), SchemaOptions("flexible"))
+    assert weaker.accepts(b'{"b": 1}') != validator("closed object").is_valid({"b": 1})

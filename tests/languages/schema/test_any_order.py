@@ -1,0 +1,138 @@
+"""Objects whose members come in any order, where a set of members takes states when it is met."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+import explorer
+from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.words import accepts
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
+from explorer.languages.schema.building import objects
+from tests.languages.schema.test_waiting import SCHEMAS, beside
+
+
+@given(SCHEMAS, st.sampled_from(["compact", "flexible"]))
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_what_follows_a_set_of_members_is_what_is_drawn_at_once(
+    monkeypatch: pytest.MonkeyPatch, schema: dict[str, Any], whitespace: str
+) -> None:
+    monkeypatch.setattr(objects, "FEW", 0)
+    assert beside(schema, whitespace=whitespace, property_order="any") == []
+
+
+def required(count: int, **keywords: Any) -> dict[str, Any]:
+    names = [f"member {k}" for k in range(count)]
+    return {
+        "type": "object", "required": names[: count // 2 + 1], "additionalProperties": False,
+        "properties": {name: {"type": "integer", "minimum": 0} for name in names}, **keywords,
+    }  # fmt: skip
+
+
+COUNTED: dict[str, dict[str, Any]] = {
+    "16 members": required(16),
+    "at most 11": required(16, maxProperties=11),
+    "at least 10": required(16, minProperties=10),
+    "others too": required(14, additionalProperties={"type": ["null", "string"]}, maxProperties=10),
+    "names by a pattern": required(
+        14, patternProperties={"^x": {"type": "string"}, "^y": True}, minProperties=9
+    ),
+    "never enough": required(20, maxProperties=5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_shuffled_objects_are_judged_as_by_another_library(name: str) -> None:
+    schema = COUNTED[name]
+    machine = explorer.json_schema(
+        schema, property_order="any", whitespace="flexible"
+    ).discover(Meter())  # fmt: skip
+    valid = Draft202012Validator(schema)
+    drawn = random.Random(name)
+    judged: set[bool] = set()
+    others = [each for each in schema["properties"] if each not in schema["required"]]
+    for _ in range(20):
+        names = [*schema["required"], *drawn.sample(others, drawn.choice([0, 1, 2, 5]))]
+        names += (
+            drawn.choice([[], ["x"], ["y", "x2"]])
+            if "patternProperties" in schema or schema["additionalProperties"]
+            else []
+        )
+        if drawn.random() < 0.2:
+            names.pop(drawn.randrange(len(names)))
+        drawn.shuffle(names)
+        instance = {
+            each: {"x": "a", "y": None}.get(each[0], drawn.randint(0, 20)) for each in names
+        }
+        if drawn.random() < 0.2:
+            instance[drawn.choice(names)] = -1
+        text = json.dumps(instance)
+        judged.add(valid.is_valid(instance))
+        assert accepts(machine, text.encode()) == valid.is_valid(instance), text
+    assert judged == ({False} if name == "never enough" else {True, False})
+
+
+def test_a_member_that_came_does_not_come_again() -> None:
+    machine = explorer.json_schema(required(30), property_order="any").discover(Meter())
+    state = machine.start
+    for byte in b'{"member 7":1,"member 2':
+        state = machine.step(state, byte)
+    assert machine.expected(state) == b'"0123456789'
+    for byte in b'":4,"member ':
+        state = machine.step(state, byte)
+    assert machine.expected(state) == b"012345689"
+
+
+def test_a_set_takes_states_when_a_text_comes_to_it() -> None:
+    machine = explorer.json_schema(required(50), property_order="any").discover(Meter())
+    assert isinstance(machine, OnDemand)
+    assert machine.num_states < 50
+    text = "{" + ",".join(f'"member {k}":{k}' for k in range(49, 9, -1))
+    state = machine.start
+    for byte in text.encode():
+        state = machine.step(state, byte)
+    copy: OnDemand = pickle.loads(pickle.dumps(machine))
+    for byte in ("".join(f',"member {k}":1' for k in range(10)) + "}").encode():
+        assert copy.expected(state) == machine.expected(state)
+        state = machine.step(state, byte)
+    assert machine.is_accepting(state)
+
+
+def test_a_table_says_that_it_would_need_all_sets() -> None:
+    constraint = explorer.json_schema(required(30), property_order="any")
+    with pytest.raises(BudgetExceeded, match="which of 16 members"):
+        constraint.build(Meter())
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [*(bytes([k]) for k in range(256)), b"<end>"], eos_ids=[256]
+    )
+    machine = explorer.compile(constraint, vocabulary)
+    assert machine.allowed(machine.start).nonzero()[0].tolist() == [ord("{")]
+    with pytest.raises(BudgetExceeded, match="lazy=False"):
+        explorer.compile(constraint, vocabulary, lazy=False)
+
+
+def test_wrong_sets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants: a set that is forgotten, an object that can no longer be completed."""
+    with monkeypatch.context() as patched:
+        patched.setattr(objects.ObjectSketch, "_bits", {f"member {k}": 0 for k in range(30)})
+        with pytest.raises(AssertionError):
+            test_a_member_that_came_does_not_come_again()
+    with monkeypatch.context() as patched:
+        patched.setattr(objects.ObjectSketch, "_can_end", lambda *_: True)
+        with pytest.raises(Exception):  # noqa: B017 - A part without words, or a wrong judgement.
+            test_shuffled_objects_are_judged_as_by_another_library("at most 11")
+            test_shuffled_objects_are_judged_as_by_another_library("never enough")

@@ -1,0 +1,292 @@
+"""Schemas that lead back to themselves, on a stack: beside ``jsonschema``, and beside unrolling."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+import explorer
+from explorer.automata.construction import operations
+from explorer.automata.stacks.single import SingleStack
+from explorer.automata.words import accepts
+from explorer.budget import Budget, Meter
+from explorer.errors import ConstraintError, NotRegular, UnsupportedSchema
+from explorer.languages.schema.building import values
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.registry import read
+
+SCHEMAS: dict[str, Any] = {
+    "tree": {
+        "type": "object", "required": ["value"], "additionalProperties": False,
+        "properties": {"value": {"type": "integer"}, "left": {"$ref": "#"}, "right": {"$ref": "#"}},
+    },
+    "list": {
+        "$ref": "#/$defs/cell",
+        "$defs": {"cell": {"anyOf": [{"type": "null"}, {
+            "type": "object", "required": ["head", "tail"], "additionalProperties": False,
+            "properties": {"head": {"type": "string", "maxLength": 2},
+                           "tail": {"$ref": "#/$defs/cell"}},
+        }]}},
+    },
+    "arrays": {"type": ["array", "boolean"], "items": {"$ref": "#"}, "minItems": 1},
+    "each other": {
+        "$ref": "#/$defs/a",
+        "$defs": {
+            "a": {"type": "array", "items": {"$ref": "#/$defs/b"}, "maxItems": 2},
+            "b": {"type": "object", "additionalProperties": {"$ref": "#/$defs/a"}},
+        },
+    },
+    "expression": {
+        "$ref": "#/$defs/e",
+        "$defs": {"e": {"oneOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "object", "required": ["op", "args"], "additionalProperties": False,
+             "properties": {"op": {"enum": ["+", "*"]},
+                            "args": {"type": "array", "items": {"$ref": "#/$defs/e"},
+                                     "minItems": 1}}},
+            {"type": "object", "required": ["op", "of"], "additionalProperties": False,
+             "properties": {"op": {"const": "-"}, "of": {"$ref": "#/$defs/e"}}},
+        ]}},
+    },
+    "all of": {
+        "type": "object", "required": ["kind"], "additionalProperties": False,
+        "properties": {"kind": {"enum": ["x", "y"]}, "in": {"type": "object"}},
+        "allOf": [{"properties": {"in": {"$ref": "#"}}},
+                  {"properties": {"in": {"properties": {"kind": {"const": "y"}}}}}],
+    },
+    "not": {
+        "type": "object", "properties": {"in": {"$ref": "#"}, "a": {"type": "null"},
+                                         "b": {"type": "null"}},
+        "not": {"required": ["a", "b"]}, "additionalProperties": False,
+    },
+    "kinds apart": {
+        "type": "object", "additionalProperties": False,
+        "anyOf": [{"properties": {"in": {"$ref": "#"}, "z": {"const": 1}}, "required": ["z"]},
+                  {"properties": {"in": {"type": "array", "items": {"$ref": "#"}}}}],
+        "properties": {"in": True, "z": True},
+    },
+    "two stacks": {
+        "type": "object", "additionalProperties": False,
+        "anyOf": [{"properties": {"in": {"$ref": "#"}}, "required": ["z"]},
+                  {"properties": {"in": {"$ref": "#/$defs/a"}, "z": False}}],
+        "properties": {"in": True, "z": {"const": 1}},
+        "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
+                        "additionalProperties": False}},
+    },
+    "dynamic": {
+        "$id": "https://example.org/t", "$dynamicAnchor": "node", "type": "object",
+        "properties": {"of": {"type": "array", "items": {"$dynamicRef": "#node"}}},
+        "unevaluatedProperties": False,
+    },
+}  # fmt: skip
+"""Recursive schemas of many shapes."""
+
+LEAVES: st.SearchStrategy[Any] = st.sampled_from([None, True, 0, 3, -1, "a", "é\\", "abc", {}, []])
+NAMES = ("value", "left", "right", "head", "tail", "op", "args", "of", "kind", "in", "a", "b", "z")
+
+
+def grown(name: str, data: st.DataObject, levels: int) -> Any:
+    """A valid instance that nests so deep."""
+
+    def inner() -> Any:
+        return grown(name, data, levels - 1)
+
+    match name:
+        case "tree":
+            value: dict[str, Any] = {"value": data.draw(st.integers(-20, 20))}
+            return value | (
+                {data.draw(st.sampled_from(["left", "right"])): inner()} if levels else {}
+            )
+        case "list":
+            return (
+                {"head": data.draw(st.sampled_from(["", "é", "ab"])), "tail": inner()}
+                if levels
+                else None
+            )
+        case "arrays":
+            return [True, inner()] if levels else False
+        case "each other":
+            return [{"a": inner()}, {}] if levels else []
+        case "expression":
+            minus = data.draw(st.booleans())
+            return (
+                ({"op": "-", "of": inner()} if minus else {"op": "*", "args": [1, inner()]})
+                if levels
+                else 7
+            )
+        case "all of":
+            return {"kind": "y"} | ({"in": inner()} if levels else {})
+        case "not":
+            return ({"in": inner()} if levels else {}) | {data.draw(st.sampled_from("ab")): None}
+        case "kinds apart":
+            listed = data.draw(st.booleans())
+            return ({"in": [inner()]} if listed else {"in": inner(), "z": 1}) if levels else {}
+        case "two stacks":
+            return {"in": inner(), "z": 1} if levels else {"in": {"a": {}}}
+        case _:
+            return {"of": [inner(), {}]} if levels else {}
+
+
+def mutated(data: st.DataObject, value: Any) -> Any:
+    """A value with one change somewhere inside."""
+    if isinstance(value, dict) and value and data.draw(st.integers(0, 5)):
+        name = data.draw(st.sampled_from(sorted(value)))
+        match data.draw(st.sampled_from(["inside", "inside", "inside", "drop", "rename"])):
+            case "drop":
+                return {key: each for key, each in value.items() if key != name}
+            case "rename":
+                other = data.draw(st.sampled_from(NAMES))
+                return {other if key == name else key: each for key, each in value.items()}
+            case _:
+                return value | {name: mutated(data, value[name])}
+    if isinstance(value, list) and value and data.draw(st.integers(0, 5)):
+        place = data.draw(st.integers(0, len(value) - 1))
+        return [*value[:place], mutated(data, value[place]), *value[place + 1 :]]
+    return data.draw(LEAVES)
+
+
+@cache
+def constraint(
+    name: str, order: Any = "schema", whitespace: Any = "compact"
+) -> explorer.Constraint:
+    return explorer.json_schema(
+        SCHEMAS[name], recursion="stack", property_order=order, whitespace=whitespace
+    )
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@given(data=st.data())
+@settings(max_examples=60)
+def test_deep_instances_are_judged_as_by_another_library(name: str, data: st.DataObject) -> None:
+    instance = grown(name, data, data.draw(st.integers(0, 25)))
+    valid = Draft202012Validator(SCHEMAS[name])
+    assert valid.is_valid(instance)
+    for _ in range(data.draw(st.integers(0, 2))):
+        instance = mutated(data, instance)
+    text = json.dumps(instance, ensure_ascii=False, indent=data.draw(st.sampled_from([None, 1])))
+    expected = valid.is_valid(instance)
+    assert constraint(name, "any", "flexible").accepts(text) == expected, text
+    assert expected or not constraint(name, "schema", "flexible").accepts(text)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_to_a_depth_it_is_the_unrolled_schema(name: str) -> None:
+    """The words of few stack entries are words to a depth, and the other way round."""
+    meter = Meter(Budget(seconds=20))
+    stack = constraint(name)
+    deeper = explorer.json_schema(SCHEMAS[name], max_depth=4).build(meter)
+    shallow = explorer.json_schema(SCHEMAS[name], max_depth=1).build(meter)
+    assert operations.difference(stack.bounded(1).build(meter), deeper, meter).num_states == 0
+    assert operations.difference(shallow, stack.bounded(3).build(meter), meter).num_states == 0
+    assert operations.difference(deeper, shallow, meter).num_states
+
+
+def test_one_stack_is_followed_where_there_is_one() -> None:
+    found = {name: isinstance(constraint(name).machine, SingleStack) for name in SCHEMAS}
+    assert [name for name, single in found.items() if not single] == ["two stacks"]
+
+
+def test_white_space_is_the_callers() -> None:
+    machine = constraint("tree", "any", "flexible").machine
+    assert isinstance(machine, SingleStack)
+    assert accepts(machine, b' { "left" : { "value" : 1 } , "value" : 2 } \n')
+    compact = constraint("tree").machine
+    assert accepts(compact, b'{"value":2,"left":{"value":1}}')
+    assert not accepts(compact, b'{"value":2,"left": {"value":1}}')
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "another value under not": (
+        {"type": "object", "properties": {"in": {"$ref": "#"}}, "additionalProperties": False,
+         "not": {"properties": {"in": {"maxProperties": 0}}, "required": ["in"]}},
+        "/properties/in",
+    ),
+    "items under contains": (
+        {"type": ["array", "null"], "items": {"$ref": "#"}, "contains": {"type": "null"}}, "/items",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_takes_more_than_a_stack_is_refused_by_name(name: str) -> None:
+    schema, pointer = REFUSED[name]
+    with pytest.raises(UnsupportedSchema, match="takes more than a stack") as raised:
+        explorer.json_schema(schema, recursion="stack").accepts("{}")
+    assert raised.value.pointer == pointer
+    assert explorer.json_schema(schema, max_depth=2).build(Meter()).num_states
+
+
+def test_letters_that_are_compared_wrongly_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant: the marks of different values are compared as letters."""
+    schema, _ = REFUSED["another value under not"]
+    monkeypatch.setattr(values, "same_marks", lambda one, two, meter: True)
+    wrong = explorer.json_schema(schema, recursion="stack")
+    assert wrong.accepts('{"in":{}}') != Draft202012Validator(schema).is_valid({"in": {}})
+
+
+def test_pretty_is_refused_with_the_reason() -> None:
+    with pytest.raises(ConstraintError, match="indented by its depth"):
+        explorer.json_schema(SCHEMAS["tree"], recursion="stack", whitespace="pretty")
+
+
+def test_a_schema_without_recursion_stays_finite() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    closed = explorer.json_schema(schema, recursion="stack")
+    assert closed.equivalent(explorer.json_schema(schema))
+    with pytest.raises(NotRegular):
+        constraint("tree").build(Meter())
+
+
+def test_a_recursive_model_of_pydantic_is_read_back() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    node = pydantic.create_model("node", value=(int, ...), below=(list["node"], []))
+    node.model_rebuild(_types_namespace={"node": node})
+    found = explorer.from_type(node, recursion="stack")
+    text = '{"value":0,"below":[]}'
+    for value in range(1, 60):
+        text = f'{{"value":{value},"below":[{text}]}}'
+    assert found.parse(text).below[0].value == 58
+    assert not found.accepts(text.replace("57", '"57"'))
+
+
+def test_a_file_knows_it_and_an_older_file_is_unrolled() -> None:
+    source = constraint("tree").source
+    assert isinstance(source, JsonSchema)
+    assert JsonSchema.load(source.fields(), ()) == source
+    older = {name: value for name, value in source.fields().items() if name != "recursion"}
+    assert JsonSchema.load(older, ()).options.recursion == "unroll"
+
+
+def test_a_schema_on_a_stack_is_a_part_of_a_template() -> None:
+    found = explorer.template("Tree: {tree}!", tree=constraint("tree"))
+    text = '{"value":1,"left":{"value":2,"left":{"value":3}}}'
+    assert found.parse(f"Tree: {text}!")["tree"] == json.loads(text)
+    again = explorer.Constraint(read("template", found.source.text))
+    assert again.accepts(f"Tree: {text}!") and not again.accepts(f"Tree: {text[:-1]}!")
+
+
+def test_what_is_masked_names_its_place() -> None:
+    deep = '{"value":1,"left":' * 20 + '{"value":'
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [*(bytes([k]) for k in range(256)), b"<end>"], eos_ids=[256]
+    )
+    session = explorer.Session.from_ids(vocabulary, constraint("tree"), list(deep.encode()))
+    session.jump(len(deep))
+    assert "/properties/value/type" in session.explain(ord("x")).message
+
+
+def test_a_union_that_is_referred_to_is_unrolled_to_its_depth() -> None:
+    """Where a reference leads to ``anyOf``, its branches stand inside of it."""
+    found = explorer.json_schema(SCHEMAS["list"], max_depth=2)
+    text = '{"head":"a","tail":null}'
+    assert found.accepts(text)
+    assert found.accepts(f'{{"head":"b","tail":{text}}}')
+    for _ in range(4):
+        text = f'{{"head":"b","tail":{text}}}'
+    assert not found.accepts(text) and constraint("list").accepts(text)

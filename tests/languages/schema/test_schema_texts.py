@@ -1,0 +1,272 @@
+"""Schemas that are given as text are read exactly, and what is not JSON is refused with its place.
+
+The oracle is ``jsonschema``, which gets the same text with its numbers read as decimals.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer import json_schema, template
+from explorer.cli import main
+from explorer.errors import ConstraintError, ExplorerError, UnsupportedSchema
+from explorer.languages.schema.reading.text import MOST_DIGITS, MOST_NESTED, json_of, read_schema
+from explorer.languages.schema.source import JsonSchema
+
+DIGITS = st.text("0123456789", min_size=1, max_size=40).map(lambda text: text.lstrip("0") or "0")
+
+
+@st.composite
+def numbers(draw: st.DrawFn, largest: int = 60) -> str:
+    """A number as JSON writes it, with up to 40 digits before and after the point."""
+    sign, whole = draw(st.sampled_from(("", "-"))), draw(DIGITS)
+    fraction = draw(st.one_of(st.just(""), DIGITS.map(lambda digits: f".{digits}")))
+    exponent = draw(st.one_of(st.just(""), st.integers(-largest, largest).map(lambda e: f"e{e}")))
+    return f"{sign}{whole}{fraction}{exponent}"
+
+
+def plain(number: str) -> str:
+    """The same number without an exponent."""
+    return f"{Decimal(number):f}"
+
+
+def is_valid(schema: str, text: str) -> bool:
+    """The oracle: both texts with exact decimals."""
+
+    def read(given: str) -> Any:
+        return json.loads(given, parse_float=Decimal)
+
+    with localcontext() as context:
+        context.prec = 500
+        return jsonschema.Draft202012Validator(read(schema)).is_valid(read(text))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const", "not")
+    ),
+    numbers(),
+    st.lists(numbers(), max_size=4),
+)  # fmt: skip
+def test_bounds_hold_to_the_last_digit(keyword: str, bound: str, others: list[str]) -> None:
+    """The bound, its neighbours in its last place, and other numbers."""
+    schema = f'{{"type": "number", "{keyword}": {bound}}}'
+    if keyword == "not":
+        schema = f'{{"type": "number", "not": {{"minimum": {bound}}}}}'
+    constraint = json_schema(schema)
+    with localcontext() as context:
+        context.prec = 500
+        last = Decimal(1).scaleb(int(Decimal(bound).as_tuple().exponent))
+        near = [Decimal(bound) + step * last / 10 for step in (-10, -1, 0, 1, 10)]
+    for text in [*(f"{number:f}" for number in near), *map(plain, others)]:
+        assert constraint.accepts(text) is is_valid(schema, text), (schema, text)
+
+
+def test_a_number_beyond_all_floats_is_a_number() -> None:
+    """It was the word Infinity, whose letters were then taken for digits."""
+    constraint = json_schema('{"type": "number", "minimum": 1e400}')
+    assert not constraint.accepts("100000000")
+    assert not constraint.accepts("9" * 400)
+    assert constraint.accepts("1" + "0" * 400)
+
+
+@pytest.mark.parametrize(
+    "sign", (1, -1), ids=("above", "below"),
+)  # fmt: skip
+def test_more_digits_than_a_decimal_context_keeps(sign: int) -> None:
+    """Arithmetic in Python's own context would round both bounds to 28 digits."""
+    bound = sign * (10**40 + 1)
+    constraint = json_schema({"type": "integer", "maximum": bound})
+    assert constraint.accepts(str(bound))
+    assert not constraint.accepts(str(bound + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "reason"),
+    [
+        ('{"minimum": NaN}', 12, "NaN is not a number"),
+        ('{"enum": [1, "NaN", -Infinity]}', 20, "-Infinity is not a number"),
+        ('{"multipleOf": 1e5000}', 15, "1,000 digits"),
+        ('{"multipleOf": 1e-5000}', 15, "1,000 digits"),
+        ('{"multipleOf": 1e999999999999999999999}', 15, "1,000 digits"),
+        ('{"minimum": ' + "1" * 4400 + "}", 12, "1,000 digits"),
+        ('{"const": -' + "1" * (MOST_DIGITS + 1) + "}", 10, "1,000 digits"),
+        ('{"const": 0.' + "1" * (MOST_DIGITS + 1) + "}", 10, "1,000 digits"),
+        ('{"a": [1,]}', 9, "not JSON"),
+        ('{"not":' * (MOST_NESTED + 1) + "{}" + "}" * (MOST_NESTED + 1), 7 * MOST_NESTED, "deep"),
+        ("[" * 100_000, MOST_NESTED, "deep"),
+    ],
+)
+def test_what_is_refused_has_a_place(text: str, offset: int, reason: str) -> None:
+    """As text, from a folder, and when it is saved and loaded."""
+    with pytest.raises(ConstraintError, match=reason) as raised:
+        json_schema(text)
+    assert raised.value.evidence["offset"] == offset
+    assert len(str(raised.value)) < 1_000
+    with pytest.raises(ConstraintError, match=reason):
+        JsonSchema.read(text)
+    with pytest.raises(ExplorerError, match=reason):
+        JsonSchema.load({**json_schema({}).source.fields(), "schema": text}, ())
+
+
+@pytest.mark.parametrize("text", ['{"minimum": NaN}', '{"minimum": ' + "1" * 4400 + "}"])
+def test_the_command_line_says_it_in_one_sentence(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback, and the same words."""
+    path = tmp_path / "schema.json"
+    path.write_text(text)
+    assert main(["compile", "--json-schema", str(path), "--tokenizer", "tiny"]) != 0
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "line 1, column 13" in said
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_python_data_with_a_number_that_is_not_finite(number: float) -> None:
+    """The place is a JSON Pointer; there is no text yet."""
+    with pytest.raises(ConstraintError, match=r"/properties/a~1b/minimum"):
+        json_schema({"properties": {"a/b": {"minimum": number}}})
+
+
+def test_python_data_with_a_number_that_is_too_long() -> None:
+    """It is refused now and not when the machine is built."""
+    with pytest.raises(ConstraintError, match="digits"):
+        json_schema({"minimum": 10**2_000})
+
+
+@pytest.mark.parametrize(
+    ("number", "beginning"),
+    [
+        (10**5_000, "1" + "0" * 23), (-(10**5_000) // 9, "-" + "1" * 24),
+        (10**100_000, "1" + "0" * 23),
+    ],
+    ids=("long", "negative", "longer"),
+)  # fmt: skip
+def test_a_number_that_python_does_not_write_out_has_a_place(number: int, beginning: str) -> None:
+    """Python's own message names no place, and a setting of the interpreter as the remedy."""
+    schema = {"properties": {"a/b": {"enum": [1, number]}}}
+    with pytest.raises(ConstraintError) as raised:
+        json_schema(schema)
+    said = str(raised.value)
+    assert f"holds {beginning}…, which has more than 1,000 digits" in said
+    assert "/properties/a~1b/enum/1" in said
+    assert "at most 1,000 digits" in said
+    assert "set_int_max_str_digits" not in said
+
+
+def test_python_data_that_holds_itself() -> None:
+    """The place, and the reference that says the same."""
+    node: dict[str, Any] = {"type": "object"}
+    node["properties"] = {"shared": [0.5], "again": [0.5], "next": node}
+    with pytest.raises(ConstraintError, match="holds itself: at /properties/next") as raised:
+        json_schema(node)
+    assert '{"$ref": "#"}' in raised.value.remedy
+    inner: dict[str, Any] = {}
+    inner["anyOf"] = [{"type": "null"}, inner]
+    with pytest.raises(ConstraintError, match="at /not/anyOf/1 ") as raised:
+        json_schema({"not": inner})
+    assert '{"$ref": "#/not"}' in raised.value.remedy
+
+
+def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
+    """As with grammars; also in the files of a folder."""
+    constraint = json_schema('\ufeff{"type": "null"}')
+    assert constraint.source == json_schema('{"type": "null"}').source
+    assert JsonSchema.read('\ufeff{"type": "null"}') == constraint.source
+    (tmp_path / "a.json").write_text('\ufeff{"type": "null"}', "utf-8")
+    assert json_schema({"$ref": "a.json"}, folder=tmp_path).accepts("null")
+
+
+@pytest.mark.parametrize(
+    "schema", ['{"const": NaN}', '{"enum": [Infinity]}', {"const": math.nan}, {"enum": [math.inf]}]
+)
+def test_the_remedy_for_what_is_not_a_number_is_not_fewer_digits(schema: Any) -> None:
+    """It has no digits."""
+    with pytest.raises(ConstraintError) as raised:
+        json_schema(schema)
+    assert "finite" in raised.value.remedy
+    assert "digits" not in raised.value.remedy
+
+
+@pytest.mark.parametrize("keyword", ["minLength", "maxLength"])
+@pytest.mark.parametrize("size", [2**32 - 1, 10**18, 10**20])
+def test_the_length_of_a_string_has_one_limit(keyword: str, size: int) -> None:
+    """It is said of the keyword; no pattern is shown that nobody wrote."""
+    with pytest.raises(UnsupportedSchema) as raised:
+        _ = json_schema({"not": {"not": {"type": "string", keyword: size}}}).machine
+    assert raised.value.pointer == f"/not/not/{keyword}"
+    assert f"{keyword} is {size:,}; at most 4,294,967,294 is followed" in str(raised.value)
+    assert "(?s:" not in str(raised.value)
+
+
+@pytest.mark.parametrize("keyword", ["minLength", "maxLength", "minItems", "maxProperties"])
+def test_a_size_that_nothing_reaches_is_refused_by_name(keyword: str) -> None:
+    """Not by the reader of patterns, nor by an error that cannot be built."""
+    kind = {"L": "string", "I": "array", "P": "object"}[keyword[3]]
+    with pytest.raises(UnsupportedSchema, match=keyword):
+        _ = json_schema(f'{{"type": "{kind}", "{keyword}": 1e400}}').machine
+
+
+def test_a_name_that_stands_twice_is_remarked() -> None:
+    """With the place of the second one; the last one holds, as `json.loads` has it."""
+    text = '{"type": "integer",\n "minimum": 1, "not": {"minimum": 9},\n "minimum": 2}'
+    constraint = json_schema(text)
+    assert not constraint.accepts("1")
+    assert constraint.accepts("2")
+    assert not constraint.accepts("9")
+    (remark,) = constraint.source.warnings()  # pyright: ignore[reportAttributeAccessIssue,reportUnknownVariableType,reportUnknownMemberType]
+    assert 'The name "minimum" in line 3, column 2' in remark
+    assert json_schema('{"a": {"b": "a:"}, "b": "a"}').source.text.startswith("{")
+
+
+def test_equal_names_in_two_spellings_are_one_name() -> None:
+    """An escape names the same member."""
+    source = JsonSchema.read(r'{"minimum": 1, "m\u0069nimum": 2}')
+    assert any("was there before" in said for said in source.warnings())
+
+
+@given(
+    st.recursive(
+        st.one_of(st.booleans(), st.none(), st.text(), numbers().map(Decimal), st.integers()),
+        lambda parts: st.lists(parts) | st.dictionaries(st.text(), parts),
+        max_leaves=8,
+    )
+)
+def test_what_is_read_is_written_with_the_same_numbers(value: object) -> None:
+    """Through text and back."""
+    schema = {"const": value}
+    assert read_schema(json_of(schema)) == schema
+
+
+def test_subschemas_that_differ_in_a_late_digit_are_not_one() -> None:
+    """Equal subschemas share a machine, and these two are equal as floats."""
+    one, other = "0.1", "0.1000000000000000000000000001"
+    text = f'{{"prefixItems": [{{"const": {one}}}, {{"const": {other}}}], "items": false}}'
+    constraint = json_schema(text)
+    assert constraint.accepts(f"[{one},{other}]")
+    assert not constraint.accepts(f"[{other},{one}]")
+
+
+def test_a_template_spells_numbers_that_no_float_holds() -> None:
+    """The text of a template is read back as the same constraint."""
+    made = template("{a}", a=json_schema('{"type": "integer", "minimum": 1e30, "maximum": 1e30}'))
+    assert made.accepts("1" + "0" * 30)
+    assert not made.accepts("1" + "0" * 29)
+
+
+@pytest.mark.parametrize("constraint", [json_schema({"type": "integer"}), json_schema(True)])
+def test_a_value_that_python_cannot_hold_is_refused(constraint: Any) -> None:
+    """Python reads no whole number of more than 4,300 digits."""
+    with pytest.raises(ConstraintError, match="digits"):
+        constraint.parse("1" * 5_000)

@@ -1,0 +1,366 @@
+"""A schema as a kind of source: read, refused, explained, saved, stepped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
+from explorer.languages.schema.diagnosis.locating import spans_of, spot_of
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources import registry
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"enum": ["red", "green"]}},
+    },
+    "required": ["age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "label"),
+    [
+        ('{"age":-7}', "0", "/properties/age/minimum"),
+        ('{"name":5', "'\"'", "/properties/name/type"),
+        ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items/enum"),
+        ('{"nam":', "e", "/additionalProperties"),
+    ],
+)
+def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -> None:
+    found = explorer.explain_text(explorer.json_schema(PERSON), text)
+    assert not found.allowed
+    assert f"expects {expected}; " in found.message
+    assert f"Expected by {label}" in found.message
+    named = found.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
+
+
+MEMBER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 4, "pattern": "^[a-z]"},
+        "age": {"type": "integer", "minimum": 18, "maximum": 120, "multipleOf": 2},
+        "tags": {"type": "array", "items": {"enum": ["red", "green"]}, "minItems": 1,
+                 "maxItems": 2},
+        "day": {"type": "string", "format": "date"},
+        "home": {"$ref": "#/$defs/home"},
+        "either": {"anyOf": [{"const": 1}, {"type": "string"}]},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+    "$defs": {"home": {"properties": {"not": {"exclusiveMinimum": 3}}, "maxProperties": 1}},
+}  # fmt: skip
+ONE = '{"name":"ab","age":20'
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("x", ["/type"]),
+        ("[", ["/type"]),
+        ("{}", ["/required"]),
+        ('{"name":"ab"}', ["/required"]),
+        # In the order of the schema the name has to come first.
+        ('{"age', ["/required", 'property_order="schema", where "any" takes every order']),
+        ('{"name":"5', ["/properties/name/pattern"]),
+        ('{"name":"a"', ["/properties/name/minLength"]),
+        ('{"name":"a', ["/properties/name/minLength"]),
+        ('{"name":"abcde', ["/properties/name/maxLength"]),
+        ('{"name":"ab","age":-', ["/properties/age/minimum"]),
+        # 170 would do: it is a multiple of 2.
+        ('{"name":"ab","age":17,', ["/properties/age/maximum"]),
+        # 190 is too much, 19 is not a multiple: both together.
+        ('{"name":"ab","age":124', ["/properties/age/maximum"]),
+        ('{"name":"ab","age":19}', ["/properties/age/maximum", "/properties/age/multipleOf"]),
+        (ONE + ',"zzz', ["/additionalProperties"]),
+        (ONE + ',"tags":[]', ["/properties/tags/minItems"]),
+        (ONE + ',"tags":["blue', ["/properties/tags/items/enum"]),
+        (ONE + ',"tags":["red","red",', ["/properties/tags/maxItems"]),
+        (ONE + ',"day":"2020-13', ["/properties/day/format"]),
+        (ONE + ',"home":{"not":3}', ["/$defs/home/properties/not/exclusiveMinimum"]),
+        (ONE + ',"home":{"a":[{}],"b', ["/$defs/home/maxProperties"]),
+        (ONE + ',"either":2', ["/properties/either/anyOf/0/const",
+                               "/properties/either/anyOf/1/type"]),
+    ],
+)  # fmt: skip
+def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> None:
+    why = explorer.explain_text(explorer.json_schema(MEMBER), text)
+    assert not why.allowed
+    named = why.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == labels  # type: ignore[index,union-attr]
+    spans = spans_of(why.parts[0].source.text)
+    pointers = [label for label in labels if label.startswith("/")]
+    assert why.spans[: len(pointers)] == tuple(spans[label] for label in pointers)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "label"),
+    [
+        ({"contains": {"const": 1}}, "[2]", "/contains"),
+        ({"type": "array", "items": {"enum": ["a", True]}, "uniqueItems": True},
+         '["a","a"]', "/uniqueItems"),
+        ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, "[1,", "/items"),
+        ({"propertyNames": {"maxLength": 2}}, '{"abc', "/propertyNames"),
+        ({"minProperties": 2}, '{"a":1}', "/minProperties"),
+        ({"dependentRequired": {"a": ["b"]}}, '{"a":1}', "/dependentRequired"),
+        ({"not": {"const": 1}}, "1", "/not"),
+        ({"enum": [1, "a", {"b": 2}]}, '{"b":3', "/enum"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 2,
+          "exclusiveMinimum": True}, "2", "/minimum"),
+    ],
+)  # fmt: skip
+def test_a_keyword_of_its_kind_is_named(schema: Any, text: str, label: str) -> None:
+    why = explorer.explain_text(explorer.json_schema(schema, free_depth=1), text)
+    assert not why.allowed
+    named = why.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
+
+
+def test_a_machine_is_explained_in_closed_and_lazy_form() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    constraint = explorer.json_schema(PERSON)
+    for lazy in (False, True):
+        machine = explorer.compile(constraint, vocabulary, lazy=lazy)
+        state = machine.start
+        for byte in b'{"age":':
+            following = machine.step(state, byte)
+            assert following is not None
+            state = following
+        why = explorer.explain(machine, state, ord("x"), text=b'{"age":')
+        assert "/properties/age" in why.message
+
+
+def test_a_session_writes_valid_json() -> None:
+    lm = explorer.load_model("tiny")
+    session = explorer.Session(lm, explorer.json_schema(PERSON), "JSON: ", max_tokens=60)
+    value = json.loads(session.run(max_tokens=60).text)
+    assert isinstance(value["age"], int)
+
+
+def test_it_travels_in_a_trace(tmp_path: Path) -> None:
+    lm = explorer.load_model("tiny")
+    constraint = explorer.json_schema(PERSON, whitespace="flexible", property_order="any")
+    session = explorer.Session(lm, constraint, "JSON: ", max_tokens=60)
+    session.step()
+    session.trace.save(tmp_path / "run.json")
+    back = explorer.Trace.load(tmp_path / "run.json").constraint
+    assert back is not None and back.source == constraint.source
+
+
+def test_the_editor_offers_it() -> None:
+    assert "JSON Schema" in registry.offered()
+    assert registry.read("JSON Schema", '{"type": "null"}') == JsonSchema('{"type": "null"}')
+
+
+@pytest.mark.parametrize("change", [{"whitespace": "loose"}, {"schema": "{"}, {"max_depth": -1}])
+def test_a_damaged_form_is_refused(change: dict[str, object]) -> None:
+    form = dict(source_to_dict(explorer.json_schema(PERSON).source))
+    assert source_from_dict(form) == explorer.json_schema(PERSON).source
+    with pytest.raises(DamagedFile):
+        source_from_dict({**form, **change})
+
+
+@pytest.mark.parametrize("schema", ["{", "[]", "3", '{"type": "strin}', None, 3, {"a": {1}}])
+def test_what_is_not_a_schema_is_refused_at_once(schema: Any) -> None:
+    with pytest.raises(ConstraintError):
+        explorer.json_schema(schema)
+
+
+def test_the_spot_in_damaged_json_is_shown() -> None:
+    with pytest.raises(ConstraintError, match="line 2, column 3") as raised:
+        explorer.json_schema('{"type":\n  object}')
+    assert "object}\n  ^" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"properties": {"a": {"minimum": "3"}}}, "/properties/a/minimum"),
+        ({"properties": {"a": 3}}, "/properties"),
+        ({"type": "strng"}, "/type"),
+        ({"items": {"type": ["string", 3]}}, "/items/type"),
+        ({"$ref": "#/$defs/nothing"}, "/$ref"),
+        ({"type": "array", "uniqueItems": True}, "/uniqueItems"),
+        ({"multipleOf": 0.123456789}, "/multipleOf"),
+        ({"pattern": "(?=a)(b"}, "/pattern"),
+        ({"$schema": "http://example.com/mine"}, "/$schema"),
+        ({"minLength": -1}, "/minLength"),
+        ({"items": [{"type": "integer"}]}, "/items"),
+        ({"$defs": {"a": {"items": [True], "additionalItems": False}}}, "/$defs/a/items"),
+        ({"extra": {"items": []}, "$ref": "#/extra"}, "/extra/items"),
+    ],
+)
+def test_what_cannot_be_followed_is_named(schema: Any, pointer: str) -> None:
+    with pytest.raises(UnsupportedSchema) as raised:
+        explorer.json_schema(schema).within(explorer.Budget(seconds=60))
+    assert raised.value.pointer == pointer
+    assert str(raised.value).startswith(pointer)
+
+
+def test_a_list_of_items_says_what_the_draft_has() -> None:
+    """Older drafts have it; also the sizes of a schema with it are refused by name."""
+    items = {"items": [{"type": "integer"}]}
+    with pytest.raises(UnsupportedSchema, match="Write prefixItems for the list"):
+        explorer.profile(items)
+    older = {"$schema": "http://json-schema.org/draft-07/schema#", **items}
+    assert not explorer.json_schema(older).accepts('["a"]')
+    assert [row.pointer for row in explorer.profile(older).rows] == ["", "/items/0"]
+
+
+def test_what_is_ignored_is_kept() -> None:
+    source = JsonSchema.of({"type": "array", "uniqueItems": True}, strict=False)
+    assert [error.keyword for error in source.ignored()] == ["uniqueItems"]
+    assert explorer.json_schema({"uniqueItems": True}, strict=False).accepts("[1,1]")
+
+
+SHADES = {
+    "type": "object", "enum": [{"format": "data"}, {"shade": "red"}],
+    "properties": {
+        "shade": {"type": "string", "format": "color"}, "on": {"format": "date"},
+        "format": {"anyOf": [{"format": "regex"}, {"type": "null"}]},
+    },
+}  # fmt: skip
+UNKNOWN = (
+    "The format 'color' at /properties/shade/format is not known, so it constrains nothing.",
+    "The format 'regex' at /properties/format/anyOf/0/format is not followed here, so it "
+    "constrains nothing.",
+)
+
+
+def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
+    constraint = explorer.json_schema(SHADES)
+    assert constraint.source.warnings() == UNKNOWN
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    both = explorer.template("{x}", x=constraint)
+    for one, lazy in ((constraint, False), (constraint, True), (both, None)):
+        assert explorer.compile(one, vocabulary, lazy=lazy).report.warnings == UNKNOWN
+    table = explorer.compile(constraint, vocabulary)
+    table.save(tmp_path / "table")
+    assert explorer.TokenDFA.load(tmp_path / "table", vocabulary).report.warnings == UNKNOWN
+    assert explorer.json_schema(SHADES, formats=False).source.warnings() == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        ({"requird": ["a"]}, "/requird is not known, so it constrains nothing. Did you mean 'requ"),
+        ({"items": {"minlength": 2}}, "/items/minlength is not known, so it constrains nothing. D"),
+        ({"properties": {"a": {"additionalproperties": False}}}, "'additionalProperties'?"),
+        ({"divisibleBy": 3}, "The keyword at /divisibleBy is not known, so it constrains nothing."),
+        ({"items": {"nullable": True}}, "/items/nullable belongs to OpenAPI, not to JSON Schema, "),
+        ({"contentEncoding": "base64"}, "is a remark on what a string holds, so it constrains no"),
+        ({"minProperties": 2}, "/minProperties counts a name that is written twice as two members"),
+        ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)  # fmt: skip
+def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> None:
+    (said,) = explorer.json_schema(schema).source.warnings()
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"requird": {"x-order": 1, "example": 3}}},
+        {"$comment": "", "examples": [], "markdownDescription": "", "errorMessage": "no"},
+        {"minProperties": 1}, {"minProperties": 2, "required": ["a"]},
+        {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
+    ],
+    ids=["names", "remarks", "one", "required", "closed"],
+)  # fmt: skip
+def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
+    assert explorer.json_schema(schema).source.warnings() == ()
+
+
+def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "age.json").write_text('{"$id": "http://example.com/age", "minimum": 0}')
+    for reference in ("age.json", "http://example.com/age"):
+        constraint = explorer.json_schema({"$ref": reference}, folder=tmp_path)
+        assert constraint.accepts("3") and not constraint.accepts("-3")
+    with pytest.raises(UnsupportedSchema, match="nothing is fetched"):
+        explorer.json_schema({"$ref": "http://example.com/age"}).accepts("3")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+    ],
+    ids=["itself", "all of itself", "a ring", "any of itself"],
+)
+def test_references_in_a_ring_end(schema: Any) -> None:
+    assert explorer.json_schema(schema, free_depth=1).accepts("null")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {f"p{k}": {"type": "string"} for k in range(10_000)}},
+        {"required": [f"p{k}" for k in range(40)]},
+        {"pattern": "(a|b)*a(a|b){25}"},
+        {"type": "string", "maxLength": 10**7},
+        {"allOf": [{"anyOf": [{"minimum": k}, {"maximum": -k}]} for k in range(40)]},
+        {"minItems": 10**6},
+        {"multipleOf": 19_999},
+    ],
+    ids=["properties", "order", "pattern", "length", "branches", "items", "remainders"],
+)
+def test_a_hostile_schema_stays_within_its_limits(schema: Any) -> None:
+    constraint = explorer.json_schema(
+        schema, property_order="any" if "required" in schema else "schema"
+    )
+    limits = explorer.Budget(states=30_000, bytes=500_000_000, seconds=20)
+    try:
+        constraint.within(limits)
+    except (BudgetExceeded, UnsupportedSchema) as error:
+        assert error.remedy
+
+
+def test_a_schema_that_nests_too_deep_is_refused() -> None:
+    schema: dict[str, Any] = {"type": "null"}
+    for _ in range(100_000):
+        schema = {"items": schema}
+    with pytest.raises((ConstraintError, BudgetExceeded, UnsupportedSchema)):
+        explorer.json_schema(schema).within(explorer.Budget(seconds=20))
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("", ()),
+        ("[", (("item", 0),)),
+        ('{"a\\"b": [1, 2', (("member", 'a"b'), ("item", 1))),
+        ('{"a": {"b": 1}, "c": ', (("member", "c"),)),
+        ('{"a": "x{[', (("member", "a"),)),
+        ("[[], {}, ", (("item", 2),)),
+    ],
+)
+def test_a_text_leads_to_its_place(text: str, steps: Any) -> None:
+    assert spot_of(text.encode()).steps == steps
+
+
+def test_every_value_of_a_schema_has_its_span() -> None:
+    text = json.dumps(PERSON, indent=2)
+    spans = spans_of(text)
+    assert text[slice(*spans["/properties/age/minimum"])] == '"minimum": 0'
+    assert text[slice(*spans["/required/0"])] == '"age"'
+    assert json.loads(text[slice(*spans[""])]) == PERSON
+
+
+def test_many_unknown_keywords_are_counted() -> None:
+    said = explorer.json_schema({f"own{k:03}": k for k in range(100)}).source.warnings()
+    assert len(said) == 31 and said[-1] == "70 more keywords constrain nothing."

@@ -1,0 +1,110 @@
+"""Substrings and subsequences against brute force, and arguments of hostile size."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer import Budget, regex, terminals
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError, RegexError
+from explorer.languages.terminals.subsequences import subsequence_machine
+from explorer.languages.terminals.substrings import substring_machine
+from tests.languages.regex.strategies import some_accepted
+
+TEXTS = st.text(alphabet="abä🙂 |()\\", max_size=7)
+
+
+@given(TEXTS.filter(bool), TEXTS)
+def test_substrings_are_those_of_the_text(text: str, other: str) -> None:
+    pieces = {text[i:j] for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
+    substrings = terminals.substring_of(text)
+    assert set(substrings.examples(1000)) == pieces
+    assert substrings.accepts(other) == (other in pieces)
+
+
+@given(st.text(alphabet="ab", min_size=1, max_size=60))
+def test_the_suffix_automaton_is_small(text: str) -> None:
+    assert substring_machine(text, Meter()).num_states <= 2 * len(text)
+
+
+def subsequences(items: list[str], delimiter: str) -> set[str]:
+    """Every subsequence, by brute force."""
+    sizes = range(1, len(items) + 1)
+    return {delimiter.join(some) for size in sizes for some in combinations(items, size)}
+
+
+ITEMS = st.lists(st.text(alphabet="ab,ä|", min_size=1, max_size=3), min_size=1, max_size=5)
+
+
+@given(ITEMS, st.sampled_from([",", ", ", "a", "ab"]))
+def test_subsequences_are_those_of_the_items(items: list[str], delimiter: str) -> None:
+    machine = terminals.delimited_subsequence_of(items, delimiter)
+    assert set(machine.examples(2000)) == subsequences(items, delimiter)
+
+
+def test_the_brute_force_can_fail() -> None:
+    """A mutant: subsets in any order."""
+    mutant = terminals.delimited_list("a|b", ",")
+    assert mutant.accepts("b,a") and "b,a" not in subsequences(["a", "b"], ",")
+
+
+def test_a_text_of_100_000_characters() -> None:
+    rng = random.Random(7)
+    text = "".join(rng.choice("abcdefghijklmnop qrstuvwxyz.,;") for _ in range(100_000))
+    machine = terminals.substring_of(text).within(Budget(seconds=30))
+    assert machine.dfa.num_states <= 2 * len(text)
+    at = rng.randrange(99_000)
+    assert machine.accepts(text[at : at + 900])
+    assert not machine.accepts(text[at : at + 900] + "\n")
+
+
+def test_ten_thousand_items() -> None:
+    items = [f"item {k:05}" for k in range(10_000)]
+    machine = terminals.delimited_subsequence_of(items, "; ").within(Budget(seconds=60))
+    assert machine.accepts("item 00003; item 09999")
+    assert not machine.accepts("item 09999; item 00003")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda meter: substring_machine("ab" * 50_000, meter),
+        lambda meter: subsequence_machine(tuple(map(str, range(10_000))), ",", meter),
+    ],
+)
+def test_what_is_too_large_is_refused_before_it_is_built(build: object) -> None:
+    with pytest.raises(BudgetExceeded):
+        build(Meter(Budget(states=10_000)))  # type: ignore[operator]
+
+
+def test_arguments_that_cannot_be_used() -> None:
+    with pytest.raises(RegexError, match="no substring"):
+        terminals.substring_of("")
+    with pytest.raises(ConstraintError, match="There are no items"):
+        terminals.delimited_subsequence_of([])
+    with pytest.raises(ConstraintError, match="are one text"):
+        terminals.delimited_subsequence_of("abc")
+    with pytest.raises(ConstraintError, match="text"):
+        terminals.substring_of(7)  # type: ignore[arg-type]
+    with pytest.raises(RegexError, match="item is empty"):
+        terminals.delimited_subsequence_of(["a", ""])
+
+
+@pytest.mark.long
+def test_sampled_substrings_are_in_the_text() -> None:
+    text = "It is a truth universally acknowledged — «ä🙂» — that a single man (rich) must | want"
+    dfa = regex(f"(?P<SUBSTRING_OF>{terminals.escape(text)})").dfa
+    assert all(word in text for word in some_accepted(dfa, 3, count=2000))
+
+
+@pytest.mark.long
+def test_sampled_subsequences_are_in_order() -> None:
+    items = ["red", "green", "blue", "green-blue", "r", "ä"]
+    dfa = terminals.delimited_subsequence_of(items, ", ").dfa
+    expected = subsequences(items, ", ")
+    assert all(word in expected for word in some_accepted(dfa, 3, count=2000))

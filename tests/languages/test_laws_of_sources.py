@@ -1,0 +1,123 @@
+"""Every kind of source answers the same questions, or refuses by name, and consistently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import explorer
+from explorer import Budget, Constraint, choice, from_type, grammar, json_schema, literal, regex
+from explorer.analysis.explaining.text import explain_text
+from explorer.errors import BudgetExceeded, ConstraintError
+
+NESTED = 'root ::= "(" root ")" | "x"'
+TREE = {
+    "type": "object", "properties": {"c": {"$ref": "#"}}, "additionalProperties": False,
+}  # fmt: skip
+
+
+def nested() -> Constraint:
+    """A grammar that recurses."""
+    return grammar(NESTED)
+
+
+KINDS: dict[str, Callable[[], Constraint]] = {
+    "regex": lambda: regex("a+|b"),
+    "regex without words": lambda: regex("(?!)"),
+    "literal": lambda: literal("y"),
+    "the empty text": lambda: literal(""),
+    "choice": lambda: choice(["yes", "no"]),
+    "aliases": lambda: choice({"Green": "green", "Red": ["brick", "rust"]}),
+    "schema": lambda: json_schema({"enum": [1, "a", None]}),
+    "schema without words": lambda: json_schema({"type": "integer", "enum": ["a"]}),
+    "schema on a stack": lambda: json_schema(TREE, recursion="stack"),
+    "schema unrolled": lambda: json_schema(TREE, max_depth=1),
+    "any JSON": lambda: explorer.json(1, 1),
+    "type": lambda: from_type(bool),
+    "grammar": nested,
+    "grammar that is regular": lambda: grammar('root ::= "a" | "b" "c"'),
+    "ambiguous grammar": lambda: grammar('root ::= root root | "a"', ambiguous=True),
+    "Lark": lambda: grammar('start: "a" start | "b"', "lark"),
+    "bounded grammar": lambda: nested().bounded(2),
+    "template": lambda: explorer.template("n={n}", n=regex("[0-9]")),
+    "union": lambda: regex("a*") | literal("b"),
+    "union with a grammar": lambda: nested() | literal("y"),
+    "grammar behind a union": lambda: literal("y") | nested(),
+    "concatenation with a grammar": lambda: nested() + literal("!"),
+    "repeated grammar": lambda: nested().star(),
+    "optional grammar": lambda: nested().optional(),
+    "intersection": lambda: regex("a*") & regex("..?"),
+    "intersection with a grammar": lambda: nested() & regex(".{1,3}"),
+    "intersection without words": lambda: nested() & regex("z+"),
+    "difference with a grammar": lambda: nested() - literal("x"),
+    "complement": lambda: ~regex("a*"),
+    "complement of a grammar": lambda: ~nested(),
+    "normalized": lambda: regex("é").normalized("NFC"),
+    "restricted": lambda: regex("..?").restrict(chars="ab"),
+    "tokens": lambda: regex("(?P<TEXT_TOKEN>)"),
+}
+
+TEXTS = ("", "a", "b", "y", "x", "(x)", "((x)", "1", "null", "{}", '{"c":{}}', "n=3", "yes", "é")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_asked_of_a_constraint_fits_together(kind: str) -> None:
+    """Examples are words, an empty language has none, and what is a word has a meaning."""
+    constraint = KINDS[kind]()
+    examples = constraint.examples(4, budget=Budget(seconds=60))
+    assert constraint.is_empty() is (not examples)
+    assert [len(each.encode()) for each in examples] == sorted(len(e.encode()) for e in examples)
+    assert len(set(examples)) == len(examples)
+    for text in (*examples, *TEXTS):
+        is_word = constraint.accepts(text)
+        assert is_word or text not in examples
+        try:
+            constraint.parse(text)
+        except ConstraintError as error:
+            assert not is_word or "own checks" in str(error)
+        else:
+            assert is_word
+        if not constraint.over_tokens and examples:
+            assert explain_text(constraint, text).allowed is is_word
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whether_words_are_finite_is_answered_or_refused_by_name(kind: str) -> None:
+    """The finite ones have no more words than they list."""
+    constraint = KINDS[kind]()
+    try:
+        finite = constraint.is_finite()
+    except BudgetExceeded as error:
+        assert "recurse" in str(error)
+        return
+    if finite:
+        assert len(constraint.examples(10_000)) < 10_000
+
+
+def test_two_grammars_together_answer_for_each_text() -> None:
+    """Whether they have any word nobody can know, and that is refused; a text is looked up."""
+    both = grammar('root ::= "a" root "b" | "x"') & grammar('root ::= "a" root "b" | "x"')
+    assert both.accepts("aaxbb")
+    assert both.parse("aaxbb") == "aaxbb"
+
+
+def test_the_parts_of_a_union_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`parse` built a machine for each part on each call."""
+    from explorer.languages import membership
+
+    built: list[object] = []
+    build = membership.small_or_discovered
+
+    def counted(node: object) -> object:
+        built.append(node)
+        return build(node)  # pyright: ignore[reportArgumentType] - It is passed on.
+
+    monkeypatch.setattr(membership, "small_or_discovered", counted)
+    made = literal("0")
+    for k in range(1, 8):
+        made = made | regex(str(k))
+    for _ in range(3):
+        for k in range(8):
+            assert made.parse(str(k)) == str(k)
+    assert len(built) <= 8

@@ -1,0 +1,352 @@
+"""What a tokenizer makes of a text before its model sees it, held to the tokenizers themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+import explorer
+from explorer import Constraint, Vocabulary, literal, regex
+from explorer.budget import Meter
+from explorer.errors import (
+    ConstraintError,
+    DamagedFile,
+    ExplorerError,
+    UnsupportedTokenizer,
+    VocabularyError,
+)
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
+from tests.tokens.canonical_oracle import accepts
+from tests.tokens.test_canonical import folder
+
+MISTRAL = Path(str(resources.files("mistral_common"))) / "data"
+CHARACTERS = "abcXYZ 0129.,!'éöÄßﬁ①½日本\tÉ"
+
+
+def bert(cleanup: bool = False) -> Vocabulary:
+    tokenizer = Tokenizer(
+        models.WordPiece.from_file(
+            str(folder() / "bert-base-uncased" / "vocab.txt"), unk_token="[UNK]"
+        )
+    )
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=cleanup)
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[102])
+
+
+TOKENIZERS: dict[str, Callable[[], Vocabulary]] = {
+    "gpt2": lambda: Vocabulary.from_file(folder() / "gpt2"),
+    "mistral-v3": lambda: Vocabulary.from_file(folder() / "mistral-v3" / "tokenizer.json"),
+    "sentencepiece": lambda: Vocabulary.from_file(folder() / "mistral-v3" / "tokenizer.model"),
+    "gpt-neox": lambda: Vocabulary.from_file(folder() / "gpt-neox" / "tokenizer.json"),
+    "pegasus": lambda: Vocabulary.from_file(folder() / "pegasus-unigram" / "tokenizer.json"),
+    "bert": bert,
+    "bert-cleanup": lambda: bert(cleanup=True),
+    "tekken": lambda: Vocabulary.from_file(MISTRAL / "tekken_240911.json"),
+    "mistral-common": lambda: Vocabulary.from_file(
+        MISTRAL / "mistral_instruct_tokenizer_240323.model.v3"
+    ),
+    "tiny": lambda: explorer.load_model("tiny").vocabulary,
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_what_a_tokenizer_writes_is_a_path(name: str) -> None:
+    vocabulary = TOKENIZERS[name]()
+    texts = regex(f"[{CHARACTERS}]*").preprocessed(vocabulary)
+    machine = explorer.compile(texts, vocabulary)
+    random, compared = Random(name), 0
+    for _ in range(150):
+        text = "".join(random.choices(CHARACTERS, k=random.randint(0, 9)))
+        ids = vocabulary.encode(text)
+        assert ids is not None
+        data = [vocabulary.tokens[token] for token in ids]
+        if None in data:
+            continue  # The unknown token writes nothing.
+        compared += 1
+        assert accepts(machine, ids), text
+        # And it is the only thing that the text becomes.
+        one = literal(text).preprocessed(vocabulary)
+        assert one.examples(2) == [b"".join(part or b"" for part in data).decode()], text
+    assert compared > 40
+
+
+WORDS = [
+    "a",
+    "b",
+    "n",
+    "t",
+    "n't",
+    "n'ta",
+    ".a",
+    ".b",
+    "'s",
+    "'",
+    "##a",
+    "##.",
+    "##n't",
+    "##t",
+    "##'",
+]
+
+
+@pytest.mark.parametrize("cleanup", [True, False])
+@pytest.mark.parametrize("splitter", ["bert", "white"])
+def test_word_piece_s_clean_up(splitter: str, cleanup: bool) -> None:
+    """Spaces that the decoder takes away before punctuation, by the first piece of a word."""
+    made = Tokenizer(
+        models.WordPiece({p: n for n, p in enumerate(["[UNK]", *WORDS, "."])}, unk_token="[UNK]")
+    )
+    made.pre_tokenizer = SPLITTERS[splitter]
+    made.decoder = decoders.WordPiece(cleanup=cleanup)
+    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
+    step = json.loads(vocabulary_steps(vocabulary)[-2])
+    assert step.get("tight", []) == (["'s", ".", "n't"] if cleanup else [])
+    machine = explorer.compile(regex("[abnt'. ]*").preprocessed(vocabulary), vocabulary)
+    random, compared, tight = Random(splitter), 0, 0
+    for _ in range(400):
+        text = "".join(random.choices(["a", "b", " ", ".", "'", "s", "n", "t", "n't", " '"], k=6))
+        ids = vocabulary.encode(text)
+        assert ids is not None
+        if 0 in ids:
+            continue
+        data = b"".join(vocabulary.tokens[token] or b"" for token in ids).decode()
+        assert data.lstrip() == made.decode(list(ids)).lstrip()
+        assert literal(text).preprocessed(vocabulary).examples(2) == [data], text
+        assert "s" in text or accepts(machine, ids), text
+        compared += 1
+        tight += data != "".join(f" {p}" if p[:2] != "##" else p[2:] for p in pieces(made, ids))
+    assert compared > 40 and (tight > 10) == cleanup
+
+
+def vocabulary_steps(vocabulary: Vocabulary) -> tuple[str, ...]:
+    from explorer.languages.stages.declared import steps_of
+
+    return steps_of(vocabulary)
+
+
+def pieces(tokenizer: Tokenizer, ids: tuple[int, ...]) -> list[str]:
+    return [tokenizer.id_to_token(token) or "" for token in ids]
+
+
+def test_a_clean_up_that_changes_a_piece_inside_is_refused() -> None:
+    made = Tokenizer(models.WordPiece({"[UNK]": 0, "a .b": 1, "a": 2}, unk_token="[UNK]"))
+    made.decoder = decoders.WordPiece(cleanup=True)
+    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
+    with pytest.raises(UnsupportedTokenizer, match=r"changes the piece 'a \.b' into ' a\.b'"):
+        literal("a").preprocessed(vocabulary)
+
+
+NORMALIZERS = {
+    "prepend": normalizers.Prepend("▁"),
+    "space": normalizers.Replace(" ", "▁"),
+    "text": normalizers.Replace("aba", "xy"),
+    "longer": normalizers.Replace("a ", "  b"),
+    "lower": normalizers.Lowercase(),
+    "strip": normalizers.Strip(),
+    "left": normalizers.Strip(left=True, right=False),
+    "right": normalizers.Strip(left=False, right=True),
+    "kc": normalizers.NFKC(),
+    "d": normalizers.NFD(),
+    "accents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]),
+    "bert": normalizers.BertNormalizer(lowercase=False),
+}
+SPLITTERS = {
+    "none": None,
+    "white": pre_tokenizers.WhitespaceSplit(),
+    "words": pre_tokenizers.Whitespace(),
+    "punctuation": pre_tokenizers.Punctuation(),
+    "contiguous": pre_tokenizers.Punctuation("contiguous"),
+    "removed": pre_tokenizers.Punctuation("removed"),
+    "digits": pre_tokenizers.Digits(individual_digits=True),
+    "numbers": pre_tokenizers.Digits(individual_digits=False),
+    "delimiter": pre_tokenizers.CharDelimiterSplit("b"),
+    "bert": pre_tokenizers.BertPreTokenizer(),
+    "byte": pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
+    "first": pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
+    "never": pre_tokenizers.Metaspace(prepend_scheme="never", split=True),
+    "always": pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    ),
+    "pieces": pre_tokenizers.Sequence(
+        [pre_tokenizers.Punctuation(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    ),
+}
+LETTERS = "ab A1.▁é!2\t①"
+
+
+def flat(component: object, inner: str) -> list[dict[str, object]]:
+    if component is None:
+        return []
+    text: Any = component.__getstate__()
+    declared = json.loads(text)
+    return declared[inner] if declared["type"] == "Sequence" else [declared]
+
+
+@pytest.mark.parametrize("join", ["", " "])
+@pytest.mark.parametrize(
+    ("normalizer", "splitter"),
+    [
+        *((name, "none") for name in NORMALIZERS),
+        *(("lower", name) for name in SPLITTERS),
+        *[("prepend", "white"), ("space", "first"), ("strip", "words"), ("text", "digits")],
+    ],
+)
+def test_each_step_does_what_the_library_does(normalizer: str, splitter: str, join: str) -> None:
+    normal, split = NORMALIZERS[normalizer], SPLITTERS[splitter]
+    steps = [*flat(normal, "normalizers"), *flat(split, "pretokenizers")]
+    steps.append({"type": "join", "before": join, "after": ""})
+    stage = Preprocessed(tuple(json.dumps(step) for step in steps))
+    if join and splitter in ("never", "always", "pieces"):
+        with pytest.raises(UnsupportedTokenizer, match="cuts before each mark"):
+            literal("a b").through(stage).examples(1)
+        return
+    random = Random(normalizer + splitter)
+    texts = ["", " ", "a", "  a  ", "ababa", "aaba a b", "\t.a", "é é"]
+    texts += ["".join(random.choices(LETTERS, k=random.randint(1, 8))) for _ in range(60)]
+    for text in texts:
+        pieces = [normal.normalize_str(text)]
+        if split is not None:
+            pieces = [piece for piece, _ in split.pre_tokenize_str(pieces[0])]
+        if splitter == "byte":
+            pieces = [bytes(BYTE_OF[c] for c in piece).decode() for piece in pieces]
+        mark = any("Metaspace" in str(step["type"]) for step in steps)
+        expected = "".join(join + piece for piece in pieces if piece)
+        if mark:
+            expected = expected.replace("▁", " ")
+        found = literal(text).through(stage)
+        if mark:
+            found = Constraint(found.source).through(
+                Preprocessed((json.dumps({"type": "spaces", "marks": ["▁"]}),))
+            )
+        assert found.examples(2) == [expected], (text, pieces)
+
+
+def test_runs_of_a_character_become_one() -> None:
+    for pattern, least in ((" {2,}", 2), (" +", 1), (r"\s+", 1), ("a{3,}", 3)):
+        step = {"type": "Replace", "pattern": {"Regex": pattern}, "content": "<>"}
+        rewrite = normalizers.Replace(Regex(pattern), "<>")
+        stage = Preprocessed((json.dumps(step),))
+        random = Random(pattern)
+        for _ in range(60):
+            text = "".join(random.choices("a  \tb", k=random.randint(0, 9)))
+            assert literal(text).through(stage).examples(2) == [rewrite.normalize_str(text)], least
+
+
+def test_llama_2_is_drawn_as_in_the_paper() -> None:
+    steps = (
+        {"type": "Prepend", "prepend": "▁"},
+        {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        {"type": "spaces", "marks": ["▁"]},
+    )
+    stage = Preprocessed(tuple(json.dumps(step) for step in steps))
+    drawn = stage.transducer(Meter())
+    assert drawn is not None and drawn.num_states == 3
+    assert {arc for arc in drawn.arcs if arc[0] == 0} == {(0, "", "▁", 1)}
+    assert {(read, written) for _, read, written, _ in drawn.arcs} == {
+        ("", "▁"), (" ", "▁"), ("other", "other"),
+    }  # fmt: skip
+    assert regex("(a b)?").through(stage).examples() == ["", " a b"]
+
+
+def test_what_is_not_finite_state_is_refused_by_name() -> None:
+    neox = TOKENIZERS["gpt-neox"]()
+    marks = regex("(\u0301\u0323)*").preprocessed(neox)
+    with pytest.raises(UnsupportedTokenizer, match=r"preprocessing\.NFC.*marks in order"):
+        marks.examples(1)
+    # Of texts that are in NFC already it changes none.
+    normal = regex("[e\u0301\u0323]*").normalized("NFC")
+    assert normal.preprocessed(neox).equivalent(normal)
+    split = {"type": "Split", "pattern": {"Regex": "a+b"}, "behavior": "Isolated", "invert": False}
+    always = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    both = Preprocessed((json.dumps(split), json.dumps(always)))
+    with pytest.raises(UnsupportedTokenizer, match=r"preprocessing\.Split.*piece by piece"):
+        literal("ab").through(both).examples(1)
+    assert literal("ab").through(Preprocessed((json.dumps(split),))).examples(1) == ["ab"]
+    odd = {"type": "Replace", "pattern": {"Regex": "a|b"}, "content": "c"}
+    with pytest.raises(UnsupportedTokenizer, match="not a run of one character"):
+        literal("ab").through(Preprocessed((json.dumps(odd),))).examples(1)
+    with pytest.raises(UnsupportedTokenizer, match="none is at hand"):
+        literal("a").preprocessed(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+    with pytest.raises(ConstraintError, match=r"Write preprocessed\(lm\.vocabulary\)"):
+        literal("a").preprocessed()
+    with pytest.raises(VocabularyError, match=r"Give the vocabulary of the model: lm\.vocabulary"):
+        literal("a").preprocessed(explorer.load_model("tiny"))
+    with pytest.raises(UnsupportedTokenizer, match="kind that is not followed"):
+        literal("a").through(Preprocessed(('{"type": "Sonnet"}',))).examples(1)
+
+
+def test_the_reason_without_a_tokenizer_is_what_its_files_lack(tmp_path: Path) -> None:
+    """A vocab.txt alone does not say how a text is cut; that is the reason that is given."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "b"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    vocabulary = Vocabulary.from_file(tmp_path / "vocab.txt")
+    word = literal("a")
+    for ask in (
+        lambda: word.preprocessed(vocabulary),
+        lambda: word.canonical(vocabulary),
+        lambda: explorer.compile(word.without_isolated_spaces(), vocabulary),
+    ):
+        with pytest.raises(
+            UnsupportedTokenizer, match=r"lower-cased\. A tokenizer\.json"
+        ) as raised:
+            ask()
+        assert "none is at hand" not in str(raised.value)
+
+
+def test_an_added_token_in_a_rewritten_text_is_refused() -> None:
+    stage = Preprocessed(
+        (json.dumps({"type": "added", "texts": ["<|x|>"]}), '{"type": "Lowercase"}')
+    )
+    assert literal("A<|").through(stage).examples(1) == ["a<|"]
+    with pytest.raises(UnsupportedTokenizer, match="added_token"):
+        literal("A<|x|>").through(stage).examples(1)
+
+
+def test_the_stage_travels() -> None:
+    stage = Preprocessed(('{"prepend": " ", "type": "Prepend"}',))
+    source = regex("a+").through(stage).source
+    again = source_from_dict(source_to_dict(source))
+    assert again == source and Constraint(again).examples(1) == [" a"]
+    for steps in ("Prepend", [7], [{"kind": "Prepend"}]):
+        with pytest.raises((DamagedFile, ExplorerError)):
+            Preprocessed.load({"steps": steps})
+    vocabulary = Vocabulary.from_bytes([b" ", b"a", b"b"], eos_ids=[3])
+    machine = explorer.compile(Constraint(source), vocabulary)
+    why = explorer.explain(machine, machine.start, 1)
+    assert not why.allowed and "Excluded by the stage preprocessed(…)" in why.message
+
+
+# --- back again -----------------------------------------------------------------------------------
+
+
+def test_what_the_tokens_spell_is_parsed_as_the_text_that_was_meant() -> None:
+    vocabulary = TOKENIZERS["bert"]()
+    cities = explorer.choice({"b": "Zürich", "c": "Berlin, Mitte"}).preprocessed(vocabulary)
+    assert cities.parse(" zurich") == "b" and cities.parse(" berlin , mitte") == "c"
+    prices = explorer.from_type(int).preprocessed(TOKENIZERS["mistral-v3"]())
+    assert prices.parse(" 12") == 12
+    # Off, a stage has nothing to undo; and what two texts are spelled as is not guessed at.
+    assert explorer.choice(["Berlin"]).restrict("ascii").parse("Berlin") == "Berlin"
+    alike = explorer.choice({"x": "Berlin", "y": "berlin"}).preprocessed(vocabulary)
+    with pytest.raises(ExplorerError, match="spells 'Berlin' and 'berlin' alike"):
+        alike.parse(" berlin")
+    random = Random(0)
+    for name in ("mistral-v3", "bert", "pegasus"):
+        tokenizer = TOKENIZERS[name]()
+        pattern = regex("[a-z]{1,3}( [a-z]{1,3}){0,2}").preprocessed(tokenizer)
+        for _ in range(5):
+            text = " ".join("".join(random.choices("abz", k=random.randint(1, 3))) for _ in "ab")
+            ids = tokenizer.encode(text) or ()
+            spelled = b"".join(tokenizer.tokens[token] or b"" for token in ids).decode()
+            assert spelled != text and pattern.parse(spelled) == text

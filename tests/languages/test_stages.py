@@ -1,0 +1,171 @@
+"""Stages of a constraint: they are values, they travel, and each can be switched off."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+import explorer
+from explorer import Vocabulary, regex
+from explorer.cli import main
+from explorer.errors import ConstraintError, ExplorerError, UnsupportedTokenizer
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
+from explorer.languages.stages.staged import (
+    Staged,
+    stages_of,
+    token_stages,
+    unstaged,
+    with_stages,
+)
+from explorer.tokens.filtered.apply import filtered, load_filtered
+from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.machine import table_of
+from tests.tokens.canonical_oracle import paths
+
+
+@pytest.fixture(scope="module")
+def toy() -> Vocabulary:
+    pieces = {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4}
+    tokenizer = Tokenizer(models.BPE(pieces | {"<end>": 5}, [("a", "b"), ("b", "c")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[5])
+
+
+def test_a_stage_travels_with_its_source(toy: Vocabulary) -> None:
+    constraint = regex("abc|cab").canonical(toy)
+    saved = source_to_dict(constraint.source)
+    again = Constraint(source_from_dict(saved))
+    assert source_to_dict(again.source) == saved
+    assert [str(stage) for stage, on in stages_of(again.source) if on] == ["canonical()"]
+    assert repr(again) == "regex('abc|cab').canonical()"
+    expected = {(3, 2), (2, 3)}
+    for other in (constraint, again, pickle.loads(pickle.dumps(constraint))):
+        assert set(paths(explorer.compile(other, toy))) == expected
+
+
+def test_a_stage_that_is_off_does_nothing(toy: Vocabulary) -> None:
+    source = regex("abc").canonical(toy).source
+    off = Constraint(with_stages(source, [(stage, False) for stage, _ in stages_of(source)]))
+    assert token_stages(off.source) == () and isinstance(off.source, Staged)
+    assert repr(off) == "regex('abc')"
+    assert set(paths(explorer.compile(off, toy))) == {(0, 1, 2), (3, 2), (0, 4)}
+    again = source_from_dict(source_to_dict(off.source))
+    assert stages_of(again) == stages_of(off.source)
+    assert unstaged(again) == regex("abc").source
+    assert (off | regex("b")).accepts("b")  # It filters nothing, so it may be a part.
+
+
+def test_the_text_of_a_staged_constraint_is_its_parts(toy: Vocabulary) -> None:
+    named = explorer.choice({"first": "ab", "second": "ca"}).canonical(toy)
+    assert named.parse("ca") == "second"
+    assert named.examples() == ["ab", "ca"] and not named.accepts("c")
+    machine = explorer.compile(named, toy)
+    why = explorer.explain(machine, machine.start, 1)
+    assert why.stage == "constraint" and "expects" in why.message
+
+
+def test_a_saved_machine_is_filtered_anew(toy: Vocabulary, tmp_path: Path) -> None:
+    path = tmp_path / "machine.dfa"
+    machine = explorer.compile(regex("abc").canonical(toy), toy)
+    assert isinstance(machine, CanonicalMachine)
+    machine.save(path)
+    again = load_filtered(path, toy)
+    assert set(paths(again)) == {(3, 2)} and again.constraint is not None
+    assert repr(again.constraint) == "regex('abc').canonical()"
+    with pytest.raises(ConstraintError, match="load_filtered"):
+        explorer.TokenDFA.load(path, toy)
+    lazy = explorer.compile(regex("abc").canonical(toy), toy, lazy=True)
+    assert isinstance(lazy, CanonicalMachine)
+    with pytest.raises(ExplorerError, match="over a table"):
+        lazy.save(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"stage": {"kind": "sonnet"}},
+        {"stage": 7},
+        {"stage": {}},
+        {"on": "yes"},
+        {"parts": []},
+        {"stage": {"kind": "canonical"}, "parts": [{"kind": "choice", "texts": ["a"]}] * 2},
+    ],
+)
+def test_a_damaged_stage_is_refused(damage: Mapping[str, object], toy: Vocabulary) -> None:
+    saved = source_to_dict(regex("a").canonical(toy).source)
+    with pytest.raises(ExplorerError):
+        source_from_dict({**saved, **damage})
+
+
+def test_a_vocabulary_without_a_tokenizer_is_refused_when_it_is_compiled() -> None:
+    constraint = regex("a").canonical()
+    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
+        explorer.compile(constraint, Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+
+
+@dataclass(frozen=True)
+class Sonnet(TokenStage):
+    """A stage that nobody says how to apply."""
+
+    kind: ClassVar[str] = "sonnet of the tests"
+
+    @property
+    def title(self) -> str:
+        return "sonnet"
+
+    @property
+    def about(self) -> str:
+        return "fourteen lines"
+
+    def fields(self) -> dict[str, object]:
+        return {}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object]) -> Self:
+        return cls()
+
+    def __str__(self) -> str:
+        return "sonnet()"
+
+
+def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
+    register_stage(Sonnet)
+    assert register_stage(Sonnet) is Sonnet
+    constraint = regex("a").through(Sonnet())
+    assert stage_from_dict({"kind": Sonnet.kind}) == Sonnet()
+    with pytest.raises(ConstraintError, match="does not say how"):
+        explorer.compile(constraint, toy)
+
+    class Other(Sonnet):
+        pass
+
+    with pytest.raises(ConstraintError, match="registered already"):
+        register_stage(Other)
+
+
+def test_a_constraint_without_stages_is_left_as_it_is(toy: Vocabulary) -> None:
+    machine = explorer.compile(regex("a"), toy)
+    assert filtered(machine, regex("a"), explorer.Budget()) is machine
+    assert table_of(explorer.compile(regex("a").through(Canonical()), toy)) is None
+
+
+def test_the_command_line_filters(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["why", "--model", "tiny", "--choice", " London", "--token", " L", "--canonical"]
+    assert main(asked) == 1
+    said = capsys.readouterr().out
+    assert "by the canonical filter: the tokenizer would write ' London' as one token" in said
+    assert main(asked[:-1]) == 0
+    assert main(["trace", "--model", "tiny", "--choice", " London", "--canonical"]) == 0
+    assert ".canonical()" in capsys.readouterr().out
+    assert main(["trace", "--model", "tiny", "--canonical"]) == 2
+    assert "there is no constraint" in capsys.readouterr().err

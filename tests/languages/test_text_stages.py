@@ -1,0 +1,306 @@
+"""Stages of the text, held to `unicodedata`, `re`, the library `regex` and Python's own decoder."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from itertools import product
+from random import Random
+
+import pytest
+import regex as peer_regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer import Constraint, Vocabulary, choice, regex
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Source
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, EmptyConstraint
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.stages.characters import alphabet_of
+from explorer.languages.stages.forms.normal_forms import Form, normal_form_machines
+from explorer.languages.stages.normalized import Normalized, normal_machine
+from explorer.languages.stages.restricted import Restricted, scripts
+from explorer.languages.stages.staged import Staged, stages_of, with_stages
+from explorer.languages.stages.valid import ValidUtf8
+
+ANY = regex("(?s:.*)")
+
+
+# --- restricted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "name"), [("Latin", "LATIN"), ("Greek", "GREEK"), ("Cyrillic", "CYRILLIC")]
+)
+def test_a_script_is_what_the_names_of_its_letters_say(script: str, name: str) -> None:
+    machine = ANY.restrict(scripts=[script]).dfa
+    for code in [*range(0x0600), *range(0x1E00, 0x2000), 0x4E00, 0x1F600]:
+        char = chr(code)
+        named = unicodedata.name(char, "")
+        if unicodedata.category(char) in ("Lu", "Ll") and named.split()[0] in (
+            "LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "ARMENIAN", "CJK",
+        ):  # fmt: skip
+            assert machine.accepts(char.encode()) == named.startswith(name), named
+    assert machine.accepts(b"1, 2!")
+
+
+@pytest.mark.parametrize("script", ["Han", "Thai", "Inherited", "Common", "Hangul"])
+def test_scripts_are_those_of_the_peer(script: str) -> None:
+    pattern = peer_regex.compile(rf"\p{{Script={script}}}")
+    found = scripts()[script]
+    for code in Random(script).sample(range(0xD800), 4000):
+        assert (code in found) == bool(pattern.match(chr(code))), hex(code)
+
+
+def test_sets_with_a_name_and_further_characters() -> None:
+    text = regex(r"[a-zäß가]{1,3}")
+    assert text.restrict("ascii").equivalent(regex("[a-z]{1,3}"))
+    assert text.restrict("ascii", chars="ß").equivalent(regex("[a-zß]{1,3}"))
+    assert text.restrict("hangul").equivalent(regex("가{1,3}"))
+    assert text.restrict(["digits", "latin-1"]).equivalent(regex("[a-zäß]{1,3}"))
+    with pytest.raises(EmptyConstraint):
+        explorer.compile(text.restrict("digits"), Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(["cat", "dog", "a", "s", " ", ",", "ä", "_"]), max_size=6))
+def test_a_list_of_words_decides_by_the_words_of_a_text(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    words = ["cat", "dog", "a", "cats"]
+    machine = _words()
+    assert machine.accepts(text.encode()) == (set(re.findall(r"\w+", text)) <= set(words))
+
+
+def _words(made: list[Constraint] = []) -> Constraint:  # noqa: B006 - Made once.
+    if not made:
+        made.append(ANY.restrict(words=["cat", "dog", "a", "cats"]))
+    return made[0]
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({}, "nothing to keep to"),
+        ({"name": "klingon"}, "'klingon' is not a set"),
+        ({"scripts": ["Latn"]}, "'Latn' is not a script"),
+        ({"words": ["two words"]}, "a word is letters"),
+        ({"words": ["a", 7]}, "An entry of words is 7"),
+        ({"chars": 7}, "chars is 7"),
+        ({"words": [""]}, "a word is letters"),
+    ],
+)
+def test_what_is_no_restriction_is_refused(given_: dict[str, object], message: str) -> None:
+    with pytest.raises(ConstraintError, match=message):
+        regex("a").restrict(**given_)  # pyright: ignore[reportArgumentType]
+
+
+# --- normal forms ---------------------------------------------------------------------------------
+
+LETTERS = "aeA\u00e9\u00e8\u1ebd\u1eb9\u1ec7c\u0327\u0301\u0300\u0323\u0302\u0304\u0345\u1fb3\u03b1"
+OTHERS = "\u09c7\u09be\u09cb\u1100\u1161\u11a8\uac00\uac01\u0344\u212b\ufb01\u0340x\u05d0\u05b0"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("alphabet", [LETTERS, OTHERS, LETTERS[4:] + OTHERS[:8]])
+def test_a_normal_form_is_that_of_unicodedata(form: Form, alphabet: str) -> None:
+    machine = normal_machine(form, char_set((ord(c), ord(c)) for c in alphabet), Meter())
+    texts = ["".join(text) for n in range(3) for text in product(alphabet, repeat=n)]
+    random = Random(form)
+    texts += ["".join(random.choices(alphabet, k=random.randint(3, 6))) for _ in range(4000)]
+    normal = [unicodedata.is_normalized(form, text) for text in texts]
+    assert 20 < sum(normal) < len(texts)
+    for text, expected in zip(texts, normal, strict=True):
+        assert machine.accepts(text.encode()) == expected, ascii(text)
+
+
+def _wide_texts(form: Form, count: int) -> list[str]:
+    """Random texts of all of Unicode, most with characters that are joined or ordered."""
+    everything = [chr(c) for c in (*range(0x20, 0xD800), *range(0xE000, 0x33480))]
+    marks = [c for c in everything if unicodedata.combining(c)]
+    parts = [unicodedata.decomposition(c).split() for c in everything]
+    canonical = [part for part in parts if len(part) == 2 and part[0].isalnum()]
+    pairs = [[chr(int(code, 16)) for code in part] for part in canonical]
+    hangul = [
+        chr(c) for c in (*range(0x1100, 0x1113), *range(0x115F, 0x1178), *range(0x11A6, 0x11C4))
+    ]
+    hangul += ["\uac00", "\uac01", "\uac1c"]
+    kinds = [everything, marks, [a for a, _ in pairs], [b for _, b in pairs], hangul,
+             [c for c, part in zip(everything, parts, strict=True) if part]]  # fmt: skip
+    random = Random(form)
+    texts: list[str] = []
+    for _ in range(count):
+        text = "".join(random.choice(random.choice(kinds)) for _ in range(random.randint(1, 5)))
+        if random.random() < 0.7:
+            text = unicodedata.normalize(form, text)
+        if random.random() < 0.4:  # Nearly in the form.
+            text += random.choice(random.choice(kinds[1:5]))
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_the_machines_of_all_of_unicode_are_those_of_unicodedata(form: Form) -> None:
+    count = int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0) * 100 or 6000
+    machines = normal_form_machines(form)
+    texts = _wide_texts(form, count)
+    normal = [unicodedata.is_normalized(form, text) for text in texts]
+    assert count // 5 < sum(normal) < count - count // 20
+    for text, expected in zip(texts, normal, strict=True):
+        assert all(one.accepts(text.encode()) for one in machines) == expected, ascii(text)
+    if form == "NFC":  # A mutant: either machine alone accepts texts that are not in the form.
+        for machine in machines:
+            assert any(
+                machine.accepts(t.encode()) for t, ok in zip(texts, normal, strict=True) if not ok
+            )
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r'"[^"\\]*"', "(?s:.*)"])
+def test_wide_constraints_are_normalized_whole(pattern: str) -> None:
+    c = regex(pattern).normalized("NFC")
+    for text in _wide_texts("NFC", 400):
+        wanted = unicodedata.is_normalized("NFC", text) and re.fullmatch(pattern, text) is not None
+        assert c.accepts(text) == wanted, ascii(text)
+
+
+def test_only_the_characters_concerned_count() -> None:
+    plain = regex("[a-zA-Zà-ÿÀ-ÖØ-öø-ÿ0-9]*")
+    assert plain.normalized().equivalent(plain)
+    assert choice(["e\u0301", "\u00e9"]).normalized("NFD").examples() == ["e\u0301"]
+    assert alphabet_of(regex("[a-c]ä?").dfa) is char_set([(97, 99), (0xE4, 0xE4)])
+    with pytest.raises(ConstraintError, match="not a normal form"):
+        plain.normalized("NFX")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_machine_that_forgets_the_pending_marks_is_noticed() -> None:
+    # A mutant: a machine that only looks at neighbours says that these are normal.
+    for text in ("\u1eb9\u0301", "\u00e9\u0323"):
+        neighbours = all(
+            unicodedata.is_normalized("NFC", text[k : k + 2]) for k in range(len(text))
+        )
+        machine = normal_machine("NFC", char_set((ord(c), ord(c)) for c in text), Meter())
+        assert machine.accepts(text.encode()) == unicodedata.is_normalized("NFC", text)
+        if text[0] == "\u00e9":
+            assert not neighbours
+
+
+# --- valid UTF-8 ----------------------------------------------------------------------------------
+
+
+def test_valid_utf8_is_what_python_decodes() -> None:
+    machine = ValidUtf8().picture(Meter())
+    assert machine.num_states == 8  # Höhrmann's, without the one that rejects.
+    random = Random(0)
+    interesting = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1]
+    interesting += [0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
+    for _ in range(20_000):
+        data = bytes(random.choices(interesting, k=random.randint(1, 5)))
+        try:
+            data.decode()
+            valid = True
+        except UnicodeDecodeError:
+            valid = False
+        assert machine.accepts(data) == valid, data
+    text = regex("ä*")
+    assert text.valid_utf8().equivalent(text)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        Restricted(("ascii",), ("Latin",), "ß", ("cat", "dog")),
+        Restricted(scripts=("Greek",)),
+        Normalized("NFKC"),
+        ValidUtf8(),
+    ],
+)
+def test_a_stage_of_the_text_travels_and_is_drawn(stage: Restricted | Normalized) -> None:
+    source: Source = regex("[a-zα-ω]*").through(stage).source
+    again = source_from_dict(source_to_dict(source))
+    assert again == source and stages_of(again) == ((stage, True),)
+    assert Constraint(again).equivalent(Constraint(source))
+    off = Constraint(with_stages(source, [(stage, False)]))
+    assert off.equivalent(regex("[a-zα-ω]*"))
+    assert stage.title and stage.about and str(stage) in repr(Constraint(source))
+    assert stage.picture(Meter()).num_states > 0
+
+
+def test_an_explanation_names_the_stage() -> None:
+    vocabulary = Vocabulary.from_bytes([b"a", "ä".encode(), b"b"], eos_ids=[3])
+    machine = explorer.compile(regex("[abä]*").restrict("ascii"), vocabulary)
+    why = explorer.explain(machine, machine.start, 1)
+    assert "Excluded by the stage restrict('ascii')" in why.message
+    assert "The stage restrict('ascii') excludes it." in why.paragraph
+    assert explorer.explain(machine, machine.start, 0).allowed
+
+
+def test_a_stage_that_is_not_the_reason_alone_is_not_blamed() -> None:
+    """At the start only a space may come, with the stage and without."""
+    vocabulary = Vocabulary.from_bytes([b" ", "ж".encode(), b"b"], eos_ids=[3])
+    machine = explorer.compile(regex(r" \w+").restrict(scripts=["Latin"]), vocabulary)
+    begin = explorer.explain(machine, machine.start, 1)
+    assert (
+        "would exclude it too." in begin.paragraph and "Excluded by the stage" not in begin.message
+    )
+    assert "expects space" in begin.paragraph
+    after = explorer.explain(machine, machine.step(machine.start, 0) or 0, 1)
+    assert "excludes it." in after.paragraph and "too" not in after.paragraph
+
+
+@pytest.mark.parametrize(
+    ("constraint", "stage", "text"),
+    [
+        (regex("ж").restrict("ascii"), "restrict('ascii')", "ж"),
+        (regex("ж|б").normalized().restrict(scripts=["Latin"]), "restrict(scripts=['Latin'])", "б"),
+        (regex("e\u0301").normalized("NFC").restrict("latin-1"), "normalized('NFC')", "e\u0301"),
+        (regex("ж").restrict("ascii") | regex("x").restrict(chars="y"), "", ""),
+    ],
+    ids=["one", "outer", "inner", "parts"],
+)
+def test_a_stage_that_leaves_nothing_is_named(
+    constraint: Constraint, stage: str, text: str
+) -> None:
+    vocabulary = Vocabulary.from_bytes([b" ", "ж".encode(), b"b"], eos_ids=[3])
+    with pytest.raises(EmptyConstraint) as raised:
+        explorer.compile(constraint, vocabulary)
+    said = str(raised.value)
+    if stage:
+        assert f"passes the stage {stage}, so" in said and repr(text) in said
+        assert raised.value.evidence["stage"] == stage
+    else:
+        assert "has no word" in said
+
+
+def test_names_that_are_nearly_right_are_understood() -> None:
+    assert literal_of(regex("é").normalized("nfc")) == literal_of(regex("é").normalized("NFC"))
+    for name, meant in [
+        ("Latn", "Latin"),
+        ("latin", "Latin"),
+        ("Cyrl", "Cyrillic"),
+        ("Grek", "Greek"),
+    ]:
+        with pytest.raises(ConstraintError, match=f'Did you mean "{meant}"') as raised:
+            regex("a").restrict(scripts=[name])
+        assert len(str(raised.value)) < 300
+    with pytest.raises(ConstraintError, match=r'restrict\(scripts=\["Latin"\]\)'):
+        regex("a").restrict("Latin")
+    with pytest.raises(ConstraintError, match='Did you mean "ascii"'):
+        regex("a").restrict("ASCII")
+
+
+def literal_of(constraint: Constraint) -> str:
+    return repr(constraint)
+
+
+def test_stages_of_the_text_are_parts_like_any_other() -> None:
+    name = regex(r"\w{1,3}").restrict("ascii")
+    both = name + explorer.literal("!")
+    assert both.accepts("abc!") and not both.accepts("äbc!")
+    assert (name - choice(["abc"])).accepts("abd")
+    assert isinstance(name.source, Staged)

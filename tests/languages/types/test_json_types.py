@@ -1,0 +1,195 @@
+"""Types as JSON: what pydantic writes is accepted, and what is accepted pydantic reads."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import sys
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, TypeVar
+
+import annotated_types
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import explorer
+from explorer.errors import ConstraintError, MissingDependency
+from explorer.languages.constraint import Constraint
+from tests.languages.sampling import sampled
+from tests.languages.types.kinds import KINDS, Hero, Home, Weapon
+
+MORE: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
+    "set": (set[int], st.sets(st.integers(), max_size=3)),
+    "duration": (
+        datetime.timedelta,
+        st.timedeltas(datetime.timedelta(-(10**8)), datetime.timedelta(10**8)),
+    ),
+    "uuid 4": (pydantic.UUID4, st.uuids(version=4)),
+    "aware": (pydantic.AwareDatetime, st.datetimes(timezones=st.just(datetime.UTC))),
+    "date keys": (
+        dict[datetime.date, bool],
+        st.dictionaries(st.dates(), st.booleans(), max_size=2),
+    ),
+}
+ALL = KINDS | MORE
+
+
+@cache
+def made(name: str) -> tuple[Constraint, Any, st.SearchStrategy[Any]]:
+    described, values = ALL[name]
+    return explorer.from_type(described), pydantic.TypeAdapter(described), values
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_values_are_written_and_read_back(name: str) -> None:
+    constraint, adapter, values = made(name)
+
+    @given(values)
+    def check(value: Any) -> None:
+        text = adapter.dump_json(value, by_alias=True).decode()
+        back = constraint.parse(text)
+        assert back == value and type(back) is type(value)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_texts_are_read_by_pydantic(name: str) -> None:
+    constraint, adapter, _ = made(name)
+    for text in sampled(constraint.dfa, 60):
+        value = constraint.parse(text)
+        try:
+            assert value == adapter.validate_json(text)
+        except pydantic.ValidationError as error:
+            # Of 2 ** 70 written "….0" or "…e9", which JSON Schema counts among the integers.
+            assert "int_parsing_size" in {each["type"] for each in error.errors()}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ALL)
+def test_two_thousand_texts_are_read_by_pydantic(name: str) -> None:
+    constraint, _, _ = made(name)
+    for text in sampled(constraint.dfa, 2000, seed=1):
+        constraint.parse(text)
+
+
+def test_bounded_decimals_are_numbers() -> None:
+    price = explorer.from_type(
+        Annotated[Decimal, annotated_types.Ge(0), pydantic.Field(max_digits=4, decimal_places=2)]
+    )
+    assert price.parse("12.5") == Decimal("12.5")
+    assert [price.accepts(text) for text in ("99.99", "100", "-1", "1.005", '"1"')] == [
+        True, False, False, False, False,
+    ]  # fmt: skip
+
+
+def test_a_field_is_named_in_explanations() -> None:
+    constraint = explorer.from_type(Home)
+    why = explorer.explain_text(constraint, '{"pets":[{"kind":"cat","lives":x')
+    assert "Expected by /$defs/Cat/properties/lives" in why.message
+    with pytest.raises(ConstraintError) as refused:
+        constraint.parse('{"pets":[{"kind":"cow"')
+    assert refused.value.evidence["offset"] == 19
+
+
+def test_typed_dicts_of_the_standard_library() -> None:
+    class Song(TypedDict):
+        title: str
+        year: int | None
+
+    assert explorer.from_type(list[Song]).parse('[{"title":"x","year":null}]') == [
+        {"title": "x", "year": None}
+    ]
+    assert explorer.from_type(Song | int).parse("3") == 3
+
+
+def test_checks_in_python_are_an_error_that_says_so() -> None:
+    class Even(pydantic.BaseModel):
+        n: Annotated[int, pydantic.AfterValidator(lambda n: n // (n % 2 == 0) and n)]
+
+    assert explorer.from_type(Even).accepts('{"n":3}')
+
+    class Picky(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def even(cls, n: int) -> int:
+            if n % 2:
+                raise ValueError("odd")
+            return n
+
+    with pytest.raises(ConstraintError, match="its own checks refuse it"):
+        explorer.from_type(Picky).parse('{"n":3}')
+
+
+@pytest.mark.parametrize(
+    ("described", "says"),
+    [
+        (complex, "complex"),
+        (3, "described is 3"),
+        (Annotated[datetime.date, annotated_types.Ge(datetime.date(2000, 1, 1))], "bound ge"),
+        (Annotated[datetime.datetime, annotated_types.Lt(datetime.datetime(2, 1, 1))], "bound lt"),
+        (dict[float, int], "keys of a dict"),
+        (Annotated[Decimal, pydantic.Field(max_digits=3)], "max_digits"),
+        (len, "not a type"),
+        (object(), "cannot be written as JSON"),
+    ],
+)
+def test_what_cannot_be_exact_is_refused_by_name(described: Any, says: str) -> None:
+    with pytest.raises(ConstraintError, match=says):
+        explorer.from_type(described)
+
+
+def test_the_style_is_one_of_two() -> None:
+    with pytest.raises(ConstraintError, match='"json" or "python"'):
+        explorer.from_type(int, style="yaml")  # type: ignore[arg-type]
+
+
+def test_without_pydantic_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    with pytest.raises(MissingDependency, match="constraint-explorer\\[types\\]"):
+        explorer.from_type(int)
+
+
+def test_it_is_saved_with_its_schema_and_without_its_type(tmp_path: Path) -> None:
+    constraint = explorer.from_type(Hero)
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    text = '{"name":"A","weapon":null,"colour":"red","born":"2020-02-29"}'
+    run = explorer.Session.from_ids(vocabulary, constraint, list(text.encode()))
+    assert run.rejection is None
+    run.trace.save(tmp_path / "run.json")
+    back = explorer.Trace.load(tmp_path / "run.json").constraint
+    assert back is not None and back.source == constraint.source
+    assert str(back) == "from_type(Hero)"
+    assert back.parse(text)["born"] == "2020-02-29"  # No file makes this program import a type.
+    assert constraint.parse(text).born == datetime.date(2020, 2, 29)
+    again = pickle.loads(pickle.dumps(constraint.source))
+    assert again == constraint.source and again.parse(text)["name"] == "A"
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_session_writes_an_instance(lazy: bool) -> None:
+    lm = explorer.load_model("tiny")
+    constraint = explorer.from_type(Weapon)
+    machine = explorer.compile(constraint, lm.vocabulary, lazy=lazy)
+    session = explorer.Session(lm, machine, "JSON: ", max_tokens=60, masking_budget=not lazy)
+    text = session.run().text
+    if session.finished:
+        assert isinstance(constraint.parse(text), Weapon)
+    assert session.finished or lazy
+
+
+@pytest.mark.parametrize("style", ["json", "python"])
+@pytest.mark.parametrize(
+    "described", [len, lambda: 1, TypeVar("T"), {"a": int}, [int], 3],
+    ids=["built-in", "function", "variable", "dict", "list", "number"],
+)  # fmt: skip
+def test_what_is_not_a_type_is_refused(described: object, style: Any) -> None:
+    with pytest.raises(ConstraintError, match="not a type") as caught:
+        explorer.from_type(described, style=style)
+    assert caught.value.remedy.startswith("Give")
