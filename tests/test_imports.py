@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -201,30 +200,27 @@ def test_a_right_import_is_not(module: str, source: str) -> None:
     assert faults(source, module) == []
 
 
-# The public class has a method for it (`dfa.save`, `dfa.to`, `trace.save`), which imports the file
-# that does it when it is called; that file works on the class.
-HANDED_OVER: dict[str, tuple[str, ...]] = {
-    "explorer.tokens.token_dfa": (
-        "explorer.tokens.closed_form.store",
-        "explorer.tokens.masks.device",
-    ),
-    "explorer.tokens.masks.device": (
-        "explorer.tokens.masks.mask_kernel",
-    ),  # On a GPU, the kernels.
-    "explorer.decoding.trace.trace": (
-        "explorer.decoding.trace.reading",
-        "explorer.decoding.trace.text",
-        "explorer.decoding.trace.writing",
-    ),
-    "explorer.witnesses.answers": ("explorer.witnesses.table",),
-}
+# The circles that are left, each by its files: the public class has a method for it (`dfa.save`,
+# `trace.save`), which imports the file that does it when it is called, and that file works on the
+# class. The list is exact, so that a circle which goes is struck from it, and none is added.
+CIRCLES_LEFT: frozenset[frozenset[str]] = frozenset(
+    {
+        frozenset({"explorer.tokens.token_dfa", "explorer.tokens.closed_form.store"}),
+        frozenset({"explorer.tokens.masks.device", "explorer.tokens.masks.mask_kernel"}),
+        frozenset(
+            f"explorer.decoding.trace.{name}" for name in ("trace", "reading", "text", "writing")
+        ),
+        frozenset({"explorer.witnesses.answers", "explorer.witnesses.table"}),
+    }
+)
 
 
-def circles(sources: Mapping[str, tuple[str, bool]]) -> list[str]:
-    """The first circle of files that import each other, if there is one.
+def needed(sources: Mapping[str, tuple[str, bool]]) -> dict[str, set[str]]:
+    """The modules that each module imports, anywhere in its text.
 
-    Imports inside functions and those for type checkers count: whoever reads one of the files has
-    to read the others.
+    Imports inside functions and those for type checkers count as those at the top do: whoever reads
+    one file has to read the other, and a file that moves takes the other with it, whenever the
+    interpreter comes to it.
 
     Args:
         sources: By the name of a module, its text and whether it is a package's `__init__`.
@@ -238,24 +234,35 @@ def circles(sources: Mapping[str, tuple[str, bool]]) -> list[str]:
             while name and name not in sources:
                 name = name.rpartition(".")[0]
             targets.add(name)
-        needs[module] = targets - {"", module, *HANDED_OVER.get(module, ())}
-    try:
-        TopologicalSorter(needs).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
+        needs[module] = targets - {"", module}
+    return needs
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def reached(needs: Mapping[str, set[str]], module: str) -> set[str]:
+    """All that a module imports, and what that imports."""
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        for target in needs[todo.pop()] - seen:
+            seen.add(target)
+            todo.append(target)
+    return seen
+
+
+def circles(sources: Mapping[str, tuple[str, bool]]) -> frozenset[frozenset[str]]:
+    """The circles of files that import each other: each the greatest set of its kind."""
+    needs = needed(sources)
+    behind = {module: reached(needs, module) for module in sources}
+    return frozenset(
+        frozenset(other for other in behind[module] if module in behind[other])
+        for module in sources
+        if module in behind[module]
+    )
+
+
+def test_the_files_that_import_each_other_in_a_circle_are_those_listed() -> None:
     sources = {module: (path.read_text("utf-8"), package) for path, module, package in files()}
-    assert circles(sources) == []
-
-
-def test_what_is_handed_over_is_imported_by_a_method_alone() -> None:
-    for path, module, is_package in files():
-        for item in imports(path.read_text("utf-8"), module, is_package):
-            if item.module.rpartition(".")[0] in HANDED_OVER.get(module, ()):
-                assert item.lazy, f"{module}:{item.line}"
+    assert circles(sources) == CIRCLES_LEFT
 
 
 @pytest.mark.parametrize(
@@ -270,8 +277,16 @@ def test_what_is_handed_over_is_imported_by_a_method_alone() -> None:
 )
 def test_a_circle_would_be_found(back: str) -> None:
     sources = {"a": ("", True), "a.one": ("from a.two import g", False), "a.two": (back, False)}
-    assert set(circles(sources)) == {"a.one", "a.two"}
-    assert circles({**sources, "a.two": ("import sys", False)}) == []
+    assert circles(sources) == {frozenset({"a.one", "a.two"})}
+    assert circles({**sources, "a.two": ("import sys", False)}) == frozenset()
+
+
+def test_each_of_two_circles_is_told_apart() -> None:
+    sources = {
+        "a": ("import b", False), "b": ("import a, c", False),
+        "c": ("import d", False), "d": ("import e", False), "e": ("import c", False),
+    }  # fmt: skip
+    assert circles(sources) == {frozenset("ab"), frozenset("cde")}
 
 
 def loaded_after(code: str) -> set[str]:
