@@ -1,4 +1,7 @@
-"""How the source is kept: files short enough to be one idea, and one class for each name."""
+"""The rules of the house: short files and functions, few parameters, names that say what they name.
+
+Where the code is not there yet, what is left is listed with its number, which may only shrink.
+"""
 
 from __future__ import annotations
 
@@ -188,3 +191,231 @@ def test_the_ways_through_the_code_exist() -> None:
         text = (ROOT / path).read_text("utf-8")
         begins = f"{name} = " if path.endswith(".js") else f"def {name}("
         assert begins in text, (path, name)
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+MOST_PARAMETERS: Final = 8
+"""What goes together so often that more are needed is one value of options."""
+
+MANY_PARAMETERS: Final[Mapping[str, int]] = {
+    "ArraySketch.__init__": 9,
+    "Asked.of": 12,
+    "Compare.__init__": 10,
+    "ConstrainedBatch.__init__": 9,
+    "ConstraintLogitsProcessor.__init__": 9,
+    "Invasiveness.__init__": 10,
+    "View.__init__": 12,
+    "Walk.__init__": 16,
+    "_NfaLayout.__init__": 9,
+    "asked": 13,
+    "chip": 9,
+    "conditional_probability": 13,
+    "generate": 14,
+    "invasiveness": 11,
+    "invasiveness_table": 9,
+    "json_schema": 10,
+    "judge_recorded": 10,
+    "lay_out": 10,
+    "mask_kernel": 21,
+    "masking_distortion": 10,
+    "own_first": 9,
+    "plan": 11,
+    "probability_mass": 12,
+    "sample_conditional": 11,
+    "speculated": 10,
+    "step_kernel": 31,
+    "sweep": 15,
+    "text": 10,
+    "window": 9,
+}
+"""The functions that still have more, and how many."""
+
+MOST_LINES_OF_A_BODY: Final = 60
+MOST_LINES_OF_A_KERNEL: Final = 120
+"""The state of a compiled loop is in local variables, all of which a helper would be handed."""
+
+LONG_FUNCTIONS: Final[Mapping[str, int]] = {
+    "_PatternParser.sequence": 78,
+    "_compare_plain": 77,
+    "_expand": 141,
+    "_generator": 85,
+    "_grown": 63,
+    "_reader": 61,
+    "compose_rows": 77,
+    "determinize": 83,
+    "filtered_table": 63,
+    "fsm_to_dfa": 72,
+    "generate": 90,
+    "read_tokenizer": 91,
+    "step_kernel": 156,
+    "subterminal_picture": 61,
+}
+"""The functions that are still longer, and by how many lines."""
+
+
+def functions(texts: Mapping[str, str]) -> Iterator[tuple[str, Function]]:
+    """Every function with its name, in which its classes and functions stand before it."""
+    for text in texts.values():
+        todo: list[tuple[str, ast.AST]] = [("", ast.parse(text))]
+        while todo:
+            before, node = todo.pop()
+            for child in ast.iter_child_nodes(node):
+                inside = before
+                if isinstance(child, Function | ast.ClassDef):
+                    inside = f"{before}{child.name}."
+                if isinstance(child, Function):
+                    yield f"{before}{child.name}", child
+                todo.append((inside, child))
+
+
+def is_kernel(function: Function) -> bool:
+    """Whether a function is compiled to machine code."""
+    return any(ast.unparse(mark).split(".")[-1] == "jit" for mark in function.decorator_list)
+
+
+def parameters(function: Function) -> int:
+    """The number of parameters; ``self`` and ``cls`` do not count."""
+    named = function.args
+    first = [*named.posonlyargs, *named.args]
+    count = len(first) + len(named.kwonlyargs) + bool(named.vararg) + bool(named.kwarg)
+    return count - (bool(first) and first[0].arg in ("self", "cls"))
+
+
+def lines_of_body(function: Function) -> int:
+    """The number of lines after the signature and the docstring."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def with_many_parameters(texts: Mapping[str, str]) -> dict[str, int]:
+    """The functions with too many parameters; kernels, which take flat arrays, may."""
+    counts = {name: parameters(node) for name, node in functions(texts) if not is_kernel(node)}
+    return {name: count for name, count in counts.items() if count > MOST_PARAMETERS}
+
+
+def long_functions(texts: Mapping[str, str]) -> dict[str, int]:
+    """The functions with too many lines."""
+    counts: dict[str, int] = {}
+    for name, node in functions(texts):
+        lines = lines_of_body(node)
+        if lines > (MOST_LINES_OF_A_KERNEL if is_kernel(node) else MOST_LINES_OF_A_BODY):
+            counts[name] = lines
+    return counts
+
+
+def grown(counts: Mapping[str, int], listed: Mapping[str, int]) -> dict[str, int]:
+    """The entries that are not listed, or are more than is listed."""
+    return {name: count for name, count in counts.items() if count > listed.get(name, 0)}
+
+
+def test_a_function_has_few_parameters() -> None:
+    assert grown(with_many_parameters(sources(".py")), MANY_PARAMETERS) == {}
+
+
+def test_a_parameter_too_many_is_noticed() -> None:
+    names = ", ".join(f"p{k}" for k in range(MOST_PARAMETERS))
+    assert with_many_parameters({"a.py": f"def f({names}): ..."}) == {}
+    assert with_many_parameters({"a.py": f"class A:\n def f(self, {names}): ..."}) == {}
+    assert with_many_parameters({"a.py": f"@jit\ndef f({names}, q): ..."}) == {}
+    for more in ("q", "*q", "*, q", "**q", "q, /"):
+        assert with_many_parameters({"a.py": f"class A:\n def f(self, {names}, {more}): ..."}) == {
+            "A.f": MOST_PARAMETERS + 1
+        }, more
+
+
+def test_a_function_is_short() -> None:
+    assert grown(long_functions(sources(".py")), LONG_FUNCTIONS) == {}
+
+
+@pytest.mark.parametrize(
+    ("mark", "most"), [("", MOST_LINES_OF_A_BODY), ("@jit", MOST_LINES_OF_A_KERNEL)]
+)
+def test_a_line_too_many_is_noticed(mark: str, most: int) -> None:
+    body = '    """Said\n    at length."""\n' + "    x = 1\n" * most
+    assert long_functions({"a.py": f"{mark}\ndef f():\n{body}"}) == {}
+    longer = long_functions({"a.py": f"def g():\n  {mark}\n  def f():\n{body}    y = 1\n"})
+    assert longer["g.f"] == most + 1
+
+
+def room(path: str) -> str:
+    """The part of the house that a file belongs to: ``explorer/tokens``, ``widgets/figures``."""
+    return "/".join(path.split("/")[:2]) if path.count("/") > 1 else path.partition("/")[0]
+
+
+RIDDLE: Final = re.compile(r"(Which|What|How|Where|Who)\b")
+OPENINGS_LEFT: Final[Mapping[str, int]] = {
+    "explorer": 5,
+    "explorer/analysis": 24,
+    "explorer/automata": 27,
+    "explorer/cli": 1,
+    "explorer/decoding": 30,
+    "explorer/languages": 64,
+    "explorer/servers": 9,
+    "explorer/sweeps": 13,
+    "explorer/tokens": 62,
+    "explorer/vocabulary": 24,
+    "explorer/witnesses": 16,
+    "widgets": 3,
+    "widgets/dialogue": 2,
+    "widgets/figures": 23,
+    "widgets/lessons": 3,
+    "widgets/report": 4,
+    "widgets/views": 2,
+}
+"""Docstrings that still open with a question word instead of their subject, by room."""
+
+NAMELESS_LEFT: Final[Mapping[str, int]] = {
+    "explorer/analysis": 51,
+    "explorer/automata": 37,
+    "explorer/cli": 19,
+    "explorer/decoding": 34,
+    "explorer/languages": 122,
+    "explorer/servers": 17,
+    "explorer/sweeps": 19,
+    "explorer/tokens": 68,
+    "explorer/vocabulary": 32,
+    "explorer/witnesses": 43,
+    "widgets": 6,
+    "widgets/compiling": 4,
+    "widgets/dialogue": 1,
+    "widgets/export": 1,
+    "widgets/figures": 49,
+    "widgets/lessons": 9,
+    "widgets/views": 2,
+}
+"""Variables called ``found`` that still do not say what was found, by room."""
+
+
+def openings(texts: Mapping[str, str]) -> Counter[str]:
+    """The docstrings that open with a question word, by room."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return Counter(
+        room(path)
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, documented) and RIDDLE.match(ast.get_docstring(node) or "")
+    )
+
+
+def nameless(texts: Mapping[str, str]) -> Counter[str]:
+    """The assignments to variables called ``found``, by room."""
+    return Counter(
+        room(path)
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Name) and node.id == "found" and isinstance(node.ctx, ast.Store)
+    )
+
+
+def test_a_docstring_opens_with_its_subject() -> None:
+    assert grown(openings(sources(".py")), OPENINGS_LEFT) == {}
+    riddle = {"explorer/a/b.py": 'def f():\n    """Which rows there are."""'}
+    assert openings(riddle) == {"explorer/a": 1}
+    assert openings({"explorer/a/b.py": 'def f():\n    """Whole rows; which ones."""'}) == {}
+
+
+def test_a_variable_says_what_it_holds() -> None:
+    assert grown(nameless(sources(".py")), NAMELESS_LEFT) == {}
+    assert nameless({"explorer/a.py": "found = 1\nfor found in x: ..."}) == {"explorer": 2}
+    assert nameless({"explorer/a.py": "print(found)\nfounded = 1"}) == {}
