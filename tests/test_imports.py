@@ -152,9 +152,14 @@ def files() -> list[tuple[Path, str, bool]]:
     return listed
 
 
-@pytest.mark.parametrize(("path", "module", "is_package"), files(), ids=lambda value: str(value))
-def test_a_module_imports_only_what_it_may(path: Path, module: str, is_package: bool) -> None:
-    assert faults(path.read_text(encoding="utf-8"), module, is_package=is_package) == []
+def test_a_module_imports_only_what_it_may() -> None:
+    listed = files()
+    assert len(listed) > 400
+    assert [
+        fault
+        for path, module, is_package in listed
+        for fault in faults(path.read_text("utf-8"), module, is_package=is_package)
+    ] == []
 
 
 def test_every_part_of_the_engine_has_a_layer() -> None:
