@@ -14,7 +14,7 @@ write the two that have a parameter.
 
 from __future__ import annotations
 
-from explorer.languages.grammar.objects.parts import GrammarRule, RulePart, rule
+from explorer.languages.grammar.parts import GrammarRule, RulePart, rule
 from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
 from explorer.languages.grammar.shipped.python import python_text
 from explorer.languages.grammar.shipped.xml import xml_text

@@ -10,7 +10,7 @@ from typing import Final
 
 from explorer.alphabet import FIRST_DIGIT, NUM_DIGITS, TOKEN_END
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 
 END: Final = "end of token"
 ANY_ID: Final = "a token that is not text"

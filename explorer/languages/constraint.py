@@ -16,9 +16,8 @@ from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
 from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
 from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.tree.build import build
+from explorer.automata.tree.build import build, build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.tree.nodes import Source
-from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.words import accepts, check_word, has_no_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
@@ -39,8 +38,8 @@ from explorer.languages.sources.algebra import (
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.imported import Imported
+from explorer.languages.sources.limits import check_parts
 from explorer.languages.sources.serial import MAX_DEPTH
-from explorer.languages.sources.size import check_parts
 from explorer.languages.stages.methods import StageMethods
 from explorer.languages.stages.stage import PipelineStage, TokenStage
 from explorer.languages.stages.staged import Staged, check_operand
@@ -133,7 +132,7 @@ class Constraint(StageMethods):
 
         Returns:
             `build`'s machine; where a part speaks about tokens, one over bytes and the ends of
-            tokens (`explorer.automata.tree.over_tokens`).
+            tokens (`explorer.automata.tree.build`).
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -191,7 +190,7 @@ class Constraint(StageMethods):
     @property
     def fsa(self) -> pynini.Fst:
         """The character FSA as a pynini acceptor; byte b has label b + 1."""
-        from explorer.automata.interchange.pynini_bridge import dfa_to_fst
+        from explorer.automata.interchange.openfst import dfa_to_fst
 
         return dfa_to_fst(self.dfa)
 
@@ -398,7 +397,7 @@ class Constraint(StageMethods):
             ConstraintError: It is not a pynini machine, or it is a transducer, is weighted, has a
                 label out of range, or has words that are not valid UTF-8.
         """
-        from explorer.automata.interchange.pynini_bridge import fst_to_dfa
+        from explorer.automata.interchange.openfst import fst_to_dfa
 
         return cls(Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
 

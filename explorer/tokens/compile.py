@@ -19,7 +19,7 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES, in_quotes
 from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (

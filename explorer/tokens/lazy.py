@@ -30,7 +30,7 @@ from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.stacks.single_words import VocabularyTrie
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit

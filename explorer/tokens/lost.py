@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import Bool, Dfa, Int32
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint

@@ -16,7 +16,7 @@ from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
 from explorer.analysis.verdict.background import background_of
 from explorer.errors import ExplorerError
-from explorer.languages.regex.wider import reading
+from explorer.languages.regex.source import reading
 from explorer.tokens.states import DEAD, FREE
 
 TOKENS: list[bytes | None] = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.alphabet import byte_label, label_byte, label_token, token_label
-from explorer.automata.interchange.pynini_bridge import fst_from_arrays
+from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.textbook.detokenizing import readable
 from explorer.errors import VocabularyError
 from tests.patterns import vocabularies

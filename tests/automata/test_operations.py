@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from explorer.automata.construction import minimize, operations, refinement
 from explorer.automata.construction.refinement import refined
 from explorer.automata.construction.subset import determinize
-from explorer.automata.interchange.pynini_bridge import dfa_to_fst, fst_from_arrays
+from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded

@@ -10,12 +10,10 @@ import pytest
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Nfa
-from explorer.automata.textbook.blocks import rounds_of
+from explorer.automata.textbook.composition import fst_letters
 from explorer.automata.textbook.detokenizing import detokenizing_fst
-from explorer.automata.textbook.letters import fst_letters
-from explorer.automata.textbook.pairs import pairs_of
-from explorer.automata.textbook.subsets import Subsets, subsets_of
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.textbook.steps import Subsets, pairs_of, rounds_of, subsets_of
+from explorer.automata.tree.layout import lay_out
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import regex

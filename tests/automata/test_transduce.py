@@ -19,7 +19,7 @@ from explorer.automata.construction.transduce import (
     origins_of,
     smallest,
 )
-from explorer.automata.interchange.pynini_bridge import dfa_to_fst, fst_from_arrays, fst_to_dfa
+from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays, fst_to_dfa
 from explorer.automata.machine import Dfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded

@@ -17,9 +17,9 @@ import pynini
 import explorer
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.construction.subset import _index  # pyright: ignore[reportPrivateUsage]
-from explorer.automata.interchange.pynini_bridge import fst_from_arrays
+from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.machine import Nfa
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.budget import Meter
 from explorer.languages.regex import parse
 from tests.bench.constraints import CASES

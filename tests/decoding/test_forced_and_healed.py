@@ -13,7 +13,7 @@ from explorer import gen, regex, template
 from explorer.decoding.models.model import LanguageModel, Reading, RunLanguageModel
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.languages.sources.healed import Healed
+from explorer.languages.sources.algebra import Healed
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from widgets.editing import written_constraint
 from widgets.figures.panels.strip import strip_packet

@@ -17,9 +17,9 @@ import pytest
 import explorer
 from explorer.automata.construction.subset import QUANTUM, determinize
 from explorer.automata.machine import Nfa
-from explorer.automata.tree.assertions.edges import each_once, without_edge_anchors
-from explorer.automata.tree.assertions.lookaround import Resolver
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.assertions import each_once, without_edge_anchors
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.lookaround import Resolver
 from explorer.automata.tree.nodes import Assertion, Concat
 from explorer.automata.tree.walking import walk
 from explorer.budget import Budget, Meter
@@ -144,7 +144,7 @@ def test_assertions_that_repeat_are_one() -> None:
 
 
 def test_the_word_characters_are_complemented_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from explorer.automata.tree.assertions import lookaround
+    from explorer.automata.tree import lookaround
 
     asked: list[object] = []
     right = lookaround.complement

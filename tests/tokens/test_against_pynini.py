@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import explorer
-from explorer.automata.interchange.pynini_bridge import fst_from_arrays
+from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer import Constraint, Session, TokenDFA, Trace, Vocabulary, gen, many, regex, template
-from explorer.automata.tree.over_tokens import texts_are_those_of, texts_of
+from explorer.automata.tree.build import texts_are_those_of, texts_of
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, IncompatibleVocabulary
 from tests.tokens.sequences import (

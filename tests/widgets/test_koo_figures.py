@@ -11,11 +11,10 @@ import pytest
 
 import explorer
 from explorer.automata.machine import Nfa
-from explorer.automata.textbook.algorithm_one import algorithm_one
-from explorer.automata.textbook.letters import fst_letters
-from explorer.automata.textbook.stages import composition_stages
-from explorer.automata.textbook.subsets import subsets_of
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.textbook.composition import composition_stages, fst_letters
+from explorer.automata.textbook.detokenizing import algorithm_one
+from explorer.automata.textbook.steps import subsets_of
+from explorer.automata.tree.layout import lay_out
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from explorer.languages.regex import parse

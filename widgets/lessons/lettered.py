@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.textbook.subsets import Subsets
+from explorer.automata.textbook.steps import Subsets
 from explorer.languages.stages.stage import DrawnTransducer
 from widgets.figures.drawing.labels import ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
@@ -55,7 +55,7 @@ def nfa_letters(nfa: Nfa) -> DrawnTransducer:
 
     Example:
         >>> from explorer.languages.regex import parse
-        >>> from explorer.automata.tree.nfa.layout import lay_out
+        >>> from explorer.automata.tree.layout import lay_out
         >>> from explorer.budget import Meter
         >>> nfa_letters(lay_out(parse("a+").root, Meter()).nfa).arcs
         ((2, 'a', 'a', 3), (0, '', '', 2), (3, '', '', 2), (3, '', '', 1))
@@ -72,7 +72,7 @@ def subset_letters(found: Subsets) -> DrawnTransducer:
     """The deterministic machine of the subset construction.
 
     Args:
-        found: From `explorer.automata.textbook.subsets.subsets_of`.
+        found: From `explorer.automata.textbook.steps.subsets_of`.
     """
     return acceptor(len(found.sets), _together(found.arcs), found.accepting)
 

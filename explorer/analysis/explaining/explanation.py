@@ -43,7 +43,7 @@ from explorer.analysis.verdict.verdict import Move, Verdict, judge
 from explorer.analysis.wording.words import Names, show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.machine import TokenMachine

@@ -31,7 +31,7 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import Filtered, TokenMachine

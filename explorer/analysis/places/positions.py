@@ -11,7 +11,7 @@ States that cannot reach the end are taken out first, so that without assertions
 live places are exactly those expected. Assertions are read as if they held; the caller keeps only
 places that agree with the exact machine.
 
-Cost: laying out as in `explorer.automata.tree.nfa.layout`; then one table look-up per byte of text,
+Cost: laying out as in `explorer.automata.tree.layout`; then one table look-up per byte of text,
 because the sets of states that occur are remembered.
 """
 
@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from explorer.alphabet import TOKEN_END, in_quotes
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nfa.counters import PLAIN, Counters, value_after
-from explorer.automata.tree.nfa.layout import lay_out
-from explorer.automata.tree.nfa.origin import Origin
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Node, Source, Texts, TokenPiece
+from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.repeats import PLAIN, Counters, value_after
 from explorer.budget import Budget, Meter
 from explorer.numbering import number_of
 

@@ -36,7 +36,7 @@ from explorer.analysis.places.rules import parts_of_rules
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
-from explorer.automata.tree.assertions.edges import without_edge_anchors
+from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Assertion, Locate, Node, Rules, Source, Whole, Written
 from explorer.automata.tree.walking import children, inside, shape_of

@@ -20,8 +20,8 @@ from explorer.analysis.characters.display import show_characters, show_text
 from explorer.automata.machine import ByteMachine
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
+from explorer.automata.tree.origin import Origin
 from explorer.automata.tree.walking import children, inside, shape_of, walk
 from explorer.budget import Budget
 from explorer.errors import ExplorerError

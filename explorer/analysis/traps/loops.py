@@ -22,7 +22,7 @@ from typing import Final
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.languages.sources.abilities import BoundsLoops, BoundsSpace, Loop
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE

@@ -22,7 +22,7 @@ from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.paths import Paths
 from explorer.analysis.verdict.sorted_tokens import SortedTokens
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo

@@ -26,8 +26,8 @@ from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
 from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.tree.charset import CharSet
-from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.tokens.machine import Filtered, Refusal
 from explorer.tokens.states import DEAD, DONE, FREE

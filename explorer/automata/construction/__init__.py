@@ -2,6 +2,6 @@
 
 Reading order: `subset` (an NFA becomes a DFA), `reaching` (the arcs, searched backwards),
 `acyclic`, `refinement` and `rounds` (equal states, in three ways), `minimize` (which of the three),
-`product` (two machines side by side), `operations` (all of them by name, each under a budget),
+`operations` (products and joins, and all of them by name, each under a budget),
 `transduce` (small transducers, composed with a machine).
 """

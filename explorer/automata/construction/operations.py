@@ -1,21 +1,197 @@
 """The operations on byte machines, each under a budget.
 
-The subset construction, minimisation and products are kernels of their own files. Union,
-concatenation and repetition only join machines with ε-arcs and hand the result to them.
+The subset construction and minimisation are kernels of their own files. A *product* (intersection,
+difference, symmetric difference) explores only the pairs that can be reached, over the coarsest
+symbol classes that both machines respect; a missing arc is the state −1 on that side, so no machine
+needs completing first. Cost: pairs reached × joint classes; at most ``|A| × |B|`` pairs. Union and
+concatenation only join machines with ε-arcs and hand the result to the subset construction.
 pynini's operations of the same names define what is right; the tests hold the two equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.automata.construction.minimize import empty_dfa, merge_classes, minimize
-from explorer.automata.construction.product import difference, intersection, symmetric_difference
 from explorer.automata.construction.subset import determinize
-from explorer.automata.machine import Dfa, Int32, Nfa
+from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
+from explorer.jit import jit
+
+STAGE: Final = "Product construction"
+QUANTUM: Final = 500_000
+
+_BOTH: Final = 0
+_LEFT_ONLY: Final = 1
+_EITHER_ONLY: Final = 2
+
+_FINISHED: Final = 0
+_PAUSED: Final = 1
+_NEEDS_ROOM: Final = 2
+
+
+@jit
+def _joint_classes(a: Int32, b: Int32) -> tuple[Int32, Int32, Int32]:
+    """The coarsest common refinement of two class maps, and a class of each side per class."""
+    size = 0
+    for symbol in range(b.shape[0]):
+        size = max(size, b[symbol] + 1)
+    rows = 0
+    for symbol in range(a.shape[0]):
+        rows = max(rows, a[symbol] + 1)
+    known = np.full((rows, size), -1, np.int32)
+    joint = np.empty_like(a)
+    left = np.empty(a.shape[0], np.int32)
+    right = np.empty(a.shape[0], np.int32)
+    count = 0
+    for symbol in range(a.shape[0]):
+        if known[a[symbol], b[symbol]] < 0:
+            known[a[symbol], b[symbol]] = count
+            left[count] = a[symbol]
+            right[count] = b[symbol]
+            count += 1
+        joint[symbol] = known[a[symbol], b[symbol]]
+    return joint, left[:count], right[:count]
+
+
+@jit
+def _explore(
+    a: Int32,
+    b: Int32,
+    left: Int32,
+    right: Int32,
+    operation: int,
+    pairs: Int32,
+    slots: Int32,
+    table: Int32,
+    progress: NDArray[np.int64],
+    quantum: int,
+) -> int:
+    """Follow pairs until all are done, room runs out, or the quantum is used up."""
+    classes = left.shape[0]
+    mask = slots.shape[0] - 1
+    work = 0
+    while progress[1] < progress[0]:
+        if work > quantum:
+            return _PAUSED
+        if progress[0] + classes > table.shape[0]:
+            return _NEEDS_ROOM
+        state = progress[1]
+        p, q = pairs[state, 0], pairs[state, 1]
+        for c in range(classes):
+            x = a[p, left[c]] if p >= 0 else -1
+            y = b[q, right[c]] if q >= 0 else -1
+            dead = x < 0 and y < 0
+            if operation == _BOTH:
+                dead = x < 0 or y < 0
+            elif operation == _LEFT_ONLY:
+                dead = x < 0
+            if dead:
+                table[state, c] = -1
+                continue
+            code = (np.uint64(x + 1) * np.uint64(0x9E3779B97F4A7C15)) ^ (
+                np.uint64(y + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
+            )
+            code ^= code >> np.uint64(31)
+            slot = np.int64(code & np.uint64(mask))
+            while slots[slot] >= 0:
+                known = slots[slot]
+                if pairs[known, 0] == x and pairs[known, 1] == y:
+                    break
+                slot = (slot + 1) & mask
+            if slots[slot] < 0:
+                slots[slot] = progress[0]
+                pairs[progress[0], 0] = x
+                pairs[progress[0], 1] = y
+                progress[0] += 1
+            table[state, c] = slots[slot]
+        progress[1] = state + 1
+        work += classes
+    return _FINISHED
+
+
+@jit
+def _refill(pairs: Int32, count: int, slots: Int32) -> None:
+    """Enter known pairs into an empty hash table."""
+    mask = slots.shape[0] - 1
+    for state in range(count):
+        code = (np.uint64(pairs[state, 0] + 1) * np.uint64(0x9E3779B97F4A7C15)) ^ (
+            np.uint64(pairs[state, 1] + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
+        )
+        code ^= code >> np.uint64(31)
+        slot = np.int64(code & np.uint64(mask))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = state
+
+
+def _accepting(side: Dfa, states: Int32) -> Bool:
+    """Whether each state of one side accepts; −1 does not accept."""
+    if side.num_states == 0:
+        return np.zeros(len(states), np.bool_)
+    return np.where(states >= 0, side.accepting[np.maximum(states, 0)], False)
+
+
+def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
+    joint, left, right = _joint_classes(a.symbol_class, b.symbol_class)
+    classes = len(left)
+    room = 256 + classes
+    pairs = np.empty((room, 2), np.int32)
+    pairs[0] = (a.start, b.start)
+    slots = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+    _refill(pairs, 1, slots)
+    table = np.empty((room, classes), np.int32)
+    progress = np.array([1, 0], np.int64)
+    while True:
+        reason = _explore(
+            a.table, b.table, left, right, operation, pairs, slots, table, progress, QUANTUM
+        )
+        count = int(progress[0])
+        if reason == _FINISHED:
+            break
+        if reason == _NEEDS_ROOM:
+            room = 2 * room + classes
+        meter.check(
+            STAGE, states=count, arcs=count * classes, bytes=room * (4 * classes + 24) * 3 // 2
+        )
+        if reason == _NEEDS_ROOM:
+            pairs = np.concatenate([pairs, np.empty((room - len(pairs), 2), np.int32)])
+            table = np.concatenate([table, np.empty((room - len(table), classes), np.int32)])
+            slots = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+            _refill(pairs, count, slots)
+    meter.check(STAGE, states=count, arcs=count * classes)
+    x = _accepting(a, pairs[:count, 0])
+    y = _accepting(b, pairs[:count, 1])
+    accepting = x & y if operation == _BOTH else x & ~y if operation == _LEFT_ONLY else x ^ y
+    return minimize(Dfa(joint, table[:count].copy(), accepting, 0), meter)
+
+
+def intersection(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
+    """The minimal machine of the words that both accept.
+
+    Args:
+        a, b: Machines over the same number of symbols.
+        meter: Watches states, cells, bytes and seconds.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    return _product(a, b, _BOTH, meter)
+
+
+def difference(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
+    """The minimal machine of the words that ``a`` accepts and ``b`` does not; as `intersection`."""
+    return _product(a, b, _LEFT_ONLY, meter)
+
+
+def symmetric_difference(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
+    """The minimal machine of the words that exactly one accepts; as `intersection`."""
+    return _product(a, b, _EITHER_ONLY, meter)
+
 
 __all__ = [
     "concatenation",

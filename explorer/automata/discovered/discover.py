@@ -19,8 +19,8 @@ from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.machine import ByteMachine
 from explorer.automata.stacks.of_grammar import of_grammar
-from explorer.automata.tree.assertions.lookaround import resolve
 from explorer.automata.tree.build import build
+from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Deferred,
     Group,
@@ -88,7 +88,7 @@ def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
 
     Returns:
         ``None`` where more than limits on parts in turn speaks about tokens: then there is only the
-        closed form (`explorer.automata.tree.over_tokens`).
+        closed form (`explorer.automata.tree.build`).
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -16,9 +16,9 @@ from typing import Any
 
 from explorer.automata.discovered.net import Net, extended, net_of
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nfa.counters import Counters
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Deferred, Node, Rules
+from explorer.automata.tree.repeats import Counters
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 

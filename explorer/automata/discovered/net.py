@@ -1,7 +1,7 @@
 """An NFA with counters as flat arrays, made ready to be run.
 
 A *configuration* is a state of the NFA and, in the scope of a counter, the count
-(`explorer.automata.tree.nfa.counters`), packed in one int: the state in the high bits, all counts
+(`explorer.automata.tree.repeats`), packed in one int: the state in the high bits, all counts
 of nested scopes in the low ones. A million states of a machine that is written out are one state
 and a number here; whatever uses the net sees no difference.
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.construction.reaching import by_head, steps_from
 from explorer.automata.machine import Bool, Int32, Nfa
-from explorer.automata.tree.nfa.counters import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
+from explorer.automata.tree.repeats import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import jit

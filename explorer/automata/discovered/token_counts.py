@@ -1,7 +1,7 @@
 """Parts that so many tokens may write, counted while the text is read.
 
 ``gen(..., max_tokens=200)`` says something about tokens, so its machine reads bytes and the ends of
-tokens (`explorer.automata.tree.over_tokens`). Written out it has the states of the part for each
+tokens (`explorer.automata.tree.build`). Written out it has the states of the part for each
 number of tokens. Here the parts are machines of their own that are discovered, and a state says
 where in which part the text may be, and after how many tokens of it.
 

@@ -1,5 +1,5 @@
 """Machines that come from elsewhere, or go there.
 
-Reading order: `openfst` (OpenFST's file format as flat arrays), `validate` (a machine is checked
-once before anything runs it), `pynini_bridge`, `interegular_bridge`.
+Reading order: `validate` (a machine is checked once before anything runs it), `openfst` (pynini's
+machines, by way of OpenFST's file format), `interegular_bridge`.
 """

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
 from explorer.automata.construction.minimize import minimize
-from explorer.automata.construction.product import difference
+from explorer.automata.construction.operations import difference
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word

@@ -1,7 +1,7 @@
 """Each rule of a grammar as an automaton of its own, with arcs that read and arcs that call.
 
 A rule's body is a tree like any other; it is laid out like any other
-(`explorer.automata.tree.nfa.layout`). A call is an arc over a symbol above the 256 bytes. A grammar
+(`explorer.automata.tree.layout`). A call is an arc over a symbol above the 256 bytes. A grammar
 inside another one, such as a part of a sequence, is one more rule, and so is whatever stands around
 it: the `Root` of every tree is a rule without a name.
 """
@@ -15,9 +15,9 @@ from typing import Final
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import Int32
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nfa.layout import lay_out
-from explorer.automata.tree.nfa.origin import Origin
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Group, Node, Rules, Written
+from explorer.automata.tree.origin import Origin
 from explorer.budget import Meter
 
 STAGE: Final = "Laying out a grammar"

@@ -1,15 +1,19 @@
-"""The composition as the textbook has it, by pynini from end to end.
+"""The composition as the textbook has it, by pynini: from end to end, and stage by stage.
 
 Koo, Liu & He 2024, Algorithm 2: compose the detokenizing FST with the character FSA, keep the input
 side, and determinize. `explorer.tokens.walks.functions` computes the same machine without writing
-the composed one down; this is the definition that it is held equal to, timed beside it in the
-benchmark, and what the lessons show. Nothing in pynini can be interrupted: the clock is looked at
-between its operations.
+the composed one down; `compose` is the definition that it is held equal to, timed beside it in the
+benchmark. Nothing in pynini can be interrupted: the clock is looked at between its operations.
+
+`composition_stages` gives the machines in between (composed, ε-free, determinized, trimmed) for a
+few tokens and a small machine, so that each step can be looked at and understood. There the end of
+the text is left out; it is an arc from each accepting state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -20,20 +24,59 @@ from explorer.alphabet import (
     TOKEN_END,
     byte_label,
     id_digits,
+    label_byte,
+    label_token,
     token_label,
 )
+from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange import openfst
-from explorer.automata.interchange.pynini_bridge import dfa_to_fst, fst_from_arrays
-from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.textbook.detokenizing import detokenizing_fst
-from explorer.budget import Meter
+from explorer.budget import Budget, Meter
 from explorer.memo import memo
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pynini
 
-STAGE: Final = "Composition by pynini"
+
+def fst_letters(fst: pynini.Fst) -> DrawnTransducer:
+    """A machine of pynini, its start first; labels by its symbol tables, or as characters.
+
+    Args:
+        fst: A machine of a few states.
+
+    Example:
+        >>> import pynini
+        >>> fst_letters(pynini.cross("ab", "x")).arcs
+        ((0, 'a', 'x', 1), (1, 'b', '', 2))
+    """
+    library = cast(Any, fst)  # pynini's stubs leave out its symbol tables.
+    tables = (library.input_symbols(), library.output_symbols())
+    bare = library.copy()
+    bare.set_input_symbols(None)
+    bare.set_output_symbols(None)
+    states, start, arcs, accepting = openfst.read_fst(bare.write_to_string())
+    number = {start: 0}
+    for k in range(states):
+        number.setdefault(k, len(number))
+
+    def words(label: int, side: int) -> str:
+        if label == EPSILON:
+            return ""
+        table = tables[side]
+        return chr(label) if table is None else str(table.find(label))
+
+    rows = sorted(
+        (number[source], words(read, 0), words(written, 1), number[target])
+        for source, read, written, target in arcs.tolist()
+    )
+    ends = frozenset(number[k] for k in accepting.nonzero()[0].tolist())
+    return DrawnTransducer(states, tuple(rows), ends)
+
+
+COMPOSING: Final = "Composition by pynini"
 
 
 @memo
@@ -91,7 +134,7 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
     acceptor = dfa_to_fst(dfa)
     over_tokens = dfa.num_symbols == NUM_TOKEN_SYMBOLS
     transducer = _transducer_with_ends(vocabulary) if over_tokens else _transducer(vocabulary)
-    meter.check_time(STAGE)
+    meter.check_time(COMPOSING)
     # pynini's stubs leave most types out.
     library = cast(Any, pynini)
     operations: tuple[Callable[[Any], Any], ...] = (
@@ -102,11 +145,178 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
     )
     machine = library.compose(transducer, acceptor)
     for operation in operations:
-        meter.check(STAGE, states=machine.num_states())
+        meter.check(COMPOSING, states=machine.num_states())
         machine = operation(machine)
-    meter.check(STAGE, states=machine.num_states())
+    meter.check(COMPOSING, states=machine.num_states())
     num_states, start, arcs, accepting = openfst.read_fst(machine.write_to_string())
-    meter.check(STAGE, states=num_states, arcs=len(arcs), bytes=32 * len(arcs))
+    meter.check(COMPOSING, states=num_states, arcs=len(arcs), bytes=32 * len(arcs))
     rows = arcs[:, [0, 1, 3]]
     rows[:, 1] -= token_label(0)
     return start, rows, accepting
+
+
+LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
+"""For the composition: states of the character FSA × states of the restricted T_V."""
+
+NO_TOKEN: Final = -1
+"""An arc that reads nothing."""
+
+STAGES: Final = ("composed", "ε-free", "determinized", "trimmed")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A machine over token ids on the way to the token DFA.
+
+    Args:
+        name: One of `STAGES`.
+        num_states: States are ``0 .. num_states - 1``.
+        start: The start state.
+        arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
+        accepting: The accepting states.
+        characters: The character state of each state; `NO_ARC` if it has no character state.
+        between: The states between two tokens; the others are within one.
+        prefixes: The bytes of the unfinished token that each state has written; empty between two
+            tokens.
+    """
+
+    name: str
+    num_states: int
+    start: int
+    arcs: tuple[tuple[int, int, int], ...]
+    accepting: frozenset[int]
+    characters: tuple[int, ...] = ()
+    between: frozenset[int] = frozenset()
+    prefixes: tuple[bytes, ...] = ()
+
+    @property
+    def num_epsilons(self) -> int:
+        """The number of arcs that read nothing."""
+        return sum(token == NO_TOKEN for _, token, _ in self.arcs)
+
+
+def composition_stages(
+    vocabulary: Vocabulary, machine: Dfa, only: Collection[int]
+) -> tuple[Stage, ...]:
+    """T_V ∘ A for some tokens, step by step.
+
+    Args:
+        vocabulary: The tokens.
+        machine: The character FSA.
+        only: The ids to compose with; text tokens.
+
+    Returns:
+        The four stages, in order.
+
+    Raises:
+        BudgetExceeded: The composition could be too large to look at.
+        VocabularyError: ``only`` names an id that is not a text token.
+
+    Example:
+        >>> from explorer.languages.constraint import regex
+        >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> found = composition_stages(vocab, regex("(foo)+d").dfa, range(5))
+        >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]
+        ('trimmed', 4, 0)
+    """
+    import pynini
+
+    operations = cast(Any, pynini)  # Its stubs leave out keyword arguments and base classes.
+    transducer = cast(Any, detokenizing_fst(vocabulary, only=only))
+    transducer.set_input_symbols(None)
+    transducer.set_output_symbols(None)
+    Meter(LIMITS).check(
+        "Composing for a picture", states=transducer.num_states() * max(machine.num_states, 1)
+    )
+    acceptor = cast(Any, dfa_to_fst(machine))
+    composed = operations.compose(transducer, acceptor, connect=False)
+    pairs = _pairs(composed, transducer, machine)
+    composed = operations.project(composed, "input")
+    free = composed.copy()
+    free.rmepsilon(connect=False)
+    single = operations.determinize(free)
+    trimmed = single.copy()
+    trimmed.connect()
+    # Taking out ε leaves the states as they are; afterwards each is what its tokens lead to.
+    return (
+        _stage("composed", composed, pairs),
+        _stage("ε-free", free, pairs),
+        *(
+            _stage(name, fst, _after_tokens(fst, vocabulary, machine))
+            for name, fst in (("determinized", single), ("trimmed", trimmed))
+        ),
+    )
+
+
+def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bytes, int]]:
+    """For each state of T_V ∘ A, the bytes that T_V has written of a token, and the state of A."""
+    if composed.start() < 0:
+        return {}
+    _, root, inner, _ = openfst.read_fst(transducer.write_to_string())
+    leads = {(s, token, byte): t for s, token, byte, t in inner.tolist()}
+    written = {root: b""}
+    for source, _, byte, target in _in_order(transducer):
+        if target not in written:
+            written[target] = written[source] + bytes([label_byte(byte)])
+    found = {composed.start(): (root, machine.start)}
+    for source, token, byte, target in _in_order(composed):
+        prefix, state = found[source]
+        if byte != EPSILON:
+            state = _after(machine, state, bytes([label_byte(byte)]))
+        found.setdefault(target, (leads[prefix, token, byte], state))
+    return {number: (written[prefix], state) for number, (prefix, state) in found.items()}
+
+
+def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
+    """For each state of a deterministic machine, the state of A that the tokens' text leads to."""
+    if fst.start() < 0:
+        return {}
+    found = {fst.start(): (b"", machine.start)}
+    for source, token, _, target in _in_order(fst):
+        data = vocabulary.tokens[label_token(token)] or b""
+        found.setdefault(target, (b"", _after(machine, found[source][1], data)))
+    return found
+
+
+def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
+    """The arcs that the start state leads to, each after one into its source."""
+    _, start, arcs, _ = openfst.read_fst(fst.write_to_string())
+    leaving: dict[int, list[tuple[int, int, int, int]]] = {}
+    for source, token, byte, target in arcs.tolist():
+        leaving.setdefault(source, []).append((source, token, byte, target))
+    seen, waiting = {start}, [start]
+    for state in waiting:
+        for arc in leaving.get(state, ()):
+            yield arc
+            if arc[3] not in seen:
+                seen.add(arc[3])
+                waiting.append(arc[3])
+
+
+def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
+    if fst.start() < 0:
+        return Stage(name, 0, -1, (), frozenset())
+    states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
+    found = tuple(
+        (source, NO_TOKEN if label == EPSILON else label_token(label), target)
+        for source, label, _, target in arcs.tolist()
+    )
+    return Stage(
+        name,
+        states,
+        start,
+        found,
+        frozenset(accepting.nonzero()[0].tolist()),
+        tuple(held.get(state, (b"", NO_ARC))[1] for state in range(states)),
+        frozenset(state for state in range(states) if state in held and not held[state][0]),
+        tuple(held.get(state, (b"", NO_ARC))[0] for state in range(states)),
+    )
+
+
+def _after(machine: Dfa, state: int, data: bytes) -> int:
+    """The state after some bytes; `NO_ARC` from the first failure on."""
+    for byte in data:
+        if state == NO_ARC:
+            break
+        state = int(machine.table[state, machine.symbol_class[byte]])
+    return state

@@ -5,24 +5,30 @@ root, once per token, and writes the token's bytes. Composing it with a characte
 machine over token ids that the constraint means. `explorer.compile` computes that composition
 in closed form; here T_V is built as a pynini transducer, for the definition, for tests and to
 be looked at.
+
+`algorithm_one` runs the algorithm one line after the other: there the executed lines are the
+result, each with the machine as it is after the line, so that the algorithm can be watched.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
 from explorer.arguments import instance, listed, plain, shown, whole_number
-from explorer.automata.interchange.pynini_bridge import fst_from_arrays
+from explorer.automata.drawn import DrawnTransducer
+from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pynini
+
 
 Form = Literal["compact", "original"]
 
@@ -201,3 +207,69 @@ def detokenizing_fst(
     cast(Any, fst).set_input_symbols(token_symbols(vocabulary, None if only is None else ids))
     cast(Any, fst).set_output_symbols(byte_symbols())
     return fst
+
+
+LINES: Final = (
+    "make the root: texts start and end there",
+    "for each token v:",
+    "    stand at the root",
+    "    for each byte b of v but the last:",
+    "        make a state, draw the arc ε : b to it, stand there",
+    "    draw the arc v : (the last byte of v) back to the root",
+)
+"""The algorithm in our words; the original form, in which tokens share no states (section 2.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedLine:
+    """One line that was executed.
+
+    Args:
+        line: Its number in `LINES`, from 1.
+        token: The token that it works on; empty at the beginning.
+        words: What it did.
+        machine: The transducer after it.
+    """
+
+    line: int
+    token: bytes
+    words: str
+    machine: DrawnTransducer
+
+
+def algorithm_one(tokens: Sequence[bytes]) -> tuple[ExecutedLine, ...]:
+    """Run Algorithm 1 over a few tokens.
+
+    Args:
+        tokens: Token bytes, none of them empty.
+
+    Returns:
+        The executed lines, loops without those that only say "for each"; the machine of the last
+        one is the detokenizing FST.
+
+    Example:
+        >>> [f"{step.line}: {step.words}" for step in algorithm_one([b"ab"])]
+        ['1: the root is 0', '3: at 0', '5: 0 -ε:a-> 1', '6: 1 -ab:b-> 0']
+    """
+    root = frozenset([0])
+    arcs: list[tuple[int, str, str, int]] = []
+    states = 1
+    done = [ExecutedLine(1, b"", "the root is 0", DrawnTransducer(1, (), root))]
+
+    def note(line: int, token: bytes, words: str) -> None:
+        machine = DrawnTransducer(states, tuple(arcs), root)
+        done.append(ExecutedLine(line, token, words, machine))
+
+    for token in tokens:
+        here = 0
+        note(3, token, "at 0")
+        letters = [readable(bytes([byte])) for byte in token]
+        for letter in letters[:-1]:
+            arcs.append((here, "", letter, states))
+            states += 1
+            note(5, token, f"{here} -ε:{letter}-> {states - 1}")
+            here = states - 1
+        name = readable(token)
+        arcs.append((here, name, letters[-1], 0))
+        note(6, token, f"{here} -{name}:{letters[-1]}-> 0")
+    return tuple(done)

@@ -1,8 +1,8 @@
 """The tree that all sources lower to, and how it becomes a byte machine.
 
-Read in this order: `charset` (sets of characters), `nodes` (the tree, its origins, and what a
-source is), `walking` (the nodes below one), `letters`, `width`, `utf8` (a set over bytes), `nfa` (a
-tree as an NFA), `assertions` (anchors, boundaries and lookarounds, the only part that is not a
-textbook construction), `build` (a tree as its minimal machine), `over_tokens` (the same where
-tokens count).
+Read in this order: `charset` (sets of characters), `nodes` (the tree, and what a source is),
+`walking` (questions about any node), `utf8` (a set over bytes), `repeats` (multiplied out, copied
+or counted), `origin` (the place that an arc came from), `layout` (a tree as an NFA), `assertions`
+and `lookaround` (anchors, boundaries and lookarounds, the only part that is not a textbook
+construction), `build` (a tree as its minimal machine, over bytes or over the ends of tokens too).
 """

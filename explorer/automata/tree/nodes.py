@@ -272,7 +272,7 @@ class TokenPiece:
 
     Args:
         start, end: Its span.
-        tokens: Its machine over bytes and marks (`explorer.automata.tree.over_tokens`).
+        tokens: Its machine over bytes and marks (`explorer.automata.tree.build`).
         text: The machine of its texts: what it reads where nobody asks about tokens.
     """
 

@@ -1,36 +1,47 @@
-"""What a node is to the nodes below it: its children, the part it plays, and the same with others.
+"""The questions that are asked of any node: its children, the part it plays, its width.
 
-One table says it for every kind of node (`SHAPES`); what walks a tree asks the table and matches on
-no kind. A kind that is not in it is a leaf.
+One table says for every kind of node what it is to the nodes below it (`SHAPES`); a walk of a tree
+asks the table and matches on no kind. A kind that is not in it is a leaf.
+
+The *width* of a piece decides whether a lookbehind is legal: `re` looks behind by stepping back a
+fixed number of characters, so it demands that all matches of a lookbehind have one length. The
+automata here need no such rule; it is kept because the syntax accepted is Python's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
+from typing import Literal as OneOf
 
 from msgspec import Struct, structs
 
+from explorer.automata.tree.charset import character
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
+    Call,
     Concat,
     Deferred,
+    Empty,
     Group,
     Intersect,
+    Literal,
     Machine,
     Negate,
     Node,
     Repeat,
     Rules,
     Subtract,
+    Texts,
     TokenLimit,
+    TokenPiece,
     Whole,
     Written,
 )
 
-Part = Literal["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
+Part = OneOf["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
 """What a node makes of the nodes below it.
 
 ``around``: nothing; it names or bounds the text of the one below. ``pattern``: a pattern that looks
@@ -130,3 +141,69 @@ def walk(node: Node) -> Iterator[Node]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(children(node)))
+
+
+MAX_REPEAT: Final = 2**32 - 1
+"""`re` has no counts from here on; an unlimited repeat counts as this many."""
+
+_UNLIMITED: Final = 2**64
+
+
+def width(node: Node) -> tuple[int, int]:
+    """The fewest and the most characters that a node can take, as `re` counts them.
+
+    Args:
+        node: Any part of a tree.
+
+    Returns:
+        Two lengths in characters; 2**64 stands for no limit.
+    """
+    match node:
+        case Empty() | Assertion():
+            return 0, 0
+        case Group() | Whole() | Written() | TokenLimit():
+            return width(node.body)
+        case Texts():
+            lengths = [len(text) for text in node.texts]
+            return min(lengths, default=0), max(lengths, default=0)
+        case (
+            Machine() | Deferred() | Call() | Rules() | TokenPiece() | Intersect() | Subtract()
+            | Negate()
+        ):  # fmt: skip
+            return 0, _UNLIMITED  # Not worked out.
+        case Concat():
+            widths = [width(item) for item in node.items]
+            fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)
+        case Branch():
+            widths = [width(option) for option in node.options]
+            fewest, most = min(low for low, _ in widths), max(high for _, high in widths)
+        case Repeat():
+            low, high = width(node.body)
+            fewest = low * node.minimum
+            if node.maximum is None and high:
+                most = _UNLIMITED
+            else:
+                most = high * (MAX_REPEAT if node.maximum is None else node.maximum)
+        case _:
+            return 1, 1
+    return min(fewest, _UNLIMITED), min(most, _UNLIMITED)
+
+
+def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
+    """The characters of a text, one after the other.
+
+    Args:
+        text: The text.
+        span: From the number of a character to its span in the text of the source.
+
+    Example:
+        >>> letters("ab", lambda k: (k, k + 1)).end
+        2
+    """
+    spans = [span(k) for k in range(len(text))]
+    items = tuple(
+        Literal(start, end, character(char)) for char, (start, end) in zip(text, spans, strict=True)
+    )
+    if len(items) < 2:
+        return items[0] if items else Empty(0, 0)
+    return Concat(spans[0][0], spans[-1][1], items)

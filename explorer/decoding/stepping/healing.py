@@ -1,7 +1,7 @@
 """Token healing: the output may begin inside the prompt's last token.
 
 The last token of the prompt is taken back, and the constraint begins with its text
-(`explorer.languages.sources.healed`). The text of the run then begins with that end of the prompt;
+(`explorer.languages.sources.algebra`). The text of the run then begins with that end of the prompt;
 `Trace.answer` leaves it out. A token without text, as chat templates end with, is not taken back,
 nor is one that holds part of a character, nor the only one.
 
@@ -23,7 +23,7 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.regex.source import Regex
-from explorer.languages.sources.healed import Healed
+from explorer.languages.sources.algebra import Healed
 from explorer.languages.stages.stage import TokenStage
 from explorer.languages.stages.staged import Placed, Staged, check_operand
 from explorer.tokens.compile import compile

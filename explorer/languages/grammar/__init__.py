@@ -2,6 +2,7 @@
 
 Read in this order: `notations` (GBNF, EBNF, Lark), `bounded` (nesting to a depth), `diagnosis`
 (where one is in the rules, and which text leads to two stacks), `source` (the kinds of sources),
-`objects` (rules as Python objects), `functions` (what users call), `shipped` (grammars to use). The
-machines that follow the rules stand in `explorer.automata.rules` and `explorer.automata.stacks`.
+`parts` and `writing` (rules as Python objects, and their text in GBNF), `functions` (what users
+call), `shipped` (grammars to use). The machines that follow the rules stand in
+`explorer.automata.rules` and `explorer.automata.stacks`.
 """

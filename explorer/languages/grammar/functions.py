@@ -10,10 +10,9 @@ from explorer.budget import Budget
 from explorer.errors import ConstraintError, GrammarError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.diagnosis.rewrites import rewrite_of
-from explorer.languages.grammar.objects.embedding import EmbeddingGrammar
-from explorer.languages.grammar.objects.parts import GrammarRule, RulePart
-from explorer.languages.grammar.objects.writing import written_rules
-from explorer.languages.grammar.source import NOTATIONS, GbnfGrammar
+from explorer.languages.grammar.parts import GrammarRule, RulePart
+from explorer.languages.grammar.source import NOTATIONS, EmbeddingGrammar, GbnfGrammar
+from explorer.languages.grammar.writing import written_rules
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Some editors begin a file with it."""

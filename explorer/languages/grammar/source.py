@@ -2,27 +2,32 @@
 
 The text is the grammar as it was written, comments included, and the places of its letters, classes
 and patterns are places in it. A place is called after its rule.
+
+Rules that are Python objects may hold terminals that have no form in GBNF: a JSON Schema, an
+intersection, a machine from elsewhere. In the text of such a grammar, ``<1: JSON Schema>`` stands
+for the first of them; its own text and places are those of the constraint, which is a child of the
+grammar as the parts of a union are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, Final, Self
 
-from explorer.arguments import counted, instance, whole_text
+from explorer.arguments import counted, flag, instance, whole_text
 from explorer.automata.rules.network import regular
-from explorer.automata.tree.nodes import Node, Rules, Source, Written
+from explorer.automata.tree.nodes import Group, Node, Rules, Source, Written
 from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, ExplorerError, GrammarError, caret
 from explorer.languages.grammar.diagnosis.deterministic import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.ebnf import EbnfReader
 from explorer.languages.grammar.notations.gbnf import GbnfReader
-from explorer.languages.grammar.notations.lark import AROUND, LarkReader
-from explorer.languages.grammar.notations.lark_terminals import COMMON
+from explorer.languages.grammar.notations.lark import AROUND, COMMON, LarkReader
 from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.languages.sources.registry import register
 
@@ -255,3 +260,70 @@ NOTATIONS: Final[dict[str, type[GrammarText]]] = {
     "ebnf": EbnfGrammar,
 }
 """The notations by name."""
+
+
+_MARK: Final = re.compile(r"<(\d{1,9}): [^>\n]*>")
+
+
+class EmbeddingReader(GbnfReader):
+    """A grammar in GBNF with constraints for some terminals.
+
+    Args:
+        text: The grammar.
+        terminals: The constraints, the first for ``<1: ...>``.
+    """
+
+    def __init__(self, text: str, terminals: tuple[Source, ...]) -> None:
+        super().__init__(text)
+        self.terminals = terminals
+
+    def atom(self) -> Node | None:
+        """The piece that comes next."""
+        found = _MARK.match(self.text, self.at)
+        if found is None or not 1 <= int(found[1]) <= len(self.terminals):
+            return super().atom()
+        self.at = found.end()
+        number = int(found[1]) - 1
+        inner = replace(self.terminals[number].tree, child=number)
+        return Group(found.start(), found.end(), inner, None, None)
+
+
+@register("grammar with constraints")
+@dataclass(frozen=True)
+class EmbeddingGrammar(GbnfGrammar):
+    """A grammar in GBNF with constraints for some terminals.
+
+    Args:
+        grammar, ambiguous: As of any grammar.
+        terminals: The constraints.
+    """
+
+    kind: ClassVar[str] = "embedding-grammar"
+    plain_text: ClassVar[bool] = False
+
+    terminals: tuple[Source, ...] = ()
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The constraints."""
+        return self.terminals
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same rules around other constraints."""
+        return replace(self, terminals=children)
+
+    def written(self, meter: Meter) -> list[WrittenRule]:
+        """The rules of the text, unchecked."""
+        reader = EmbeddingReader(self.grammar, self.terminals)
+        reader.meter = meter
+        return reader.rules()
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The grammar that was saved, read again."""
+        text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
+        made = cls(text, flag("ambiguous", fields["ambiguous"]), children)
+        try:
+            return made.checked()
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved grammar cannot be read: {error.message}") from error

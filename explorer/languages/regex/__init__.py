@@ -1,8 +1,7 @@
 """Python's regular expressions as a front end: text in, a tree with spans out.
 
-Read in this order: `tree` (a parsed pattern), `parser` (with `groups`, `terminal_groups`,
-`escapes`, `flags`, `quantifier`, `sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache`
-keeps it), `source` (the kind of source), `wider` (replacements that read more).
+Read in this order: `parser` (with `groups`, `terminal_groups`, `escapes`), `unicode_sets` (what
+``\\w`` and IGNORECASE mean), `source` (the kind of source).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """
@@ -13,8 +12,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
 from explorer.budget import Meter
 from explorer.languages.regex.groups import UnsupportedSyntax
-from explorer.languages.regex.parser import parse
-from explorer.languages.regex.tree import Tree
+from explorer.languages.regex.parser import Tree, parse
 
 __all__ = ["Tree", "UnsupportedSyntax", "compile_pattern", "parse"]
 

@@ -18,12 +18,13 @@ takes about a millisecond.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from explorer.arguments import plain, wrong
-from explorer.automata.tree.assertions.edges import without_edge_anchors
+from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
 from explorer.automata.tree.nodes import (
     Assertion,
@@ -37,22 +38,123 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
+    Whole,
 )
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.walking import MAX_REPEAT, walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
-from explorer.languages.regex.escapes import BadEscape, read_escape
-from explorer.languages.regex.flags import TEMPLATE
-from explorer.languages.regex.groups import Groups
-from explorer.languages.regex.quantifier import QUANTIFIER, BadCount, counts
-from explorer.languages.regex.sets import BadSet, known_set, read_set
+from explorer.languages.regex.escapes import BadEscape, BadSet, known_set, read_escape, read_set
+from explorer.languages.regex.groups import TEMPLATE, Groups
 from explorer.languages.regex.terminal_groups import unlabelled
-from explorer.languages.regex.tree import Tree
 from explorer.languages.regex.unicode_sets import (
     ascii_folded,
     category,
     folded,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A whole pattern.
+
+    Args:
+        pattern: The source text.
+        flags: The flags of `re` in force at the top, those in the pattern included.
+        root: The outermost node.
+        group_names: The number of each named group.
+        num_groups: How many groups capture.
+        has_assertions: Whether any assertion occurs.
+        over_tokens: Whether a terminal speaks about tokens.
+    """
+
+    pattern: str
+    flags: int
+    root: Node
+    group_names: Mapping[str, int]
+    num_groups: int
+    has_assertions: bool
+    over_tokens: bool = False
+
+    def source(self, node: Node) -> str:
+        """The text of a node in the pattern.
+
+        Example:
+            >>> from explorer.languages.regex import parse
+            >>> from explorer.automata.tree.walking import walk
+            >>> tree = parse("(?i)ab+")
+            >>> [tree.source(node) for node in walk(tree.root)]
+            ['(?i)ab+', 'a', 'b+', 'b']
+        """
+        return self.pattern[node.start : node.end]
+
+    def whole(self) -> Node:
+        """The root, its assertions looking at this pattern alone."""
+        root = self.root
+        return Whole(root.start, root.end, root) if self.has_assertions else root
+
+
+QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
+"""A quantifier without its mode; a brace that does not match is an ordinary character."""
+
+
+class BadCount(Exception):
+    """Counts that `re` refuses; the parser makes a `RegexError` of it.
+
+    Args:
+        reason: What is wrong.
+        remedy: What to write instead.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def counts(match: re.Match[str]) -> tuple[int, int | None]:
+    """The least and the most repetitions; ``None`` for no end.
+
+    Args:
+        match: Of `QUANTIFIER`.
+
+    Raises:
+        BadCount: They are in the wrong order, or too large.
+
+    Example:
+        >>> [counts(match) for match in QUANTIFIER.finditer("*?{2,}{,3}{4}")]
+        [(0, None), (0, 1), (2, None), (0, 3), (4, 4)]
+    """
+    symbol = match.group()
+    if symbol == "*":
+        return 0, None
+    if symbol == "+":
+        return 1, None
+    if symbol == "?":
+        return 0, 1
+    low, comma, high = match.groups()
+    minimum = _count(low) if low else 0
+    if not comma:
+        return minimum, minimum
+    if not high:
+        return minimum, None
+    maximum = _count(high)
+    if maximum < minimum:
+        raise BadCount(
+            "the least number of repetitions is above the most",
+            remedy=f"Write {{{maximum},{minimum}}}.",
+        )
+    return minimum, maximum
+
+
+def _count(digits: str) -> int:
+    significant = digits.lstrip("0")
+    if len(significant) > 10 or int(significant or "0") >= MAX_REPEAT:
+        raise BadCount(
+            "the number of repetitions is too large",
+            remedy=f"It can be at most {MAX_REPEAT - 1}; leave it out for no limit.",
+        )
+    return int(significant or "0")
+
 
 MAX_LENGTH: Final = 500_000
 """Characters of a pattern: about half a second of reading."""

@@ -1,4 +1,4 @@
-"""Which characters a class of a pattern stands for, exactly as this Python's `re` has it.
+"""The characters that a class of a pattern stands for, exactly as this Python's `re` has it.
 
 `re` itself is asked, not the standard: a class is written as a pattern and run over the code
 points. So ``\\w`` is what `re` calls a word character, and IGNORECASE has its extra pairs
@@ -9,20 +9,33 @@ case of the text, so ``(?i)[𐐀x]`` does not match ``𐐀``, its own member, wh
 What keeps this cheap:
 
 - Without IGNORECASE a class is a union of ranges; `re` is asked for ``\\w \\d \\s`` only, and only
-  without the ASCII flag. That takes 30 ms once per machine (see `cache`), then 1 ms per process.
+  without the ASCII flag. That takes 30 ms once per machine (see `cached`), then 1 ms per process.
 - With IGNORECASE only the 2,938 *cased* characters can behave differently from their plain
   membership; `re` is asked about those, in 0.1 ms per class.
 - Every answer is kept in memory. Plain literals and ASCII classes ask nothing.
+
+`cached` keeps such tables on disk, as JSON, one file each, named after all that they depend on. A
+table that was read is checked, as anything may lie in that folder; a file that is missing, damaged
+or not writable only costs the derivation. The folder is ``$EXPLORER_CACHE``, or the platform's
+place for caches as `platformdirs` knows it. It never grows past a handful of small files.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
+import sys
+import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, Literal
+from pathlib import Path
+from typing import Final, Literal, TypeVar
 
 import numpy as np
+import platformdirs
 
 from explorer.automata.tree.charset import (
     MAX_CODE_POINT,
@@ -32,7 +45,49 @@ from explorer.automata.tree.charset import (
     complement,
     intern_ranges,
 )
-from explorer.languages.regex.cache import cached
+from explorer.files import write_whole
+
+FORMAT: Final = 1
+
+T = TypeVar("T")
+
+
+def cache_folder() -> Path:
+    """Where the tables lie; the folder may not exist."""
+    if given := os.environ.get("EXPLORER_CACHE"):
+        return Path(given)
+    return platformdirs.user_cache_path("explorer", appauthor=False)
+
+
+def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> T:
+    """A table from the disk, or derived and then kept there.
+
+    Args:
+        name: What the table is, as part of a file name.
+        derive: Computes it; the result must survive JSON up to ``check``.
+        check: Turns what JSON gave into the table, or raises `ValueError` if it is not one.
+
+    Returns:
+        The table. Errors of the disk are never raised.
+    """
+    path = _path(name)
+    try:
+        return check(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError):
+        table = derive()
+    with contextlib.suppress(OSError):  # A full disk costs time at the next start, nothing else.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(table).encode())
+    return table
+
+
+def _path(name: str) -> Path:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    key = f"{name}-unicode{unicodedata.unidata_version}-python{python}-v{FORMAT}.json"
+    folder = cache_folder()
+    # Without a home directory the path stays relative: then it is one that is never found.
+    return (folder if folder.is_absolute() else Path(os.devnull)) / key
+
 
 Category = Literal["d", "D", "s", "S", "w", "W"]
 ClassItem = tuple[int, int] | Category

@@ -13,18 +13,15 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.languages.grammar import bounded as _bounded
 from explorer.languages.grammar import source as _grammar
-from explorer.languages.grammar.objects import embedding as _embedding
 from explorer.languages.regex import source as _regex
 from explorer.languages.schema import source as _schema
 from explorer.languages.sources import algebra as _algebra
 from explorer.languages.sources import aliases as _aliases
 from explorer.languages.sources import choice as _choice
-from explorer.languages.sources import healed as _healed
 from explorer.languages.sources import imported as _imported
 from explorer.languages.sources.registry import kind_of
 from explorer.languages.stages import staged as _staged
 from explorer.languages.template import generated as _template
-from explorer.languages.types import calls as _calls
 from explorer.languages.types import source as _types
 
 BUILT_IN: Final = (
@@ -36,12 +33,9 @@ BUILT_IN: Final = (
     _aliases,
     _template,
     _types,
-    _calls,
-    _healed,
     _staged,
     _grammar,
     _bounded,
-    _embedding,
 )
 """The files whose kinds every process knows."""
 

@@ -10,14 +10,13 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources.nesting import check_nesting
+from explorer.languages.sources.limits import check_nesting
 from explorer.languages.template.expression import Places, choices, constructor
 from explorer.languages.template.limited import Limited
 from explorer.languages.template.many import Many
 from explorer.languages.template.source import Template, fields_of
 from explorer.languages.template.until import Until
-from explorer.languages.types.calls import CallType
-from explorer.languages.types.source import JsonType
+from explorer.languages.types.source import CallType, JsonType
 
 KINDS = ("regex", "choices", "stop", "json_schema", "type", "constraint")
 """The kinds of generated parts."""

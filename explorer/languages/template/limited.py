@@ -3,7 +3,7 @@
 A token counts if it writes at least one byte of the part. So one that crosses an edge of the part
 counts too, and where two parts share a token, it counts for both; a token that is not text counts
 as one. How many tokens write a text is not a property of the text, so the part is a machine over
-bytes *and the ends of tokens* (`explorer.automata.tree.over_tokens`): the product of its own
+bytes *and the ends of tokens* (`explorer.automata.tree.build`): the product of its own
 machine and a counter of the stretches between two marks. Where a text can be divided into parts in
 several ways, the limits hold for at least one of them.
 

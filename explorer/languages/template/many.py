@@ -11,8 +11,8 @@ import numpy as np
 from explorer.arguments import instance, whole_number
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import Bool, ByteMachine, Dfa
-from explorer.automata.tree.letters import letters
 from explorer.automata.tree.nodes import Branch, Concat, Empty, Node, Repeat, Source
+from explorer.automata.tree.walking import letters
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import ClassVar, Final, Self, cast
 
 from explorer.arguments import listed, wrong
-from explorer.automata.construction.product import intersection
+from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text

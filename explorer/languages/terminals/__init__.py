@@ -5,8 +5,8 @@ Liu & He 2024, table 1.) A terminal is not a kind of source: it is a part of a p
 knows patterns knows terminals.
 
 Read in this order: `kinds` (what a terminal is, and the register of them), `texts` (strings and
-lists), `substrings` (the suffix automaton), `subsequences` (items in order), `tokens` (whole
-tokens, whatever they write), `known` (all of them).
+lists), `pieces` (pieces of a text, items in order), `tokens` (whole tokens, whatever they write),
+`known` (all of them).
 
 A terminal never matches the empty text; write ``?`` after the group where it may be missing.
 """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from explorer.languages.terminals import subsequences as _subsequences
-from explorer.languages.terminals import substrings as _substrings
+from explorer.languages.terminals import pieces as _subsequences
+from explorer.languages.terminals import pieces as _substrings
 from explorer.languages.terminals import texts as _texts
 from explorer.languages.terminals import tokens as _tokens
 from explorer.languages.terminals.kinds import TERMINALS

@@ -10,8 +10,7 @@ from explorer.arguments import plain, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.functions import json_schema
-from explorer.languages.types.calls import CallType
-from explorer.languages.types.source import JsonType
+from explorer.languages.types.source import CallType, JsonType
 
 Style = Literal["json", "python"]
 """How the values of a type are written."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.servers.judging.identifying import IdentifiedRun
 from explorer.tokens.machine import TokenMachine

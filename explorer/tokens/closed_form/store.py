@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.interchange.validate import checked_dfa
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole

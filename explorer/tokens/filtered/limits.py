@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.languages.stages.characters import alphabet_of

@@ -21,7 +21,7 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.jit import jit
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.trie import Trie, UInt8

@@ -26,7 +26,7 @@ from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.construction.reaching import by_target, steps_from
 from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo

@@ -1,7 +1,7 @@
 """The output of the detokenizing transducer for a token: its bytes, or its bytes and marks.
 
 Most byte machines read bytes, and a token writes its bytes. A machine over token ends
-(`explorer.automata.tree.over_tokens`) also reads a mark after each token, and the digits of the id
+(`explorer.automata.tree.build`) also reads a mark after each token, and the digits of the id
 of a token that is not text. So for such a machine the trie has one more node below each word, the
 mark, and the words of ids; every walk of the trie is then the same walk.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from explorer.alphabet import FIRST_DIGIT, TOKEN_END, id_digits
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.memo import memo
 from explorer.tokens.walks.trie import Trie, UInt8, trie_arrays, trie_of
 from explorer.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from explorer.automata.tree.nodes import Branch, Concat, Group, Node, Repeat
 from explorer.automata.tree.walking import walk
-from explorer.languages.regex.tree import Tree
+from explorer.languages.regex.parser import Tree
 
 
 def smaller_patterns(tree: Tree) -> Iterator[str]:

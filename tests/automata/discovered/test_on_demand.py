@@ -15,7 +15,7 @@ import explorer
 from explorer.automata.discovered import rows
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nfa import counters, layout
+from explorer.automata.tree import layout, repeats
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from tests.automata.discovered.beside import differences
@@ -84,7 +84,7 @@ def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for other in ("(ab){9,13}", "(ab){8,12}", "(ab){9,}", "(ac){9,12}"):
         assert differences(dfa, found(other)) != []
     with monkeypatch.context() as patched:  # Copies that nobody counts.
-        patched.setattr(counters, "AGAIN", counters.PLAIN)
+        patched.setattr(repeats, "AGAIN", repeats.PLAIN)
         assert differences(dfa, found("(ab){9,12}")) != []
 
 

@@ -14,7 +14,7 @@ from explorer.alphabet import NUM_BYTES, TOKEN_END
 from explorer.automata.discovered.discover import discover_limits
 from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.over_tokens import build_over_tokens
+from explorer.automata.tree.build import build_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.lazy import LazyMachine

@@ -15,7 +15,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.errors import ConstraintError, DamagedFile, GrammarError
 from explorer.grammars import GrammarRule, RulePart, rule
 from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.objects.parts import part_of
+from explorer.languages.grammar.parts import part_of
 from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.sources.registry import name_of, read
 from explorer.languages.sources.serial import source_from_dict, source_to_dict

@@ -27,7 +27,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from explorer.automata.construction.operations import minimal_dfa
-from explorer.automata.tree.assertions.lookaround import resolve
+from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import Assertion, AssertionKind, Concat, Empty
 from explorer.budget import Budget, Meter
 from explorer.languages.regex import compile_pattern

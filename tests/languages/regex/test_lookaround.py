@@ -11,9 +11,9 @@ from hypothesis import assume, given
 
 from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
-from explorer.automata.tree.assertions import lookaround
-from explorer.automata.tree.assertions.edges import meaning, without_edge_anchors
-from explorer.automata.tree.assertions.lookaround import Resolver, resolve
+from explorer.automata.tree import lookaround
+from explorer.automata.tree.assertions import meaning, without_edge_anchors
+from explorer.automata.tree.lookaround import Resolver, resolve
 from explorer.automata.tree.nodes import Assertion, AssertionKind
 from explorer.automata.tree.walking import walk
 from explorer.budget import Budget, Meter

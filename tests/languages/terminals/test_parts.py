@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from explorer import Budget, regex, terminals
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, RegexError
-from explorer.languages.terminals.subsequences import subsequence_machine
-from explorer.languages.terminals.substrings import substring_machine
+from explorer.languages.terminals.pieces import subsequence_machine, substring_machine
 from tests.languages.regex.strategies import some_accepted
 
 TEXTS = st.text(alphabet="abä🙂 |()\\", max_size=7)

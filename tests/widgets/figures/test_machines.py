@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.textbook.stages import composition_stages
+from explorer.automata.textbook.composition import composition_stages
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
 from explorer.tokens.walks.failing import run

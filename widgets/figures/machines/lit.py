@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import marks_from
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.tree.build import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run

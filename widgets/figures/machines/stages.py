@@ -1,7 +1,7 @@
 """The construction as a lesson: composed with ε, ε-free, determinized, trimmed.
 
-The machines are pynini's (`explorer.automata.textbook.stages`), over the few tokens that are shown;
-the token DFA itself comes from one walk over all tokens. The caption of each stage says what
+The machines are pynini's (`explorer.automata.textbook.composition`), over the few tokens that are
+shown; the token DFA itself comes from one walk over all tokens. The caption of each stage says what
 changed; parts that the next step takes away are dashed; and has the end of the text as an arc of
 its own.
 
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.machine import NO_ARC, whole_table
-from explorer.automata.textbook.stages import NO_TOKEN, Stage, composition_stages
-from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.automata.textbook.composition import NO_TOKEN, Stage, composition_stages
+from explorer.automata.tree.build import is_over_tokens
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary

@@ -26,8 +26,8 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.rules.network import Network
-from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Node
+from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 from explorer.languages.grammar.diagnosis.places import GrammarPlaces
 

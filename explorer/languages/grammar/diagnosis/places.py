@@ -22,8 +22,8 @@ from explorer.automata.machine import NO_ARC
 from explorer.automata.rules.network import Network, Targets
 from explorer.automata.rules.pieces import RulePiece, pieces_of, productive, reached
 from explorer.automata.stacks.stacks import BOTTOM, StackMachine
-from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Node
+from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 
 MOST_FRAMES: Final = 1000

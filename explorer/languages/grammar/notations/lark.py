@@ -12,6 +12,10 @@ text belongs to the language if it can be cut into terminals in any way, as with
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
 are priorities, which decide between trees, templates, ``%declare``, ``%extend`` and ``%override``,
 and llguidance's ``%json``, ``%lark`` and ``<token>``.
+
+`COMMON` holds the terminals of Lark's library ``common``, as patterns of ours (Lark,
+``grammars/common.lark``). ``ESCAPED_STRING`` ends at its first quote that no backslash stands
+before, as Lark's lexer reads it.
 """
 
 from __future__ import annotations
@@ -23,13 +27,47 @@ from typing import Final
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Branch, Call, Class, Concat, Empty, Node, Repeat
 from explorer.errors import GrammarError
-from explorer.languages.grammar.notations.lark_terminals import COMMON
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
     GrammarReader,
     WrittenRule,
     letters_of,
 )
+
+_INT: Final = "[0-9]+"
+_DECIMAL: Final = rf"(?:{_INT}\.(?:{_INT})?|\.{_INT})"
+_EXPONENT: Final = rf"[eE][+-]?{_INT}"
+_FLOAT: Final = rf"(?:{_INT}{_EXPONENT}|{_DECIMAL}(?:{_EXPONENT})?)"
+_NUMBER: Final = rf"(?:{_FLOAT}|{_INT})"
+
+COMMON: Final = {
+    "DIGIT": "[0-9]",
+    "HEXDIGIT": "[a-fA-F0-9]",
+    "INT": _INT,
+    "SIGNED_INT": f"[+-]?{_INT}",
+    "DECIMAL": _DECIMAL,
+    "FLOAT": _FLOAT,
+    "SIGNED_FLOAT": f"[+-]?{_FLOAT}",
+    "NUMBER": _NUMBER,
+    "SIGNED_NUMBER": f"[+-]?{_NUMBER}",
+    "ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"',
+    "LCASE_LETTER": "[a-z]",
+    "UCASE_LETTER": "[A-Z]",
+    "LETTER": "[A-Za-z]",
+    "WORD": "[A-Za-z]+",
+    "CNAME": "[_A-Za-z][_A-Za-z0-9]*",
+    "WS_INLINE": r"[ \t]+",
+    "WS": r"[ \t\f\r\n]+",
+    "CR": r"\r",
+    "LF": r"\n",
+    "NEWLINE": r"(?:\r?\n)+",
+    "SH_COMMENT": r"#[^\n]*",
+    "CPP_COMMENT": r"//[^\n]*",
+    "C_COMMENT": r"/\*(?:[^*]|\*+[^*/])*\*+/",
+    "SQL_COMMENT": r"--[^\n]*",
+}
+"""Each terminal and its pattern."""
+
 
 AROUND: Final = "%ignore"
 """The rule around ``start``, where something is ignored."""

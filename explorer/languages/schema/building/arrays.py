@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, cast
 
-from explorer.automata.construction.product import difference, intersection
+from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.words import is_finite, words
 from explorer.languages.schema.building.making import Depth, Making, Site

@@ -28,8 +28,7 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Written,
 )
-from explorer.automata.tree.walking import walk
-from explorer.automata.tree.width import width
+from explorer.automata.tree.walking import walk, width
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse
 from explorer.languages.schema.building.making import Depth

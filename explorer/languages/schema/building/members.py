@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import Any, Final, cast
 
-from explorer.automata.construction.product import difference, intersection
+from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words

@@ -23,7 +23,7 @@ from referencing import Registry
 
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Nfa
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, cast
 
 from explorer.automata.construction import operations
-from explorer.automata.construction.product import intersection
+from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter

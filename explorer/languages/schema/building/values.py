@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from explorer.automata.construction import operations
-from explorer.automata.construction.product import difference, intersection
+from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.languages.schema.text.counting import (

@@ -19,7 +19,7 @@ from typing import Final
 
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded

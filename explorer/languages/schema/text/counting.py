@@ -4,7 +4,7 @@
 every object around it. A schema whose machine is discovered while it is used needs none of them:
 strings with the same bounds are one *mark*, a few bytes that no text holds, in the machines that
 the compiler joins. In the finished machine the marks become repeats, which are counted
-(`explorer.automata.tree.nfa.counters`).
+(`explorer.automata.tree.repeats`).
 
 A mark can be joined with other languages, and stand in objects and arrays. It cannot be compared:
 before an intersection or a difference the marks are written out, and the result is the one that it
@@ -27,7 +27,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Repeat
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter

@@ -21,8 +21,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.operations import concatenation, union
-from explorer.automata.construction.product import intersection
+from explorer.automata.construction.operations import concatenation, intersection, union
 from explorer.automata.machine import Dfa, Int32
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern

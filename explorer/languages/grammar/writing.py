@@ -13,7 +13,7 @@ from typing import Final
 
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
-from explorer.languages.grammar.objects.parts import (
+from explorer.languages.grammar.parts import (
     GrammarRule,
     RuleAlternatives,
     RulePart,

@@ -13,7 +13,7 @@ or through a function, so they may recurse::
     def term():
         return regex("[0-9]+") | "(" + expr + ")"
 
-Everything here is a value that does not change. `explorer.languages.grammar.objects.writing` writes
+Everything here is a value that does not change. `explorer.languages.grammar.writing` writes
 it out as a text in GBNF, and from there on it is a grammar like any other.
 """
 
@@ -36,6 +36,8 @@ from explorer.languages.stages.staged import check_operand
 
 if TYPE_CHECKING:
     Operand: TypeAlias = "RulePart | Constraint | str"
+
+
 """What stands beside the sign of a part: a rule, a constraint, or a text, letter for letter."""
 
 _REMEDY: Final = (

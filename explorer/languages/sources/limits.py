@@ -1,4 +1,7 @@
-"""The size of a source written out, counted without writing it out.
+"""How deep sources may stand inside each other, and how many a constraint may be made of.
+
+What is built from a source goes down its parts by recursion, so Python's own limit would end it
+somewhere in the middle: whoever puts parts together checks the depth while building.
 
 Constraints are values, so `c & c` holds one source twice. Everything that walks a source meets it
 twice, and after thirty such steps a thousand million times. So the size is counted where a
@@ -11,6 +14,37 @@ from typing import Final
 
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
+
+MOST_NESTED: Final = 100
+"""Sources inside each other; a notebook's stack has room for about 160 templates."""
+
+
+def check_nesting(source: Source) -> Source:
+    """Refuse a source whose parts stand inside each other too deep; else return it.
+
+    Args:
+        source: Any.
+
+    Raises:
+        ConstraintError: They do.
+
+    Example:
+        >>> from explorer import regex, template
+        >>> check_nesting(template("({x})", x=regex("a")).source).kind
+        'template'
+    """
+    level = {id(source): source}
+    for _ in range(MOST_NESTED):
+        level = {id(child): child for each in level.values() for child in each.children}
+        if not level:
+            return source
+    raise ConstraintError(
+        f"The parts of this {source.kind} stand inside each other more than {MOST_NESTED} deep.",
+        remedy="Nest fewer: write fixed text around a part into the text of one template, or use "
+        "grammar(...) for what nests without end.",
+        evidence={"limit": MOST_NESTED},
+    )
+
 
 MOST_PARTS: Final = 200_000
 """How many sources a constraint may be made of, those that stand in it twice counted twice."""

@@ -6,8 +6,8 @@ side between the same two states, and only loops and optional parts need ε-arcs
 
 Bounded repeats are where an automaton can explode: ``(a{1,500}b){1,500}`` has 250,000 states. One
 copy of the body is laid first; then the size of all copies is known, is compared with the
-budget, and the copies are made as one array operation. ``(x{a,b}){c,d}`` becomes ``x{ac,bd}`` where
-the counts leave no gap. Cost: about 0.5 µs per character of an ordinary pattern.
+budget, and the copies are made as one array operation (`repeats`). Cost: about 0.5 µs per character
+of an ordinary pattern.
 
 The same code builds over another alphabet: a caller may say how a set of characters is written
 (`lookaround` writes it as intervals of symbol classes) and which symbol an assertion is.
@@ -15,7 +15,7 @@ The same code builds over another alphabet: a caller may say how a set of charac
 A node that only a machine can express (an intersection, a difference, a pattern with assertions)
 is built first, by the function ``machine``, and its machine is laid between the two states.
 
-With ``counters`` such a repeat is counted instead (`explorer.automata.tree.nfa.counters`).
+With ``counters`` such a repeat is counted instead.
 With ``with_origin`` each arc also remembers where it came from: which source, which span of its
 text, so that a run of the NFA can be shown on the source.
 """
@@ -23,6 +23,7 @@ text, so that a run of the NFA can be shown on the source.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 import numpy as np
@@ -31,13 +32,6 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa, Int32, Nfa
 from explorer.automata.tree.charset import CharSet
-from explorer.automata.tree.nfa.copies import Copies
-from explorer.automata.tree.nfa.counters import COUNTED_FROM, Counters
-from explorer.automata.tree.nfa.foreseen import MANY, STAGE, foreseen
-from explorer.automata.tree.nfa.joined import joined
-from explorer.automata.tree.nfa.origin import Built, Origin
-from explorer.automata.tree.nfa.prefix_tree import prefix_tree
-from explorer.automata.tree.nfa.repeats import flattened
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
@@ -61,19 +55,39 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
+from explorer.automata.tree.origin import Built, Origin
+from explorer.automata.tree.repeats import COUNTED_FROM, Copies, Counters, flattened, joined
 from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
-from explorer.automata.tree.width import width
+from explorer.automata.tree.walking import width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
+
+STAGE: Final = "Writing out the pattern as an automaton"
+
+MANY: Final = 4096
+"""How many pieces of a sequence are looked at between two looks at the clock."""
+
+
+def foreseen(node: Concat, write: Callable[[CharSet], Fragment], meter: Meter) -> tuple[int, int]:
+    """The fewest states and arcs that a sequence takes: those of its leaves, each once."""
+    states, arcs = len(node.items), 0
+    for k, item in enumerate(node.items):
+        if k % MANY == 0:
+            meter.check_time(STAGE)
+        leaf = item
+        while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
+            leaf = leaf.body
+        if isinstance(leaf, Literal | Class | Dot):
+            fragment = write(leaf.chars)
+            states += fragment.num_inner
+            arcs += len(fragment.arcs)
+    return states, arcs
+
 
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
 _TILE_FROM: Final = 200
 """Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
-
-
-MarkSymbol = Callable[[Assertion], int]
-CallSymbol = Callable[[Call | Rules], int]
 
 
 def lay_out(
@@ -82,32 +96,25 @@ def lay_out(
     *,
     num_symbols: int = NUM_BYTES,
     write: Callable[[CharSet], Fragment] = utf8_fragment,
-    mark: MarkSymbol | None = None,
+    mark: Callable[[Assertion], int] | None = None,
     machine: Callable[[Node], Dfa] | None = None,
     with_origin: bool = False,
     relax_assertions: bool = False,
     counters: Counters | None = None,
-    call: CallSymbol | None = None,
+    call: Callable[[Call | Rules], int] | None = None,
 ) -> Built:
-    """The NFA of a node, over the 256 bytes or any other alphabet.
+    """The NFA of a node, over the 256 bytes or any other alphabet, from state 0 to state 1.
 
     Args:
-        root: The node.
-        meter: Watches states, arcs, bytes and seconds; asked before anything is copied.
-        num_symbols: How many symbols there are.
+        meter: Asked before anything is copied.
         write: The machine of a set of characters in this alphabet.
         mark: The symbol of an assertion.
         machine: Builds the nodes that must be machines first; over another alphabet also the texts
             of choices.
-        with_origin: Also tell the origin of each arc.
-        relax_assertions: Read every assertion as if it always held. The machine then accepts
-            more texts than the pattern; good for showing where in a pattern one is.
+        relax_assertions: Read every assertion as if it always held: more texts than the pattern's.
         counters: Takes down what is counted and what is left for later; by default nothing is.
         call: The symbol of a call of a rule, and of a grammar inside; by default a grammar is one
             of the nodes that ``machine`` builds, and a call is refused.
-
-    Returns:
-        The automaton and its origins. State 0 is the start, state 1 accepts.
 
     Raises:
         BudgetExceeded: The automaton would be too large.
@@ -122,59 +129,46 @@ def lay_out(
         [0, 1]
     """
     layout = _NfaLayout(
-        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, counters,
-        call,
+        meter, num_symbols, write, mark, machine, [] if with_origin else None, relax_assertions,
+        counters, call,
     )  # fmt: skip
     layout.lay(root, 0, 1)
     return layout.built()
 
 
+@dataclass(slots=True)
 class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
-    __slots__ = (
-        "arc_blocks", "arc_of", "arcs", "builder", "call", "counters", "epsilon_blocks", "epsilons",
-        "fragments", "label", "machines", "mark", "meter", "num_block_arcs", "num_states",
-        "num_symbols", "origin", "origin_blocks", "origin_index", "outlines", "relax",
-        "source", "write",
-    )  # fmt: skip
+    meter: Meter
+    num_symbols: int
+    write: Callable[[CharSet], Fragment]
+    mark: Callable[[Assertion], int] | None
+    builder: Callable[[Node], Dfa] | None
+    origin: list[int] | None
+    """Per arc the place of its origin in `origin_index`; ``None`` where nobody asks."""
+    relax: bool
+    counters: Counters | None
+    call: Callable[[Call | Rules], int] | None
 
-    def __init__(
-        self,
-        meter: Meter,
-        num_symbols: int,
-        write: Callable[[CharSet], Fragment],
-        mark: MarkSymbol | None,
-        builder: Callable[[Node], Dfa] | None,
-        with_origin: bool,
-        relax: bool,
-        counters: Counters | None,
-        call: CallSymbol | None,
-    ) -> None:
-        self.call = call
-        self.counters = counters
-        self.meter = meter
-        self.num_symbols = num_symbols
-        self.write = write
-        self.mark = mark
-        self.builder = builder
-        self.relax = relax
-        self.fragments: dict[int, Fragment] = {}  # By the identity of sets that the tree holds.
-        self.arc_of: dict[int, tuple[int, int]] = {}  # Low and high, of those that are one arc.
-        self.outlines: dict[int, Outline] = {}
-        self.machines: dict[int, Nfa] = {}  # Of nodes, by identity: a repeat lays its body often.
-        self.source: Source | None = None
-        self.label = ""
-        self.num_states = 2
-        self.arcs: list[Arc] = []
-        self.arc_blocks: list[Int32] = []
-        self.num_block_arcs = 0
-        self.epsilons: list[tuple[int, int]] = []
-        self.epsilon_blocks: list[Int32] = []
-        # Per arc the place of its origin in `origin_index`, in the same two forms as the arcs.
-        self.origin: list[int] | None = [] if with_origin else None
-        self.origin_blocks: list[Int32] = []
-        self.origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = {}
+    num_states: int = 2
+    num_block_arcs: int = 0
+    arcs: list[Arc] = field(default_factory=list[Arc])
+    arc_blocks: list[Int32] = field(default_factory=list[Int32])
+    epsilons: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    epsilon_blocks: list[Int32] = field(default_factory=list[Int32])
+    origin_blocks: list[Int32] = field(default_factory=list[Int32])
+    origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = field(
+        default_factory=dict[tuple[int, bytes, str], tuple[int, Origin]]
+    )
+    source: Source | None = None
+    label: str = ""
+    # By the identity of what the tree holds: a repeat lays its body often.
+    fragments: dict[int, Fragment] = field(default_factory=dict[int, Fragment])
+    arc_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """Low and high, of the sets that are one arc."""
+    outlines: dict[int, Outline] = field(default_factory=dict[int, Outline])
+    machines: dict[int, Nfa] = field(default_factory=dict[int, Nfa])
 
     def built(self) -> Built:
         arcs = joined(self.arcs, self.arc_blocks, 4)
@@ -185,9 +179,8 @@ class _NfaLayout:
         if self.origin is None:
             return Built(nfa)
         # Blocks of arcs and of origins are added side by side, so their orders are the same.
-        arc_origin = np.concatenate([np.array(self.origin, np.int32), *self.origin_blocks])
         origins = tuple(origin for _, origin in self.origin_index.values())
-        return Built(nfa, origins, arc_origin.astype(np.int32))
+        return Built(nfa, origins, self.origin_from(0, 0))
 
     def fresh(self) -> int:
         state = self.num_states
@@ -199,13 +192,7 @@ class _NfaLayout:
     def lay(self, node: Node, source: int, target: int) -> None:
         # The frequent kinds first, and by their types: `isinstance` takes its time where it fails.
         if type(node) is Repeat:
-            body = node.body
-            if node.maximum == 1 and (type(body) is Class or type(body) is Literal):
-                self.leaf(body, source, target)
-                if node.minimum == 0:
-                    self.epsilons.append((source, target))
-            else:
-                self.repeat(*flattened(node), source, target)
+            self.repeat(*flattened(node), source, target)
         elif type(node) is Group:
             self.lay(node.body, source, target)
         elif type(node) is Concat:
@@ -336,11 +323,26 @@ class _NfaLayout:
         if self.origin is not None:  # Each origin holds what stands before it.
             held = sum(len(word) * len(word) // 2 for word in words)
             self.meter.check(STAGE, bytes=held)
-        arcs, befores, ends = prefix_tree(words, source, target, self.fresh, self.meter)
-        self.arcs += arcs
-        if self.origin is not None:
-            self.origin += [self.origin_of(node, words[k][:at]) for k, at in befores]
-        self.epsilons += [(end, target) for end in ends]
+        states: dict[tuple[int, int], int] = {}
+        # In byte order a word that others go on from comes before them.
+        for k, word in enumerate(words):
+            if k % MANY == 0:
+                self.meter.check_time(STAGE)
+            goes_on = k + 1 < len(words) and words[k + 1].startswith(word)
+            here = source
+            for at, byte in enumerate(word):
+                there = states.get((here, byte))
+                if there is None:
+                    last = at + 1 == len(word) and not goes_on
+                    there = target if last else self.fresh()
+                    if not last:
+                        states[here, byte] = there
+                    self.arcs.append((here, byte, byte, there))
+                    if self.origin is not None:
+                        self.origin.append(self.origin_of(node, word[:at]))
+                here = there
+            if goes_on or not word:
+                self.epsilons.append((here, target))
 
     @property
     def may_outline(self) -> bool:
@@ -491,9 +493,5 @@ class _NfaLayout:
         """Compare the sizes that are about to be reached with the budget."""
         states += self.num_states
         arcs += len(self.arcs) + self.num_block_arcs
-        self.meter.check(
-            STAGE,
-            states=states,
-            arcs=arcs,
-            bytes=states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC,
-        )
+        held = states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC
+        self.meter.check(STAGE, states=states, arcs=arcs, bytes=held)

@@ -18,12 +18,18 @@ judged on the *whole* pointed word. Judging them inside the outer assertion only
 simpler and wrong: in ``a(?<=a(?=b))b`` the inner ``(?=b)`` looks at a character that the lookbehind
 does not contain.
 
-Everything happens over the pattern's character classes (see `classes`), not over bytes, and is
-written out in bytes at the end. Costs: a millisecond for ordinary patterns. Conditions that
-must be remembered together multiply: twenty lookaheads for twenty letters need 2^20 states,
-whatever the method, and exceed the budget. Doubled marks cost nothing.
+Everything happens over the pattern's character classes, not over bytes, and is written out in
+bytes at the end: characters that no set of the pattern tells apart behave alike everywhere in it,
+so each class of them is one symbol (``\\bfoo\\b`` has four: ``f``, ``o``, the other word
+characters, and the rest), and a boundary in Unicode costs five states where it costs hundreds over
+bytes.
 
-Anchors that always hold, and assertions that are said twice, are left out at once (see `edges`).
+Costs: a millisecond for ordinary patterns. Conditions that must be remembered together multiply:
+twenty lookaheads for twenty letters need 2^20 states, whatever the method, and exceed the budget.
+Doubled marks cost nothing.
+
+Anchors that always hold, and assertions that are said twice, are left out at once (see
+`assertions`).
 
 One quirk of `re` is kept because it is visible: before Python 3.14, ``\\B`` fails in the empty
 text, though there is no boundary in it.
@@ -35,23 +41,34 @@ import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
-from explorer.automata.tree.assertions.classes import CharClasses, char_classes
-from explorer.automata.tree.assertions.edges import (
+from explorer.automata.tree.assertions import (
     JUDGING,
     each_once,
     looks,
     meaning,
     without_edge_anchors,
 )
-from explorer.automata.tree.charset import ANY, NEWLINE, NOT_NEWLINE, CharSet, complement
-from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.charset import (
+    ANY,
+    FIRST_SURROGATE,
+    LAST_SURROGATE,
+    MAX_CODE_POINT,
+    NEWLINE,
+    NOT_NEWLINE,
+    CharSet,
+    char_set,
+    complement,
+)
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
@@ -61,9 +78,81 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
 )
-from explorer.automata.tree.utf8 import EXIT, utf8_fragment
+from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
 from explorer.automata.tree.walking import children, walk
 from explorer.budget import Meter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CharClasses:
+    """A partition of all characters.
+
+    Args:
+        bounds: int64[n + 1], where the pieces of the code points begin, ascending, and the end.
+        piece_class: int32[n], the class of each piece, or −1 for the surrogates.
+        num_classes: Classes are ``0 .. num_classes - 1``.
+        fragments: For each set that the partition was made for: reading one of its symbols.
+    """
+
+    bounds: NDArray[np.int64]
+    piece_class: NDArray[np.int32]
+    num_classes: int
+    fragments: dict[CharSet, Fragment]
+
+    def write(self, chars: CharSet) -> Fragment:
+        """A set that the partition was made for, over the symbols."""
+        return self.fragments[chars]
+
+    def intervals(self, chars: CharSet) -> Iterator[tuple[int, int]]:
+        """The symbols of such a set, as inclusive intervals."""
+        return ((low, high) for _, low, high, _ in self.fragments[chars].arcs)
+
+    def characters(self, symbols: Iterable[int]) -> CharSet:
+        """All characters of some classes."""
+        chosen = np.zeros(self.num_classes + 1, np.bool_)
+        chosen[list(symbols)] = True
+        inside = chosen[self.piece_class]  # −1 is the last entry, which is never chosen.
+        edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+        cuts = self.bounds[edges].tolist()
+        return char_set((low, past - 1) for low, past in zip(cuts[::2], cuts[1::2], strict=True))
+
+
+@lru_cache(maxsize=128)
+def char_classes(sets: frozenset[CharSet]) -> CharClasses:
+    """The coarsest partition in which every given set is a union of classes.
+
+    Example:
+        >>> from explorer.automata.tree.charset import character
+        >>> classes = char_classes(frozenset([character("a"), character("b")]))
+        >>> classes.num_classes
+        3
+    """
+    ordered = sorted(sets, key=lambda chars: chars.ranges)
+    ends = [0, FIRST_SURROGATE, LAST_SURROGATE + 1, MAX_CODE_POINT + 1]
+    bounds = np.unique(np.concatenate([np.array(ends, np.int64), *(s.bounds() for s in ordered)]))
+    pieces = len(bounds) - 1
+    # One bit per set and piece; pieces with equal bits are one class.
+    member = np.zeros((len(ordered) + 1, pieces), np.bool_)
+    for k, chars in enumerate(ordered):
+        member[k] = np.searchsorted(chars.bounds(), bounds[:-1], side="right") % 2 == 1
+    packed = np.ascontiguousarray(np.packbits(member, axis=0).T)
+    piece_class = np.full(pieces, -1, np.int32)
+    number: dict[bytes, int] = {}
+    for piece in range(pieces):
+        if not FIRST_SURROGATE <= bounds[piece] <= LAST_SURROGATE:
+            piece_class[piece] = number.setdefault(packed[piece].tobytes(), len(number))
+    fragments: dict[CharSet, Fragment] = {}
+    for k, chars in enumerate(ordered):
+        symbols = np.unique(piece_class[member[k]])
+        gaps = np.flatnonzero(np.diff(symbols) > 1)
+        lows = symbols[np.concatenate([[0], gaps + 1])] if len(symbols) else symbols
+        highs = symbols[np.concatenate([gaps, [-1]])] if len(symbols) else symbols
+        arcs = tuple(
+            (ENTRY, int(low), int(high), EXIT) for low, high in zip(lows, highs, strict=True)
+        )
+        fragments[chars] = Fragment(arcs, 0)
+    return CharClasses(bounds, piece_class, len(number), fragments)
+
 
 STAGE: Final = "Writing out the lookarounds in bytes"
 
