@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import explorer
+from tests.evidence import LONG, SHORT
 
 # One thread per process: the workers share the cores, and two threads each would wait for theirs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -22,6 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile(
     "short",
     deadline=None,
+    max_examples=SHORT,
     derandomize=True,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -29,11 +31,11 @@ settings.register_profile(
 settings.register_profile(
     "long",
     deadline=None,
-    max_examples=int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 1000),
+    max_examples=LONG or SHORT,
     print_blob=True,
     suppress_health_check=list(HealthCheck),
 )
-settings.load_profile("long" if os.environ.get("EXPLORER_LONG_EXAMPLES") else "short")
+settings.load_profile("long" if LONG else "short")
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from explorer.analysis.verdict.verdict import STAGES
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 from tests.analysis.cases import build
+from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
 
 
@@ -35,7 +36,7 @@ def adds_up(reasons: MaskReasons, width: int, total: float | None = None) -> Non
 
 
 @given(patterns(leaves=10), vocabularies(), st.integers(0, 10**6))
-@settings(max_examples=80)
+@settings(max_examples=examples(30))
 def test_groups_equal_single_explanations(
     pattern: str, tokens: list[bytes | None], seed: int
 ) -> None:

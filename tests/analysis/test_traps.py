@@ -18,6 +18,7 @@ from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
+from tests.evidence import examples
 
 VOCABULARY = explorer.Vocabulary.from_bytes(
     [b" ", b"\n", b"x", b"{", b"}", b"1", b" x", b"\xc3", b"\xa4", "ö".encode()], eos_ids=[10]
@@ -167,7 +168,7 @@ def test_a_constraint_that_fits_its_prompt_raises_no_alarm(temperature: float) -
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=3), min_size=7, max_size=7))
-@settings(max_examples=200)
+@settings(max_examples=examples(80))
 def test_components_equal_mutual_reachability(edges: list[list[int]]) -> None:
     reach = [set(targets) for targets in edges]
     for _ in edges:

@@ -13,6 +13,7 @@ from explorer.alphabet import byte_label, label_byte, label_token, token_label
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.textbook.detokenizing import readable
 from explorer.errors import VocabularyError
+from tests.evidence import examples
 from tests.patterns import vocabularies
 
 
@@ -30,7 +31,7 @@ def bare(fst: pynini.Fst) -> pynini.Fst:
 
 
 @given(vocabularies(), st.data())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 def test_a_token_sequence_writes_its_bytes(tokens: list[bytes | None], data: st.DataObject) -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
     text = [i for i, token in enumerate(vocabulary.tokens) if token]

@@ -15,6 +15,7 @@ from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
+from tests.evidence import examples
 
 BYTES = [0, 97, 98, 99, 200, 255]
 
@@ -55,7 +56,7 @@ def equal(dfa: Dfa, fst: pynini.Fst) -> bool:
 
 
 @given(nfas())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(120))
 def test_minimal_dfa_is_pyninis(nfa: Nfa) -> None:
     theirs = by_pynini(nfa)
     ours = operations.minimal_dfa(nfa, Meter())
@@ -70,7 +71,7 @@ def test_minimal_dfa_is_pyninis(nfa: Nfa) -> None:
 
 
 @given(nfas(), nfas())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(80))
 def test_combinations_are_pyninis(left: Nfa, right: Nfa) -> None:
     a, b = operations.minimal_dfa(left, Meter()), operations.minimal_dfa(right, Meter())
     x, y = by_pynini(left), by_pynini(right)
@@ -90,7 +91,7 @@ def test_combinations_are_pyninis(left: Nfa, right: Nfa) -> None:
 
 
 @given(nfas())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 def test_every_mutant_is_told_apart(nfa: Nfa) -> None:
     """The comparison can fail: no arc of a minimal machine can be dropped unnoticed."""
     dfa = operations.minimal_dfa(nfa, Meter())
@@ -160,7 +161,7 @@ def test_without_states() -> None:
 
 
 @given(nfas(), st.integers(0, 5))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(60))
 def test_folding_equals_refining(nfa: Nfa, longest: int) -> None:
     """A finite language minimised from its ends, and by refinement after a detour."""
     words = Nfa(
@@ -186,7 +187,7 @@ def test_folding_equals_refining(nfa: Nfa, longest: int) -> None:
 
 
 @given(nfas())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 def test_refinement_goes_on_where_it_paused(nfa: Nfa) -> None:
     dfa = determinize(nfa, Meter())
     whole = operations.minimize(dfa, Meter())

@@ -15,6 +15,7 @@ from explorer.automata.construction.rounds import MOST_ROUNDS, in_rounds
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
+from tests.evidence import examples
 
 
 def by_rounds(dfa: Dfa, useful: Bool, most: int = MOST_ROUNDS) -> tuple[Int32, Bool] | None:
@@ -37,7 +38,7 @@ def machines(draw: st.DrawFn) -> tuple[Dfa, Bool]:
 
 
 @given(machines())
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(200))
 def test_rounds_and_refinement_agree(drawn: tuple[Dfa, Bool]) -> None:
     dfa, useful = drawn
     if not useful[0]:

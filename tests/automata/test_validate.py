@@ -19,6 +19,7 @@ from explorer.automata.machine import Dfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.evidence import examples
 from tests.patterns import patterns
 
 GIVEN = explorer.regex("(foo)+d").dfa
@@ -79,7 +80,7 @@ def test_a_damaged_machine_is_refused(changes: dict[str, Any]) -> None:
 
 
 @given(patterns())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_what_we_make_is_sound(pattern: str) -> None:
     dfa = explorer.regex(pattern).dfa
     again = checked_dfa(
@@ -92,7 +93,7 @@ def test_what_we_make_is_sound(pattern: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(120))
 def test_one_changed_value_is_refused_or_another_sound_machine(data: st.DataObject) -> None:
     """Whatever is accepted can be run: minimal, over text, every number in range."""
     name = data.draw(st.sampled_from(["symbol_class", "table", "accepting"]))

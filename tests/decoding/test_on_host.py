@@ -19,6 +19,7 @@ from explorer.errors import ExplorerError
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.words import pack
 from tests.decoding.fused_cases import SAMPLERS, copy, machines, some_rows
+from tests.evidence import examples
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 
@@ -50,7 +51,7 @@ def test_steps_equal_the_reference(dtype: torch.dtype, ties: bool) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(60))
 def test_masked_tokens_change_no_draw(data: Any) -> None:
     """The draw among allowed tokens is that from the whole row, wherever the masked ones stand."""
     width = data.draw(st.sampled_from([1, 31, 64, 97, 5_000]))

@@ -18,6 +18,7 @@ from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, EmptyC
 from explorer.languages.constraint import regex
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.automata.test_operations import nfas
+from tests.evidence import examples
 from tests.patterns import ALPHABET, patterns
 
 TEXTS = ["".join(t) for n in range(4) for t in product(ALPHABET, repeat=n)]
@@ -32,7 +33,7 @@ def matches(pattern: str) -> set[str]:
 
 
 @given(patterns(), patterns())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_operators_are_set_operations(left: str, right: str) -> None:
     a, b = explorer.regex(left), explorer.regex(right)
     x, y = matches(left), matches(right)
@@ -45,7 +46,7 @@ def test_operators_are_set_operations(left: str, right: str) -> None:
 
 
 @given(patterns(assertions=False, leaves=4), patterns(assertions=False, leaves=4))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_concatenation_and_repetition_are_res(left: str, right: str) -> None:
     a, b = explorer.regex(left), explorer.regex(right)
     assert (a + b).equivalent(explorer.regex(f"(?:{left})(?:{right})"))
@@ -54,7 +55,7 @@ def test_concatenation_and_repetition_are_res(left: str, right: str) -> None:
 
 
 @given(patterns())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_there_and_back_through_other_libraries(pattern: str) -> None:
     c = explorer.regex(pattern)
     assert explorer.Constraint.from_fst(c.fsa, labels="explorer").equivalent(c)
@@ -63,7 +64,7 @@ def test_there_and_back_through_other_libraries(pattern: str) -> None:
 
 
 @given(nfas())
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(20))
 def test_questions(nfa: object) -> None:
     """Finiteness and examples against enumeration, over machines that text never makes."""
     from explorer.automata.construction import operations
@@ -118,7 +119,7 @@ _plain = st.recursive(
 
 
 @given(_plain)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_interegular_agrees_on_random_patterns(pattern: str) -> None:
     theirs = explorer.Constraint.from_fsm(interegular.parse_pattern(pattern).to_fsm())
     assert theirs.equivalent(explorer.regex(pattern))

@@ -26,6 +26,7 @@ from explorer.languages.stages.normalized import Normalized, normal_machine
 from explorer.languages.stages.restricted import Restricted, scripts
 from explorer.languages.stages.staged import Staged, stages_of, with_stages
 from explorer.languages.stages.valid import ValidUtf8
+from tests.evidence import examples
 
 ANY = regex("(?s:.*)")
 
@@ -66,7 +67,7 @@ def test_sets_with_a_name_and_further_characters() -> None:
         explorer.compile(text.restrict("digits"), Vocabulary.from_bytes([b"a"], eos_ids=[1]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(80))
 @given(st.lists(st.sampled_from(["cat", "dog", "a", "s", " ", ",", "ä", "_"]), max_size=6))
 def test_a_list_of_words_decides_by_the_words_of_a_text(pieces: list[str]) -> None:
     text = "".join(pieces)

@@ -23,6 +23,7 @@ from explorer import Vocabulary
 from explorer.automata.machine import NO_ARC
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.servers import ServerRun, runs_of, verdict_of
+from tests.evidence import examples
 from tests.servers.fixtures import PERSON
 from tests.servers.logs import chat
 
@@ -203,9 +204,7 @@ def conforming(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
     return {"structured_outputs": request}, text
 
 
-SLOW: Final = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+SLOW: Final = settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
@@ -253,7 +252,7 @@ def first_failing(constraint: explorer.Constraint, data: bytes) -> int | None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(asked=conforming(), log=st.sampled_from(LOGS))
-@settings(SLOW, max_examples=1_000)
+@settings(SLOW, max_examples=examples(400))
 def test_a_text_that_conforms_is_never_a_violation_with_many_texts(
     name: str, asked: tuple[dict[str, Any], str], log: Log
 ) -> None:

@@ -16,6 +16,7 @@ from explorer.errors import (
     IncompatibleVocabulary,
 )
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS
+from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
 
 
@@ -45,7 +46,7 @@ def as_acceptor(dfa: explorer.TokenDFA, table: np.ndarray | None = None) -> pyni
 
 
 @given(patterns(leaves=6), vocabularies())
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(50))
 def test_small_vocabularies(pattern: str, tokens: list[bytes | None]) -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
     constraint = explorer.regex(pattern)
@@ -107,7 +108,7 @@ def same_machine(ours: explorer.TokenDFA, theirs: explorer.TokenDFA) -> bool:
 
 
 @given(patterns(leaves=6), vocabularies())
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(50))
 def test_the_textbook_makes_the_same_machine(pattern: str, tokens: list[bytes | None]) -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
     constraint = explorer.regex(pattern)

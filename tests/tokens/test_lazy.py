@@ -25,6 +25,7 @@ from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks import finishing
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
+from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
 
 
@@ -90,7 +91,7 @@ def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) ->
 
 
 @given(patterns(leaves=8), vocabularies())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(120))
 def test_lazy_and_closed_are_the_same(pattern: str, tokens: list[bytes | None]) -> None:
     vocab = vocabulary(*tokens)
     constraint = explorer.regex(pattern)

@@ -24,6 +24,7 @@ from explorer.tokens.masks.packed import (
 )
 from explorer.tokens.masks.packed_on_device import masked_on_device
 from explorer.tokens.words import pack
+from tests.evidence import examples
 
 ODD = [0.0, -0.0, 1.5, -1.5, 3e38, -3e38, 1e-45, torch.inf, -torch.inf, torch.nan, -torch.nan]
 
@@ -49,7 +50,7 @@ def expected_fault(masked: torch.Tensor) -> int:
 
 @pytest.mark.parametrize("dtype", MINUS_INFINITY)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25))
 def test_a_packed_mask_does_what_a_dense_one_does(dtype: torch.dtype, data: Any) -> None:
     tokens = data.draw(st.sampled_from([1, 31, 32, 33, 64, 95, 131]))
     width = data.draw(st.sampled_from([tokens, tokens + 1, tokens + 70]))

@@ -15,6 +15,7 @@ from explorer import Constraint, Session, TokenDFA, Trace, Vocabulary, gen, many
 from explorer.automata.tree.build import texts_are_those_of, texts_of
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, IncompatibleVocabulary
+from tests.evidence import examples
 from tests.tokens.sequences import (
     Both,
     But,
@@ -291,7 +292,7 @@ def test_a_table_with_limits_is_saved(tmp_path: object) -> None:
 
 @pytest.mark.long
 @given(st.integers(0, 10**6))
-@settings(max_examples=30)
+@settings(max_examples=examples(10))
 def test_random_runs_keep_limits(seed: int) -> None:
     rng = random.Random(seed)
     constraint, pieces = rng.choice(TEMPLATES)

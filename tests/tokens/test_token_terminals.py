@@ -19,6 +19,7 @@ import explorer
 from explorer import Vocabulary, literal, regex, terminals
 from explorer.errors import EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.machine import TokenMachine
+from tests.evidence import examples
 from tests.tokens.sequences import (
     Both,
     Expression,
@@ -108,7 +109,7 @@ def assert_right(expression: Expression) -> None:
 
 
 @given(expressions)
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 def test_machines_agree_with_the_matcher(expression: Expression) -> None:
     assert_right(expression)
 

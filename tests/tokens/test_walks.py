@@ -15,6 +15,7 @@ from explorer.tokens.closed_form.assemble import Assembled, assemble
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.trie import build_trie, trie_of
+from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
 
 
@@ -41,7 +42,7 @@ def same(a: Assembled, b: Assembled) -> bool:
 
 
 @given(patterns(leaves=8), vocabularies())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(80))
 def test_on_small_vocabularies(pattern: str, tokens: list[bytes | None]) -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
     dfa = explorer.regex(pattern).dfa

@@ -16,6 +16,7 @@ from explorer.tokens.closed_form.class_words import class_words, packed_bytes
 from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.words import ids, num_words, pack, unpack
+from tests.evidence import examples
 
 
 def bit_by_bit(mask: np.ndarray) -> list[int]:
@@ -27,7 +28,7 @@ def bit_by_bit(mask: np.ndarray) -> list[int]:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=100))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(80))
 def test_the_layout(bits: list[bool]) -> None:
     mask = np.array(bits, np.bool_)
     assert pack(mask).tolist() == bit_by_bit(mask) and pack(mask).dtype == np.uint32

@@ -19,6 +19,7 @@ from explorer.automata.tree import layout, repeats
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from tests.automata.discovered.beside import differences
+from tests.evidence import examples
 from tests.patterns import patterns
 
 COUNTED = [
@@ -48,7 +49,7 @@ def test_counted_repeats_are_those_written_out(pattern: str) -> None:
 
 
 @given(patterns(leaves=8), st.integers(1, 3))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(160))
 def test_discovered_and_closed_are_the_same(pattern: str, counted_from: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(layout, "COUNTED_FROM", counted_from)
@@ -67,7 +68,7 @@ _bodies = st.recursive(
 
 
 @given(_bodies, st.lists(st.sampled_from(["a", "b", "é"]), max_size=14).map("".join))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(160))
 def test_nested_counters_read_what_re_reads(pattern: str, text: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(layout, "COUNTED_FROM", 1)

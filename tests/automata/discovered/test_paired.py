@@ -19,6 +19,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
+from tests.evidence import examples
 from tests.patterns import patterns
 
 CLOSED = {"both": operations.intersection, "left only": operations.difference}
@@ -29,7 +30,7 @@ def sides(left: str, right: str) -> tuple[ByteMachine, ByteMachine]:
 
 
 @given(patterns(leaves=6), patterns(leaves=6), st.sampled_from([*CLOSED]))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(30))
 def test_pairs_are_products(left: str, right: str, operation: Operation) -> None:
     wanted = CLOSED[operation](explorer.regex(left).dfa, explorer.regex(right).dfa, Meter())
     found = paired(*sides(left, right), operation, Budget())

@@ -18,6 +18,7 @@ from explorer.automata.tree.build import build_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.lazy import LazyMachine
+from tests.evidence import examples
 
 WORDS = [b"ab", b"abab", b'"', b"ax", b"a-", b"aa-1", "ä".encode(), b"ba", b"-x"]
 FEW = explorer.Vocabulary.from_bytes([b"a", b"b", b"x", b"1", b"-", *WORDS], eos_ids=[14])
@@ -77,7 +78,7 @@ _TREE = st.recursive(
 
 
 @given(_TREE)
-@settings(max_examples=60)
+@settings(max_examples=examples(25))
 def test_it_reads_what_is_written_out(constraint: explorer.Constraint) -> None:
     if not constraint.over_tokens:
         return

@@ -18,12 +18,13 @@ from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.schema.building import objects
+from tests.evidence import examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
 
 @given(SCHEMAS, st.sampled_from(["compact", "flexible"]))
 @settings(
-    max_examples=25,
+    max_examples=examples(10),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -21,6 +21,7 @@ from explorer.languages.schema.text import counting, strings
 from explorer.languages.schema.text.counting import mark, written_as_json, written_as_text
 from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
+from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
 
 EITHER: dict[str, object] = {
@@ -75,7 +76,7 @@ def found(
 
 
 @given(SCHEMAS, st.sampled_from(["compact", "flexible", "pretty"]))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(60))
 def test_counted_strings_are_those_written_out(schema: dict[str, object], whitespace: str) -> None:
     assert found(schema, pytest.MonkeyPatch(), whitespace=whitespace) == []
 

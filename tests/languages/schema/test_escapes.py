@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.errors import ConstraintError
+from tests.evidence import examples
 
 TEXT = 'aé€😀\U0010fffd\n\x01/"\\'
 SCHEMAS: dict[str, Any] = {
@@ -60,7 +61,7 @@ SPELLED = st.lists(
 
 
 @given(SPELLED)
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 def test_an_escape_is_its_character(text: str) -> None:
     for (name, whitespace), constraint in CONSTRAINTS.items():
         valid = VALIDATORS[name].is_valid(json.loads(text))

@@ -18,6 +18,7 @@ from explorer.errors import UnsatisfiableSchema, UnsupportedSchema
 from explorer.languages.schema.building import plain
 from explorer.languages.schema.building.plain import plain_outline
 from explorer.languages.schema.machine import outline_schema
+from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
@@ -62,7 +63,7 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(objects())
-@settings(max_examples=150, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=examples(60), phases=[Phase.generate])
 def test_what_is_drawn_at_once_is_the_closed_form(schema: dict[str, Any]) -> None:
     assert beside(schema) == []
 

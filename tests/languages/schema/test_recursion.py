@@ -20,6 +20,7 @@ from explorer.errors import ConstraintError, NotRegular, UnsupportedSchema
 from explorer.languages.schema.building import values
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.registry import read
+from tests.evidence import examples
 
 SCHEMAS: dict[str, Any] = {
     "tree": {
@@ -162,7 +163,7 @@ def constraint(
 
 @pytest.mark.parametrize("name", SCHEMAS)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(25))
 def test_deep_instances_are_judged_as_by_another_library(name: str, data: st.DataObject) -> None:
     instance = grown(name, data, data.draw(st.integers(0, 25)))
     valid = Draft202012Validator(SCHEMAS[name])

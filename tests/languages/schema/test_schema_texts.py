@@ -21,6 +21,7 @@ from explorer.cli import main
 from explorer.errors import ConstraintError, ExplorerError, UnsupportedSchema
 from explorer.languages.schema.reading.text import MOST_DIGITS, MOST_NESTED, json_of, read_schema
 from explorer.languages.schema.source import JsonSchema
+from tests.evidence import examples
 
 DIGITS = st.text("0123456789", min_size=1, max_size=40).map(lambda text: text.lstrip("0") or "0")
 
@@ -50,7 +51,7 @@ def is_valid(schema: str, text: str) -> bool:
         return jsonschema.Draft202012Validator(read(schema)).is_valid(read(text))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(50))
 @given(
     st.sampled_from(
         ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const", "not")

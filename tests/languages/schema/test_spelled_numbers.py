@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from tests.evidence import examples
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 SPELLINGS = tuple(
@@ -72,7 +73,7 @@ def test_no_spelling_of_a_wrong_number_is_taken(name: str, whitespace: Any) -> N
 
 
 @given(st.floats(-1.6e308, 1.6e308))
-@settings(max_examples=200)
+@settings(max_examples=examples(80))
 def test_what_python_writes_is_a_number(value: float) -> None:
     for constraint in (NUMBER, ANYTHING, FREE):
         assert constraint.accepts(json.dumps(value))

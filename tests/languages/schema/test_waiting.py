@@ -18,6 +18,7 @@ from explorer.errors import BudgetExceeded, UnsupportedSchema
 from explorer.languages.schema.building import certain, compiler, values, waiting
 from explorer.languages.schema.building.certain import shortest
 from tests.automata.discovered.beside import differences
+from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
 
 _SMALL = st.integers(0, 4)
@@ -110,9 +111,7 @@ ALIKE: dict[str, Any] = {
 @example(DEEP, "compact")
 @example(ALIKE, "compact")
 @given(SCHEMAS, st.sampled_from(["compact", "flexible", "pretty"]))
-@settings(
-    max_examples=120, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate]
-)
+@settings(max_examples=examples(50), phases=[Phase.explicit, Phase.generate])
 def test_what_waits_is_what_is_made_at_once(schema: dict[str, Any], whitespace: str) -> None:
     assert beside(schema, whitespace=whitespace) == []
 

@@ -14,6 +14,7 @@ from explorer.automata.textbook.composition import composition_stages
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
 from explorer.tokens.walks.failing import run
+from tests.evidence import examples
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure
@@ -100,7 +101,7 @@ TOKENS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(PATTERNS, TOKENS)
 def test_edges_out_of_a_state_sum_to_what_it_allows(pattern: str, tokens: list[bytes]) -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*BYTES, *tokens], eos_ids=[256 + len(tokens)])
@@ -119,7 +120,7 @@ def test_edges_out_of_a_state_sum_to_what_it_allows(pattern: str, tokens: list[b
                 assert figure.node_of(name) == edge.target
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(PATTERNS, st.characters(exclude_categories=["Cs"]))
 def test_the_character_form_reads_what_the_machine_reads(pattern: str, character: str) -> None:
     vocabulary = explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.session import Session
 from explorer.tokens.free import Free
+from tests.evidence import examples
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
@@ -148,7 +149,7 @@ ANY_TOKENS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(25))
 @given(CONSTRAINTS, ANY_TOKENS, st.data())
 def test_every_lit_edge_exists(pattern: str, extra: list[bytes], data: st.DataObject) -> None:
     tokens = [bytes([b]) for b in range(256)] + extra
