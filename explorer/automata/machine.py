@@ -16,9 +16,9 @@ used as an index.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,100 @@ from numpy.typing import NDArray
 from explorer.alphabet import NUM_BYTES
 
 NO_ARC: Final = -1
+UNKNOWN: Final = -2
+"""A cell of a row that has not been worked out."""
 
 Int32 = NDArray[np.int32]
+UInt8 = NDArray[np.uint8]
+UInt32 = NDArray[np.uint32]
+UInt64 = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
+
+WalkArrays = tuple[Int32, UInt64, Int32, Int32, Int32, Int32, Int32, Int32, UInt64, UInt64]
+"""A vocabulary and the room for a walk of it: see `explorer.automata.discovered.broad`."""
+
+
+class WordTrie(Protocol):
+    """The words of a vocabulary as a trie, its nodes in depth-first order, as kernels take it."""
+
+    @property
+    def byte(self) -> UInt8:
+        """uint8[nodes] or wider, the symbol into each node."""
+        ...
+
+    @property
+    def depth(self) -> Int32:
+        """int32[nodes], the depth of each node, from 1."""
+        ...
+
+    @property
+    def skip(self) -> Int32:
+        """int32[nodes], the node after the last descendant of each."""
+        ...
+
+    @property
+    def word(self) -> Int32:
+        """int32[nodes], the word that ends in each node, or −1."""
+        ...
+
+    @property
+    def first_id(self) -> Int32:
+        """int32[words], the lowest id of each word."""
+        ...
+
+    @property
+    def max_depth(self) -> int:
+        """The most symbols of a word."""
+        ...
+
+
+class WordWalk(Protocol):
+    """A vocabulary, and room for a walk of it over one machine. Not thread-safe."""
+
+    @property
+    def plain(self) -> WordTrie:
+        """The vocabulary as it is."""
+        ...
+
+    @property
+    def arrays(self) -> WalkArrays:
+        """The vocabulary with its letters, and the room, as the kernels of
+        `explorer.automata.discovered.broad` take them."""
+        ...
+
+    def make_room(self, states: int) -> None:
+        """Make room for what is noted of so many states."""
+        ...
+
+    def set_letters(self, state: int, words: UInt32) -> None:
+        """Set the words of the letters that a state reads, which were found."""
+        ...
+
+    def set_from_rows(self, machine: ByteMachine, state: int, words: UInt32) -> None:
+        """Set the words that can be read from a state, by rows of the machine alone."""
+        ...
+
+
+class Stacks(Protocol):
+    """The stacks of a machine that follows the rules of a network."""
+
+    @property
+    def network(self) -> Network:
+        """The rules."""
+        ...
+
+    def heads(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The pairs of a state of the network and a stack node that a state stands for."""
+        ...
+
+    def returns(self, node: int) -> tuple[tuple[int, int], ...]:
+        """The states that a stack node returns to, each with the node around it."""
+        ...
+
+    def symbols(self, state: int) -> tuple[int, tuple[int, ...]] | None:
+        """The state of the network and those to return to, the innermost first; ``None`` of a
+        machine that follows several stacks."""
+        ...
 
 
 class ByteMachine(Protocol):
@@ -36,6 +127,9 @@ class ByteMachine(Protocol):
 
     Every state can finish: a prefix has a state exactly if some word of the language begins so. A
     machine that discovers its states numbers each when it first meets it and keeps the number.
+
+    A machine may also read the ends of tokens, symbols above the 256 bytes
+    (`explorer.automata.tree.over_tokens`); its `symbol_class` is then longer.
     """
 
     @property
@@ -48,76 +142,107 @@ class ByteMachine(Protocol):
         """The number of states known so far."""
         ...
 
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more byte, or `NO_ARC`."""
-        ...
-
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`."""
-        ...
-
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        ...
-
-
-class DiscoveredMachine(ABC):
-    """A `ByteMachine` that numbers its states as it meets them, and keeps their rows as a table.
-
-    A class to inherit from, since who has rows at hand is asked for every mask.
-    """
-
     @property
-    @abstractmethod
-    def start(self) -> int:
-        """The start state; `NO_ARC` where the language is empty."""
-
-    @property
-    @abstractmethod
-    def num_states(self) -> int:
-        """The number of states met so far."""
-
-    @abstractmethod
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more byte, or `NO_ARC`."""
-
-    @abstractmethod
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`."""
-
-    @abstractmethod
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-
-    @property
-    @abstractmethod
     def symbol_class(self) -> Int32:
-        """int32[256], the class of each byte."""
+        """int32[256] or longer, the class of each symbol."""
+        ...
 
     @property
-    @abstractmethod
     def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
+        """int32[rows, classes], the rows so far: a state, `NO_ARC`, or `UNKNOWN`. A state may be
+        beyond the last row."""
+        ...
 
     @property
-    @abstractmethod
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
+        ...
 
-    @abstractmethod
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
-        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
+    @property
+    def closed(self) -> Dfa | None:
+        """The machine as a table of all its states, if it is one."""
+        ...
 
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in bytes.
-            state: Where the words begin.
+    @property
+    def stacks(self) -> Stacks | None:
+        """The stacks of a machine that follows the rules of a grammar."""
+        ...
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`.
 
         Raises:
-            BudgetExceeded: More was met than the budget allows.
+            BudgetExceeded: More was met than the budget allows, or it took too long.
         """
+        ...
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        ...
+
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`. The row is then known.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        ...
+
+    def visit(self, trie: WordTrie, state: int) -> None:
+        """Fill the cells that the words of a trie come by from a state, so that `table` has them.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        ...
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
+        """Set the bits of the first ids of the words that can be read from a state.
+
+        Args:
+            walk: The vocabulary; one for each machine.
+            state: Where the words begin.
+            words: uint32[n], a packed mask.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        ...
+
+    def configuration(self, state: int) -> Hashable:
+        """The configuration of a state: a set, a pair, stacks; of a table the state itself."""
+        ...
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Whether tokens of one byte each are known to complete the text from the end of a token,
+        if all bytes are tokens."""
+        ...
+
+
+class DiscoveredMachine(ByteMachine, Protocol):
+    """A `ByteMachine` that numbers its states as it meets them, and keeps their rows as a table."""
+
+    @property
+    def closed(self) -> Dfa | None:
+        """There is no table of all states."""
+        return None
+
+    @property
+    def stacks(self) -> Stacks | None:
+        """The stacks of a machine that follows the rules of a grammar."""
+        return None
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
+        """Set the bits of the first ids of the words that can be read from a state.
+
+        Raises:
+            BudgetExceeded: More was met than the budget allows, or it took too long.
+        """
+        walk.set_from_rows(self, state, words)
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Whether tokens of one byte each are known to complete the text."""
+        return state != NO_ARC
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +265,79 @@ class Nfa:
     epsilons: Int32
     accepting: Int32
     num_symbols: int = NUM_BYTES
+
+
+class NetworkArrays(NamedTuple):
+    """The automata of all rules; each state has one arc for a class at most.
+
+    Args:
+        table: int32[states, classes], the state after a class or −1.
+        first_call: int32[states + 1], where the calls of each state begin.
+        begins: int32[calls], the entry of the rule that is called.
+        after: int32[calls], the state after the call.
+        exits: bool[states], whether the rule may end.
+        rule: int32[states], the rule of each state.
+        reads: bool[states, classes], what its rule may read next, calls followed.
+        empty: bool[states], whether its rule may end without reading.
+        follow: bool[rules, classes], what may be read after each rule.
+    """
+
+    table: Int32
+    first_call: Int32
+    begins: Int32
+    after: Int32
+    exits: Bool
+    rule: Int32
+    reads: Bool
+    empty: Bool
+    follow: Bool
+
+
+Targets = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """The automata of all rules side by side; every state can be reached and can end its rule.
+
+    Args:
+        symbol_class: int32[256], the class of each byte.
+        arcs: For each state, the states after each class that it reads.
+        calls: For each state, pairs ``(rule, state after it)``.
+        exits: For each state, whether the rule may end there.
+        only_exits: For each state, whether the rule must end there.
+        rule: For each state, the number of its rule.
+        entry: For each rule, its start state.
+        names: For each rule, its name.
+        root: The rule to begin with; `NO_ARC` if the grammar has no words.
+        arrays: The same for kernels, where each state has one arc for a class at most.
+    """
+
+    symbol_class: Int32
+    arcs: Sequence[dict[int, Targets]]
+    calls: tuple[tuple[tuple[int, int], ...], ...]
+    exits: tuple[bool, ...]
+    only_exits: tuple[bool, ...]
+    rule: tuple[int, ...]
+    entry: tuple[int, ...]
+    names: tuple[str, ...]
+    root: int
+    arrays: NetworkArrays | None = None
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes of bytes."""
+        return int(self.symbol_class.max()) + 1
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some arc reads."""
+        if self.arrays is not None:
+            return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
+        used = np.zeros(self.num_classes, np.bool_)
+        for row in self.arcs:
+            used[list(row)] = True
+        return used[self.symbol_class]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +371,38 @@ class Dfa:
     def num_symbols(self) -> int:
         """256, or more where marks are in use."""
         return self.symbol_class.shape[0]
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some arc reads."""
+        used = (self.table != NO_ARC).any(axis=0)
+        return np.zeros(NUM_BYTES, np.bool_) | used[self.symbol_class[:NUM_BYTES]]
+
+    @property
+    def closed(self) -> Dfa:
+        """The machine itself."""
+        return self
+
+    @property
+    def stacks(self) -> None:
+        """A table has no stack."""
+        return
+
+    def visit(self, trie: WordTrie, state: int) -> None:
+        """Do nothing: every row is there."""
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
+        """Set the bits of the first ids of the words that can be read from a state."""
+        walk.set_from_rows(self, state, words)
+
+    def configuration(self, state: int) -> Hashable:
+        """The state itself."""
+        return state
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Whether tokens of one byte each are known to complete the text; not where the ends of
+        tokens count."""
+        return state != NO_ARC and self.num_symbols == NUM_BYTES
 
     def step(self, state: int, byte: int) -> int:
         """The state after one more byte, or `NO_ARC`."""
@@ -219,4 +449,4 @@ def whole_table(machine: ByteMachine | None) -> Dfa | None:
     Args:
         machine: A machine over bytes; ``None`` where every text is allowed.
     """
-    return machine if isinstance(machine, Dfa) else None
+    return None if machine is None else machine.closed

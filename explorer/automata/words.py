@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES, TOKEN_END
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
 
@@ -28,23 +28,21 @@ def _lowest_symbols(dfa: Dfa) -> list[int]:
 
 def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
     """A function from a state to its lowest byte to each target, and the target, by byte."""
-    if not isinstance(machine, Dfa):
-        over_tokens = (
-            isinstance(machine, DiscoveredMachine) and len(machine.symbol_class) > NUM_BYTES
-        )
+    marks = len(machine.symbol_class) > NUM_BYTES  # The ends of tokens write nothing: they are -1.
+    dfa = machine.closed
+    if dfa is None:
 
         def asked(state: int) -> list[tuple[int, int]]:
             found = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
-            end = machine.step(state, TOKEN_END) if over_tokens else NO_ARC
+            end = machine.step(state, TOKEN_END) if marks else NO_ARC
             return found if end == NO_ARC else [(-1, end), *found]
 
         return asked
-    symbols = _lowest_symbols(machine)
-    marks = machine.num_symbols > NUM_BYTES  # The ends of tokens write nothing: they are -1.
+    symbols = _lowest_symbols(dfa)
     order = sorted((symbol, c) for c, symbol in enumerate(symbols) if symbol >= 0 or marks)
 
     def arcs(state: int) -> list[tuple[int, int]]:
-        row: list[int] = machine.table[state].tolist()
+        row: list[int] = dfa.table[state].tolist()
         return [(symbol, row[c]) for symbol, c in order if row[c] != NO_ARC]
 
     return arcs
@@ -109,7 +107,7 @@ def accepts(machine: ByteMachine, data: bytes) -> bool:
 
 def has_no_word(machine: ByteMachine) -> bool:
     """Whether a machine accepts nothing: every state can finish, so it then has no state."""
-    return machine.num_states == 0 if isinstance(machine, Dfa) else machine.start == NO_ARC
+    return machine.start == NO_ARC
 
 
 def check_word(machine: ByteMachine, text: str) -> None:
@@ -192,8 +190,8 @@ def words(machine: ByteMachine, meter: Meter | None = None) -> Iterator[bytes]:
     if has_no_word(machine):
         return
     meter = meter or Meter()
-    if isinstance(machine, Dfa):
-        remaining = _shortest_lengths(machine, meter).__getitem__
+    if machine.closed is not None:
+        remaining = _shortest_lengths(machine.closed, meter).__getitem__
     else:
         remaining = _lengths_when_asked(machine, meter)
     arcs: dict[int, list[tuple[int, int]]] = {}

@@ -16,9 +16,9 @@ from typing import Final, Literal, overload
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, in_quotes
+from explorer.alphabet import in_quotes
 from explorer.arguments import flag, plain, shown, wrong
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
@@ -41,7 +41,6 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.saturation.ends import HasStack
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
@@ -322,12 +321,12 @@ def _lazily(
     reason: str,
 ) -> LazyMachine:
     """The lazy machine, once it is known that the vocabulary can write something."""
-    closed = isinstance(byte_machine, Dfa)
+    closed = byte_machine.closed is not None
     written_out = [WRITTEN_OUT] if closed and is_over_tokens(byte_machine) and not reason else []
     report = Report(
         milliseconds=stages,
         character_states=byte_machine.num_states,
-        byte_classes=_num_classes(byte_machine),
+        byte_classes=int(byte_machine.symbol_class.max()) + 1,
         reached_states=0,
         token_states=0,
         token_classes=0,
@@ -351,12 +350,6 @@ def _lazily(
 
 def _warnings_and(more: list[str], constraint: Constraint) -> tuple[str, ...]:
     return (*constraint.source.warnings(), *more)
-
-
-def _num_classes(machine: ByteMachine) -> int:
-    if isinstance(machine, Dfa | DiscoveredMachine):
-        return int(machine.symbol_class.max()) + 1
-    return NUM_BYTES
 
 
 def _compose(
@@ -390,8 +383,8 @@ def _compose(
 
 def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
-    if isinstance(byte_machine, HasStack):
-        network = byte_machine.network
+    if byte_machine.stacks is not None:
+        network = byte_machine.stacks.network
         word = Shortest(network, Meter()).word[network.root]
     else:
         word = shortest_word(byte_machine)

@@ -24,12 +24,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.discovered.broad import BEGINNING, GOING_ON, NEEDS_LETTERS, walk_words
-from explorer.automata.discovered.letters import COMPLETE
-from explorer.automata.discovered.on_demand import OnDemand
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
-from explorer.automata.stacks.single import SingleStack
-from explorer.automata.stacks.single_words import VocabularyTrie
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
@@ -142,7 +137,6 @@ class LazyMachine(NumberedPlaces[int]):
         self._finishing = Finishing(byte_machine, self._trie)
         self._over_tokens = is_over_tokens(byte_machine)
         self._words = walked(self._trie, plain=not self._over_tokens)
-        self._nodes = nodes_of(self._trie)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
         self._distances_after: Kept[int, dict[int, int]] = Kept()
@@ -175,7 +169,7 @@ class LazyMachine(NumberedPlaces[int]):
 
     def _as_shown(self) -> ByteMachine:
         walked = self._walked
-        if not isinstance(walked, DiscoveredMachine):
+        if walked.closed is not None:
             return walked
         sizes = {name: min(getattr(self._budget, name), getattr(SHOWN, name)) for name in _SIZES}
         try:
@@ -317,37 +311,13 @@ class LazyMachine(NumberedPlaces[int]):
         self._came_by.append((before, token))
 
     def _set_tokens(self, place: int, words: UInt32) -> None:
-        trie, machine, finishing = self._trie, self._walked, self._finishing
-        if not finishing.all_finish:
-            self._set_those_that_finish(place, words)
-        elif isinstance(machine, SingleStack) and machine.set_words(self._nodes, place, words):
-            pass
-        elif isinstance(machine, Dfa | DiscoveredMachine):
-            self._set_known(machine, place, words)
+        trie = self._trie
+        if self._finishing.all_finish:
+            self._walked.set_words(self._words, place, words)
         else:
-            found, _ = words_from(machine, trie, place)
-            set_bits(words, trie.first_id[found])
+            self._set_those_that_finish(place, words)
         if len(trie.further_id):
             _set_further(_first_of_further(trie), trie.further_id, words)
-
-    def _set_known(self, machine: Dfa | DiscoveredMachine, place: int, words: UInt32) -> None:
-        """Set the words that a machine with rows reads, where each state can finish."""
-        walk = self._words
-        if isinstance(machine, OnDemand):
-            machine.set_words(walk, place, words)
-            return
-        how = BEGINNING
-        while True:
-            walk.make_room(machine.num_states)
-            here = machine.table, machine.symbol_class, place
-            needed = walk_words(*walk.arrays, *here, words, how)
-            how = GOING_ON
-            if needed == COMPLETE:
-                return
-            if needed == NEEDS_LETTERS:
-                walk.set_letters(place, words)
-            elif needed >= 0:
-                machine.expected(needed)  # Its whole row.
 
     def _set_those_that_finish(self, place: int, words: UInt32) -> None:
         """Set the words after which this vocabulary can finish."""
@@ -420,14 +390,6 @@ class LazyMachine(NumberedPlaces[int]):
             f"LazyMachine({self._constraint!r}, {self.num_states} states met, "
             f"{len(self._vocabulary):,} tokens)"
         )
-
-
-@memo
-def nodes_of(trie: Trie) -> VocabularyTrie:
-    """A vocabulary as the kernels of grammars take it."""
-    return VocabularyTrie(
-        trie.byte, trie.depth, trie.skip, trie.word, trie.first_id, trie.max_depth
-    )
 
 
 @memo

@@ -11,13 +11,14 @@ import pytest
 import explorer
 from explorer.analysis import Explanation, explain, explain_all, explain_trace, machine_traps
 from explorer.analysis.verdict.background import background_of
-from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import FREE
 from explorer.vocabulary import Vocabulary
+from tests.automata.discovered.beside import Renumbered
 from tests.decoding.patterns import random_pattern
 
 TOKENS = [
@@ -31,36 +32,11 @@ WHOLE = Vocabulary.from_bytes(
 )
 
 
-class Renumbered:
-    """A byte machine that is not a `Dfa`: another one's states, with other numbers."""
-
-    def __init__(self, dfa: Dfa) -> None:
-        self._dfa = dfa
-
-    @property
-    def start(self) -> int:
-        return self._dfa.start + 7
-
-    @property
-    def num_states(self) -> int:
-        return self._dfa.num_states
-
-    def step(self, state: int, byte: int) -> int:
-        after = self._dfa.step(state - 7 if state >= 0 else state, byte)
-        return after + 7 if after >= 0 else after
-
-    def is_accepting(self, state: int) -> bool:
-        return state >= 0 and self._dfa.is_accepting(state - 7)
-
-    def expected(self, state: int) -> bytes:
-        return self._dfa.expected(state - 7) if state >= 0 else b""
-
-
 def over_any_byte_machine(machine: explorer.TokenDFA) -> TokenMachine:
     """The lazy machine over `Renumbered`, to show that nothing needs the tables of a `Dfa`."""
     from explorer.tokens.lazy import LazyMachine
 
-    byte_machine: ByteMachine = Renumbered(machine.constraint.dfa)
+    byte_machine: ByteMachine = Renumbered(machine.constraint.dfa, 7)
     return LazyMachine(
         machine.constraint, machine.vocabulary, byte_machine, machine.report, Budget()
     )

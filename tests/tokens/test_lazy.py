@@ -25,33 +25,13 @@ from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks import finishing
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
+from tests.automata.discovered.beside import Renumbered
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
 
 
 def vocabulary(*tokens: bytes | None) -> explorer.Vocabulary:
     return explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
-
-
-class PlainBytes:
-    """A byte machine that is not a table, to show that the lazy machine asks only the protocol."""
-
-    def __init__(self, dfa: explorer.Constraint) -> None:
-        self._dfa = dfa.dfa
-        self.start = self._dfa.start
-
-    @property
-    def num_states(self) -> int:
-        return self._dfa.num_states
-
-    def step(self, state: int, byte: int) -> int:
-        return self._dfa.step(state, byte)
-
-    def is_accepting(self, state: int) -> bool:
-        return self._dfa.is_accepting(state)
-
-    def expected(self, state: int) -> bytes:
-        return self._dfa.expected(state)
 
 
 def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) -> list[str]:
@@ -105,7 +85,9 @@ def test_lazy_and_closed_are_the_same(pattern: str, tokens: list[bytes | None]) 
     lazy = explorer.compile(constraint, vocab, lazy=True)
     assert differences(closed, lazy) == []
     assert lazy.report.lost == closed.report.lost
-    plain = LazyMachine(constraint, vocab, PlainBytes(constraint), lazy.report, explorer.Budget())
+    plain = LazyMachine(
+        constraint, vocab, Renumbered(constraint.dfa), lazy.report, explorer.Budget()
+    )
     assert differences(closed, plain, most=5) == []
 
 
@@ -243,7 +225,7 @@ def test_every_kind_is_a_token_machine() -> None:
 
 def test_the_plain_way_over_any_byte_machine() -> None:
     vocab = vocabulary(b"a", b"b", b"ab")
-    search = Finishing(PlainBytes(explorer.regex("(ab)+")), trie_of(vocab))
+    search = Finishing(Renumbered(explorer.regex("(ab)+").dfa), trie_of(vocab))
     assert search.targets(0, Meter()) != ()
 
 

@@ -253,9 +253,9 @@ def test_what_occurs_nowhere_is_in_no_text() -> None:
         texts = [t for n in range(7) for t in map("".join, itertools.product("abc", repeat=n))]
         viable = "-".join(t for t in texts if words.viable(t))
         machine = grammar(as_gbnf(rules), ambiguous=True).discover(Meter())
-        if not isinstance(machine, ends.HasStack):
+        if machine.stacks is None:
             continue
-        network = machine.network
+        network = machine.stacks.network
         arrays = looks_of(network, Meter())
         for part in map("".join, itertools.product("abc", repeat=3)):
             nowhere = occurs_nowhere(arrays, network.symbol_class[list(part.encode())].tolist())

@@ -33,7 +33,6 @@ from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.machine import KnowsText, TokenMachine, TokenTable, table_of
-from explorer.tokens.saturation.ends import HasStack
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.finishing import words_from
@@ -281,9 +280,9 @@ class Paths:
     def _is_never_written(self, token: int) -> bool:
         """Whether it is certain that no text of a grammar holds what a token writes."""
         machine, data = self._ground.byte_machine, self._tokens[token]
-        if data is None or not isinstance(machine, HasStack) or token in self._eos_ids:
+        if data is None or machine.stacks is None or token in self._eos_ids:
             return False
-        network = machine.network
+        network = machine.stacks.network
         if not network.read[list(data)].all():
             return True
         return occurs_nowhere(looks_of(network, Meter()), network.symbol_class[list(data)].tolist())

@@ -27,15 +27,21 @@ from explorer.automata.discovered.letters import (
     NOTES,
     REACH,
     SETS,
-    UInt64,
     find_letters,
 )
 from explorer.automata.discovered.net import Int64
-from explorer.automata.discovered.rows import FINISHED, PAUSED, UNKNOWN, fill_from_arrays
-from explorer.automata.machine import Bool, Int32
+from explorer.automata.discovered.rows import FINISHED, PAUSED, fill_from_arrays
+from explorer.automata.machine import (
+    UNKNOWN,
+    Bool,
+    ByteMachine,
+    Int32,
+    UInt32,
+    UInt64,
+    WalkArrays,
+    WordTrie,
+)
 from explorer.jit import jit
-
-UInt32 = NDArray[np.uint32]
 
 NEEDS_LETTERS: Final = -2
 """The words of the state's letters are to be set first."""
@@ -91,26 +97,26 @@ class BroadTrie(NamedTuple):
     deepest: int
 
 
-Arrays = tuple[Int32, UInt64, Int32, Int32, Int32, Int32, Int32, Int32, UInt64, UInt64]
-"""What the kernels are given first."""
-
-
 class Walked:
     """A vocabulary, room for a walk of it, and the letters of a machine's states. Not thread-safe.
 
     Args:
-        trie: The vocabulary.
+        plain: The vocabulary as it is.
+        trie: The same for the kernels.
         taken: The mask of the words of some letters, two words of bits, of at most so many.
     """
 
-    def __init__(self, trie: BroadTrie, taken: Callable[[int, int, int], UInt32]) -> None:
+    def __init__(
+        self, plain: WordTrie, trie: BroadTrie, taken: Callable[[int, int, int], UInt32]
+    ) -> None:
+        self.plain = plain
         self.trie = trie
         self._taken = taken
         self.known = np.zeros((64, KNOWN + 1), np.uint64)
         notes = np.zeros((NOTES, 3), np.int32)
         stack = np.empty((trie.deepest + 3, 7), np.int32)
         self._scratch = stack, notes, np.zeros((SETS, 2), np.uint64)
-        self.arrays: Arrays = (*trie[:-1], *self._scratch, self.known)
+        self.arrays: WalkArrays = (*trie[:-1], *self._scratch, self.known)
 
     def make_room(self, states: int) -> None:
         """Make room for the letters of so many states."""
@@ -124,6 +130,21 @@ class Walked:
         """Set the words of the letters that a state reads, which are known."""
         low, high, reach, _ = self.known[state].tolist()
         np.bitwise_or(words, self._taken(low, high, reach >> 1), out=words)
+
+    def set_from_rows(self, machine: ByteMachine, state: int, words: UInt32) -> None:
+        """Set the words that can be read from a state, by rows of the machine alone."""
+        how = BEGINNING
+        while True:
+            self.make_room(machine.num_states)
+            here = machine.table, machine.symbol_class, state
+            needed = walk_words(*self.arrays, *here, words, how)
+            how = GOING_ON
+            if needed == COMPLETE:
+                return
+            if needed == NEEDS_LETTERS:
+                self.set_letters(state, words)
+            elif needed >= 0:
+                machine.expected(needed)  # Its whole row.
 
 
 @jit

@@ -22,13 +22,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from explorer.automata.discovered.rows import UNKNOWN
-from explorer.automata.machine import Int32
+from explorer.automata.machine import UNKNOWN, Int32, UInt64
 from explorer.jit import jit
-
-UInt64 = NDArray[np.uint64]
 
 CONTROL: Final = 0
 KINDS: Final = 3

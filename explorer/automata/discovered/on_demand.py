@@ -22,8 +22,6 @@ from explorer.automata.discovered.broad import (
     GOING_ON,
     NEEDS_LETTERS,
     NEEDS_ROOM,
-    UInt32,
-    Walked,
     walk_filling,
     walk_words,
 )
@@ -39,9 +37,7 @@ from explorer.automata.discovered.rows import (
     PAUSED,
     QUANTUM,
     STATES,
-    UNKNOWN,
     Found,
-    UInt8,
     begin,
     bytes_held,
     empty_found,
@@ -50,7 +46,16 @@ from explorer.automata.discovered.rows import (
     visit,
     with_room,
 )
-from explorer.automata.machine import NO_ARC, Bool, DiscoveredMachine, Int32
+from explorer.automata.machine import (
+    NO_ARC,
+    UNKNOWN,
+    Bool,
+    DiscoveredMachine,
+    Int32,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
 from explorer.budget import Budget, Meter
 
 STAGE: Final = "The discovery of states"
@@ -143,33 +148,29 @@ class OnDemand(DiscoveredMachine):
         row = self._found.table[state][self._net.symbol_class]
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
 
-    def visit(self, byte: UInt8, depth: Int32, skip: Int32, deepest: int, state: int) -> None:
+    def visit(self, trie: WordTrie, state: int) -> None:
         """Fill the rows that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in bytes.
-            state: Where the words begin.
 
         Raises:
             BudgetExceeded: More states were met than the budget allows, or it took too long.
         """
         with self._lock:
-            stack = np.zeros(deepest + 1, np.int32)
+            stack = np.zeros(trie.max_depth + 1, np.int32)
             stack[0] = state
             self._found.progress[NODE] = 0
             meter = Meter(self._budget)
             while True:
-                reason = visit(self._net, self._found, byte, depth, skip, stack, QUANTUM)
+                arrays = trie.byte, trie.depth, trie.skip, stack
+                reason = visit(self._net, self._found, *arrays, QUANTUM)
                 if reason == FINISHED:
                     return
                 self._grow(reason, meter)
 
-    def set_words(self, walked: Walked, state: int, words: UInt32) -> None:
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         """Set the bits of the words that can be read from a state.
 
         Args:
-            walked: The vocabulary.
+            walk: The vocabulary.
             state: Where the words begin.
             words: uint32[n], the mask.
 
@@ -181,18 +182,25 @@ class OnDemand(DiscoveredMachine):
             how, reason = BEGINNING, NEEDS_ROOM
             if self._found.table[state, 0] != UNKNOWN:  # Perhaps all rows on the way are known.
                 here = self._found.table, self._net.symbol_class
-                reason = walk_words(*walked.arrays, *here, state, words, how)
+                reason = walk_words(*walk.arrays, *here, state, words, how)
                 how = GOING_ON
             while reason != COMPLETE:
                 if reason == NEEDS_LETTERS:
-                    walked.set_letters(state, words)
-                walked.make_room(self.num_states)
+                    walk.set_letters(state, words)
+                walk.make_room(self.num_states)
                 reason = walk_filling(
-                    *walked.arrays, state, words, how, QUANTUM, *self._net, *self._found
+                    *walk.arrays, state, words, how, QUANTUM, *self._net, *self._found
                 )
                 how = GOING_ON
                 if reason > 0:
                     self._grow(reason, meter)
+
+    def configuration(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The pairs of a state of the net and its counts, packed in one number."""
+        first, last = self._found.set_start[state : state + 2].tolist()
+        packed: list[int] = self._found.arena[first:last].tolist()
+        bits = int(self._net.bits[0])
+        return tuple((each >> bits, each & ((1 << bits) - 1)) for each in packed)
 
     def _fill(self, state: int) -> None:
         with self._lock:

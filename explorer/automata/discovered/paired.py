@@ -14,13 +14,14 @@ Cost: some tens of microseconds per pair, in Python.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.discovered.whole_rows import WholeRows
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
 from explorer.budget import Budget, Meter
 from explorer.numbering import number_of
 
@@ -77,8 +78,7 @@ class Paired(WholeRows):
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        left = self._left
-        return left.read if isinstance(left, DiscoveredMachine) else np.ones(NUM_BYTES, np.bool_)
+        return self._left.read
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in a state; false of `NO_ARC`."""
@@ -87,6 +87,12 @@ class Paired(WholeRows):
         left, right = self._pairs[state]
         wanted = self._operation == "both"
         return self._left.is_accepting(left) and self._right.is_accepting(right) == wanted
+
+    def configuration(self, state: int) -> tuple[Hashable, Hashable]:
+        """The configurations of the two halves; ``None`` for a right one that has stopped."""
+        left, right = self._pairs[state]
+        stopped = right == NO_ARC
+        return self._left.configuration(left), None if stopped else self._right.configuration(right)
 
     def row(self, state: int, meter: Meter) -> list[int]:
         """The pairs after each class of bytes that can finish."""
@@ -188,7 +194,5 @@ def paired(
 
 
 def classes_of(machine: ByteMachine) -> Int32:
-    """The class of each byte; each its own where the machine does not say."""
-    if isinstance(machine, Dfa | DiscoveredMachine):
-        return machine.symbol_class[:NUM_BYTES]
-    return np.arange(NUM_BYTES, dtype=np.int32)
+    """The class of each byte."""
+    return machine.symbol_class[:NUM_BYTES]

@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.discovered.net import Int64, Net, closed, entered
-from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
-
-UNKNOWN: Final = -2
-"""An entry of a row that has not been filled."""
 
 # What a kernel came back for.
 FINISHED: Final = 0
@@ -43,8 +40,6 @@ PART: Final = 5
 
 QUANTUM: Final = 200_000
 """Arcs and nodes that are looked at between two looks at the clock."""
-
-UInt8 = NDArray[np.uint8]
 
 
 class Found(NamedTuple):

@@ -29,7 +29,7 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.discovered.paired import classes_of
 from explorer.automata.discovered.whole_rows import WholeRows
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.numbering import number_of
 
@@ -164,7 +164,7 @@ class CountingTokens(WholeRows):
         """bool[256], the bytes that some word may hold."""
         found = np.zeros(NUM_BYTES, np.bool_)
         for machine in self._graph.machines:
-            found |= machine.read if isinstance(machine, DiscoveredMachine) else True
+            found |= machine.read
         return found
 
     def is_accepting(self, state: int) -> bool:
@@ -173,6 +173,11 @@ class CountingTokens(WholeRows):
             return False
         here = self._reached[state]
         return here.complete and not here.inside
+
+    def configuration(self, state: int) -> tuple[bool, tuple[_Way, ...]]:
+        """Whether a token is being written, and the ways: an arc, a state of its part, a count."""
+        here = self._reached[state]
+        return here.inside, here.ways
 
     def row(self, state: int, meter: Meter) -> list[int]:
         """The states after each class of bytes, and after the end of a token."""
@@ -227,7 +232,7 @@ class CountingTokens(WholeRows):
 
     # Whether tokens of one byte are enough.
 
-    def can_finish_by_bytes(self, state: int) -> bool:
+    def finishes_by_bytes(self, state: int) -> bool:
         """Whether tokens of one byte each complete the text from the end of a token.
 
         Args:

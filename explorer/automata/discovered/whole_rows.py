@@ -10,11 +10,10 @@ from abc import abstractmethod
 from threading import RLock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.rows import UNKNOWN, missing
-from explorer.automata.machine import NO_ARC, DiscoveredMachine, Int32
+from explorer.automata.discovered.rows import missing
+from explorer.automata.machine import NO_ARC, UNKNOWN, DiscoveredMachine, Int32, WordTrie
 from explorer.budget import Budget, Meter
 
 
@@ -77,20 +76,13 @@ class WholeRows(DiscoveredMachine):
         row = self._table[state][self._symbol_class[:NUM_BYTES]]
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
 
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
+    def visit(self, trie: WordTrie, state: int) -> None:
         """Fill the rows that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in symbols.
-            state: Where the words begin.
 
         Raises:
             BudgetExceeded: More was met than the budget allows.
         """
-        stack = np.zeros(deepest + 1, np.int32)
+        stack = np.zeros(trie.max_depth + 1, np.int32)
         stack[0] = state
         progress = np.zeros(1, np.int64)
         meter = Meter(self._budget)
@@ -99,7 +91,13 @@ class WholeRows(DiscoveredMachine):
             while needed >= 0:
                 self.fill(needed, meter)
                 needed = missing(
-                    self._table, self._symbol_class, byte, depth, skip, stack, progress
+                    self._table,
+                    self._symbol_class,
+                    trie.byte,
+                    trie.depth,
+                    trie.skip,
+                    stack,
+                    progress,
                 )
 
     def fill(self, state: int, meter: Meter) -> None:

@@ -7,38 +7,12 @@ and class (what can come next, what the moves are) is asked of arrays, by kernel
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import overload
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.machine import NO_ARC, Bool, Int32, NetworkArrays
 from explorer.jit import jit
-
-
-class NetworkArrays(NamedTuple):
-    """The automata of all rules; each state has one arc for a class at most.
-
-    Args:
-        table: int32[states, classes], the state after a class or −1.
-        first_call: int32[states + 1], where the calls of each state begin.
-        begins: int32[calls], the entry of the rule that is called.
-        after: int32[calls], the state after the call.
-        exits: bool[states], whether the rule may end.
-        rule: int32[states], the rule of each state.
-        reads: bool[states, classes], what its rule may read next, calls followed.
-        empty: bool[states], whether its rule may end without reading.
-        follow: bool[rules, classes], what may be read after each rule.
-    """
-
-    table: Int32
-    first_call: Int32
-    begins: Int32
-    after: Int32
-    exits: Bool
-    rule: Int32
-    reads: Bool
-    empty: Bool
-    follow: Bool
 
 
 def network_arrays(

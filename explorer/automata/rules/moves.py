@@ -18,9 +18,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Bool, Int32
-from explorer.automata.rules.arrays import NetworkArrays, network_arrays
-from explorer.automata.rules.network import Network
+from explorer.automata.machine import NO_ARC, Bool, Int32, Network, NetworkArrays
+from explorer.automata.rules.arrays import network_arrays
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit

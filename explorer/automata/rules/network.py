@@ -19,7 +19,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,8 +27,8 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.rules.arrays import ArcRows, NetworkArrays, network_arrays
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
+from explorer.automata.rules.arrays import ArcRows, network_arrays
 from explorer.automata.rules.laying import (
     RuleArcs,
     SmallRule,
@@ -58,8 +58,6 @@ MOST_LAID_IN: Final = 500
 MOST_STATES: Final = 20_000
 """The most states of a rule with what is laid into it, before it is made small."""
 
-Targets = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallRules:
@@ -72,50 +70,6 @@ class SmallRules:
 
     made: Mapping[int, SmallRule]
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Network:
-    """The automata of all rules side by side; every state can be reached and can end its rule.
-
-    Args:
-        symbol_class: int32[256], the class of each byte.
-        arcs: For each state, the states after each class that it reads.
-        calls: For each state, pairs ``(rule, state after it)``.
-        exits: For each state, whether the rule may end there.
-        only_exits: For each state, whether the rule must end there.
-        rule: For each state, the number of its rule.
-        entry: For each rule, its start state.
-        names: For each rule, its name.
-        root: The rule to begin with; `NO_ARC` if the grammar has no words.
-        arrays: The same for kernels, where each state has one arc for a class at most.
-    """
-
-    symbol_class: Int32
-    arcs: Sequence[dict[int, Targets]]
-    calls: tuple[tuple[tuple[int, int], ...], ...]
-    exits: tuple[bool, ...]
-    only_exits: tuple[bool, ...]
-    rule: tuple[int, ...]
-    entry: tuple[int, ...]
-    names: tuple[str, ...]
-    root: int
-    arrays: NetworkArrays | None = None
-
-    @property
-    def num_classes(self) -> int:
-        """The number of classes of bytes."""
-        return int(self.symbol_class.max()) + 1
-
-    @property
-    def read(self) -> Bool:
-        """bool[256], the bytes that some arc reads."""
-        if self.arrays is not None:
-            return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
-        used = np.zeros(self.num_classes, np.bool_)
-        for row in self.arcs:
-            used[list(row)] = True
-        return used[self.symbol_class]
 
 
 def network_of(node: Node, meter: Meter, pieces: tuple[RulePiece, ...] | None = None) -> Network:

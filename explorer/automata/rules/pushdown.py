@@ -17,9 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, Network
 from explorer.automata.rules.moves import END, Actions
-from explorer.automata.rules.network import Network
 from explorer.budget import Meter
 
 STAGE: Final = "Writing down a push-down automaton"

@@ -16,10 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import Network, NetworkArrays
 from explorer.automata.rules.laying import arcs_of_machine, determinized, laid_in
 from explorer.automata.rules.moves import Actions, Conflict, actions_of, begins_with, looks_of
-from explorer.automata.rules.network import Network, SmallRules, side_by_side, small_rules
+from explorer.automata.rules.network import SmallRules, side_by_side, small_rules
 from explorer.automata.rules.pieces import RulePiece
 from explorer.budget import Meter
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import NO_ARC, ByteMachine, Network, NetworkArrays
 from explorer.automata.rules.moves import Actions, Conflict, actions_of, looks_of
-from explorer.automata.rules.network import Network, network_of
+from explorer.automata.rules.network import network_of
 from explorer.automata.rules.pieces import pieces_of
 from explorer.automata.rules.uniting import united
 from explorer.automata.stacks.single import SingleStack

@@ -16,10 +16,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.rows import UNKNOWN
-from explorer.automata.machine import NO_ARC, Bool, DiscoveredMachine, Int32
+from explorer.automata.machine import (
+    NO_ARC,
+    UNKNOWN,
+    Bool,
+    DiscoveredMachine,
+    Int32,
+    Network,
+    UInt8,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
 from explorer.automata.rules.moves import Actions
-from explorer.automata.rules.network import Network
 from explorer.automata.stacks.single_rows import (
     AT,
     CONFIGURATIONS,
@@ -36,7 +45,6 @@ from explorer.automata.stacks.single_rows import (
     with_more,
 )
 from explorer.automata.stacks.single_words import (
-    VocabularyTrie,
     words_above,
     words_below,
 )
@@ -141,41 +149,28 @@ class SingleStack(DiscoveredMachine):
         row = self._met.table[state][self.symbol_class]
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
 
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
+    def visit(self, trie: WordTrie, state: int) -> None:
         """Fill the cells that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in bytes.
-            state: Where the words begin.
 
         Raises:
             BudgetExceeded: More was met than the budget allows, or it took too long.
         """
         with self._lock:
-            stack = np.zeros(deepest + 1, np.int32)
+            stack = np.zeros(trie.max_depth + 1, np.int32)
             stack[0] = state
             self._met.progress[AT] = 0
+            arrays = trie.byte, trie.depth, trie.skip
             meter = Meter(self._budget)
-            while reason := fill_trie(self._ways, self._met, byte, depth, skip, stack):
+            while reason := fill_trie(self._ways, self._met, *arrays, stack):
                 self._grow(reason, meter)
 
-    def set_words(self, trie: VocabularyTrie, state: int, words: NDArray[np.uint32]) -> bool:
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         """Set the bits of the words that can be read from a state, by their first ids.
-
-        Args:
-            trie: The vocabulary.
-            state: A configuration.
-            words: uint32[n], the packed words.
-
-        Returns:
-            Whether it was done; not where the states kept would take too much memory.
 
         Raises:
             BudgetExceeded: More was met than the budget allows, or it took too long.
         """
+        trie = walk.plain
         with self._lock:
             if self._trie is not trie.byte:
                 self._trie, self._above = trie.byte, {}
@@ -183,36 +178,47 @@ class SingleStack(DiscoveredMachine):
             above = self._above.get(here)
             if above is None:
                 if (1 + len(self._above)) * words.nbytes > MOST_KEPT:
-                    return False
+                    return walk.set_from_rows(self, state, words)
                 above = self._above[here] = self._words_above(trie, here, len(words))
             words |= above[0]
             if node > 0 and len(above[1]):
                 self._set_words_below(trie, node, above[1], words)
-            return True
+            return None
 
     def _words_above(
-        self, trie: VocabularyTrie, state: int, count: int
+        self, trie: WordTrie, state: int, count: int
     ) -> tuple[NDArray[np.uint32], Int32]:
-        words, stack = np.zeros(count, np.uint32), np.zeros(trie.deepest + 1, np.int32)
+        words, stack = np.zeros(count, np.uint32), np.zeros(trie.max_depth + 1, np.int32)
         below, found = np.empty(len(trie.byte), np.int32), np.zeros(1, np.int64)
         met = empty_met(self._network.num_classes)
         configured(self._ways, met, state, 0)
         meter = Meter(self._budget)
-        while reason := words_above(self._ways, met, *trie[:5], stack, words, below, found):
+        while reason := words_above(self._ways, met, *_arrays(trie), stack, words, below, found):
             met = self._grown(met, reason, meter)
         return words, below[: int(found[0])].copy()
 
     def _set_words_below(
-        self, trie: VocabularyTrie, node: int, below: Int32, words: NDArray[np.uint32]
+        self, trie: WordTrie, node: int, below: Int32, words: NDArray[np.uint32]
     ) -> None:
         after, around = int(self._met.after[node]), int(self._met.below[node])
         meter = Meter(self._budget)
-        stack = np.zeros(trie.deepest + 1, np.int32)
+        stack = np.zeros(trie.max_depth + 1, np.int32)
         while (target := configured(self._ways, self._met, after, around)) < 0:
             self._grow(NEEDS_CONFIGURATIONS, meter)
         self._met.progress[AT] = 0
-        while reason := words_below(self._ways, self._met, *trie[:5], stack, words, below, target):
+        while reason := words_below(
+            self._ways, self._met, *_arrays(trie), stack, words, below, target
+        ):
             self._grow(reason, meter)
+
+    @property
+    def stacks(self) -> SingleStack:
+        """The stack, which the machine itself knows."""
+        return self
+
+    def symbols(self, state: int) -> tuple[int, tuple[int, ...]]:
+        """As `configuration`."""
+        return self.configuration(state)
 
     def configuration(self, state: int) -> tuple[int, tuple[int, ...]]:
         """A state of the network, and the states to return to, the innermost first."""
@@ -251,3 +257,7 @@ class SingleStack(DiscoveredMachine):
 
     def __repr__(self) -> str:
         return f"SingleStack({self.num_states} configurations met)"
+
+
+def _arrays(trie: WordTrie) -> tuple[UInt8, Int32, Int32, Int32, Int32]:
+    return trie.byte, trie.depth, trie.skip, trie.word, trie.first_id

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.discovered.net import Int64
-from explorer.automata.discovered.rows import UNKNOWN, UInt8
-from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.automata.rules.moves import END
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit

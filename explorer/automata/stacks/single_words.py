@@ -12,13 +12,12 @@ then some tens of microseconds for each stack.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.rows import UNKNOWN, UInt8
-from explorer.automata.machine import Int32
+from explorer.automata.machine import UNKNOWN, Int32, UInt8, UInt32
 from explorer.automata.stacks.single_rows import (
     AT,
     DONE_FILLING,
@@ -34,26 +33,6 @@ from explorer.jit import jit
 ENDS_BELOW: Final = -3
 """In a cell: the rule at the bottom of the stack ends, and what follows depends on its caller."""
 
-UInt32 = NDArray[np.uint32]
-
-
-class VocabularyTrie(NamedTuple):
-    """`explorer.tokens.walks.trie.Trie` for kernels.
-
-    Args:
-        byte, depth, skip, word: The nodes in depth-first order: the byte into each, its depth from
-            1, the node after its last descendant, the word that ends there or −1.
-        first_id: For each word its lowest id.
-        deepest: The longest word in bytes.
-    """
-
-    byte: UInt8
-    depth: Int32
-    skip: Int32
-    word: Int32
-    first_id: Int32
-    deepest: int
-
 
 @jit
 def words_above(
@@ -64,7 +43,7 @@ def words_above(
 
     Args:
         ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
-        byte, depth, skip, word, first_id: As in `VocabularyTrie`.
+        byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
         stack: int32[deepest + 1].
         words: uint32[n], the packed words.
         below: int32[nodes], the nodes of the trie that are read after the bottom.

@@ -27,8 +27,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from explorer.automata.discovered.whole_rows import WholeRows
-from explorer.automata.machine import NO_ARC, Bool
-from explorer.automata.rules.network import Network
+from explorer.automata.machine import NO_ARC, Bool, Network
 from explorer.automata.rules.pieces import components
 from explorer.budget import Budget, Meter
 from explorer.numbering import number_of
@@ -284,6 +283,14 @@ class StackMachine(WholeRows):
     def configuration(self, state: int) -> Configuration:
         """The pairs of a state of the network and a stack node; see `returns`."""
         return self._configurations[state]
+
+    @property
+    def stacks(self) -> StackMachine:
+        """The stacks, which the machine itself knows."""
+        return self
+
+    def symbols(self, state: int) -> None:
+        """Nothing: there may be several stacks."""
 
     def heads(self, state: int) -> Configuration:
         """The same pairs: what every machine with a stack can say."""

@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from threading import RLock
 
 from explorer.arguments import instance, real_number, whole_number, wrong
-from explorer.automata.stacks.single import SingleStack
-from explorer.automata.stacks.stacks import StackMachine
 from explorer.decoding.speculation.drafting import MOST_AHEAD, Drafting
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
@@ -117,12 +115,12 @@ class TokenCounts:
 
     def _place(self, state: int) -> Hashable:
         characters, here = self._machine.byte_machine, self._machine.byte_state(state)
-        if isinstance(characters, SingleStack):
-            inner, returns = characters.configuration(here)
-            return inner, returns[:1]
-        if isinstance(characters, StackMachine):
-            return frozenset(inner for inner, _ in characters.configuration(here))
-        return here
+        if characters is None or characters.stacks is None:
+            return here
+        stack = characters.stacks.symbols(here)
+        if stack is not None:
+            return stack[0], stack[1][:1]
+        return frozenset(inner for inner, _ in characters.stacks.heads(here))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
-from explorer.automata.rules.arrays import NetworkArrays
-from explorer.automata.rules.network import Network
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Network, NetworkArrays, Nfa
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside

@@ -21,8 +21,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Int32
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import Int32, NetworkArrays
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph

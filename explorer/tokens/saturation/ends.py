@@ -17,14 +17,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Bool, Int32
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import NO_ARC, Bool, Int32, NetworkArrays, Stacks
 from explorer.automata.rules.moves import looks_of
-from explorer.automata.rules.network import Network
 from explorer.automata.stacks.stacks import BOTTOM
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -59,24 +57,6 @@ LIMITS: Final = Budget(states=500_000, arcs=40_000_000, bytes=1_500_000_000)
 
 Key = tuple[int, int]
 """A stack node, and the node of words at which it is come to."""
-
-
-@runtime_checkable
-class HasStack(Protocol):
-    """A byte machine that follows the rules of a network on one stack or several."""
-
-    @property
-    def network(self) -> Network:
-        """The grammar."""
-        ...
-
-    def heads(self, state: int) -> tuple[tuple[int, int], ...]:
-        """The pairs of a state of the network and a stack node that a state stands for."""
-        ...
-
-    def returns(self, node: int) -> tuple[tuple[int, int], ...]:
-        """Where a stack node returns to, and the nodes around it."""
-        ...
 
 
 @jit
@@ -183,7 +163,7 @@ class StackEnds:
         at_hand: bool[256], the bytes that are tokens.
     """
 
-    def __init__(self, machine: HasStack, trie: Trie, at_hand: Bool) -> None:
+    def __init__(self, machine: Stacks, trie: Trie, at_hand: Bool) -> None:
         self._machine, self._trie = machine, trie
         network = machine.network
         self._rules = looks_of(network, Meter())

@@ -31,8 +31,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Int32
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import Int32, NetworkArrays
 from explorer.jit import jit
 from explorer.tokens.saturation.alike import (
     EMPTY,

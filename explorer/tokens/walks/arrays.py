@@ -1,12 +1,11 @@
 """The rows of a byte machine that the words of a vocabulary come by, as arrays for the kernels.
 
-A `Dfa` has all rows. A machine that is discovered fills those that are needed first. Any other
-machine is asked byte by byte, by whoever needs it.
+A `Dfa` has all rows. A machine that is discovered fills those that are needed first.
 """
 
 from __future__ import annotations
 
-from explorer.automata.machine import ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.machine import ByteMachine, Int32
 from explorer.tokens.walks.trie import Trie
 
 
@@ -19,14 +18,10 @@ def arrays_from(machine: ByteMachine, trie: Trie, state: int) -> tuple[Int32, In
         state: Where the words begin.
 
     Returns:
-        int32[256] and int32[rows, classes]; ``None`` for a machine without a table.
+        int32[256] and int32[rows, classes].
 
     Raises:
         BudgetExceeded: A machine that is discovered met more than its budget allows.
     """
-    if isinstance(machine, Dfa):
-        return machine.symbol_class, machine.table
-    if isinstance(machine, DiscoveredMachine):
-        machine.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, state)
-        return machine.symbol_class, machine.table
-    return None
+    machine.visit(trie, state)
+    return machine.symbol_class, machine.table

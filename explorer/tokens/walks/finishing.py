@@ -24,13 +24,12 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.construction.reaching import by_target, steps_from
-from explorer.automata.discovered.token_counts import CountingTokens
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.saturation.ends import HasStack, StackEnds
+from explorer.tokens.saturation.ends import StackEnds
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.trie import Trie, UInt8
 from explorer.tokens.walks.written import boundaries
@@ -160,19 +159,18 @@ class Finishing:
         # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
         over_tokens = is_over_tokens(machine)
         self.all_finish = bool(at_hand.all()) and not over_tokens
-        if not self.all_finish and not over_tokens and isinstance(machine, DiscoveredMachine):
+        if not self.all_finish and not over_tokens and machine.closed is None:
             self.all_finish = bool(at_hand[machine.read].all())
         self._certain: Bool | None = None
-        self._counts = machine if isinstance(machine, CountingTokens) and at_hand.all() else None
-        if isinstance(machine, Dfa) and over_tokens:
-            self._certain = _finish_by_single_tokens(machine, at_hand)
-            self.all_finish = bool(self._certain[boundaries(machine)].all())
-        elif not self.all_finish and isinstance(machine, Dfa):
-            self._certain = _finish_by_bytes(
-                machine.symbol_class, machine.table, machine.accepting, at_hand
-            )
+        self._all_bytes = bool(at_hand.all())
+        dfa = machine.closed
+        if dfa is not None and over_tokens:
+            self._certain = _finish_by_single_tokens(dfa, at_hand)
+            self.all_finish = bool(self._certain[boundaries(dfa)].all())
+        elif not self.all_finish and dfa is not None:
+            self._certain = _finish_by_bytes(dfa.symbol_class, dfa.table, dfa.accepting, at_hand)
             self.all_finish = bool(self._certain.all())
-        self._on_stack = isinstance(machine, HasStack) and not over_tokens
+        self._stacks = None if over_tokens else machine.stacks
         self._stack_ends: StackEnds | None = None
         self._known: dict[int, bool] = {}
         self._targets: dict[int, tuple[int, ...]] = {}
@@ -214,8 +212,8 @@ class Finishing:
         return self._search(state, meter) if known is None else known
 
     def _ends(self) -> StackEnds | None:
-        if self._stack_ends is None and self._on_stack and isinstance(self._machine, HasStack):
-            self._stack_ends = StackEnds(self._machine, self._trie, single_bytes(self._trie))
+        if self._stack_ends is None and self._stacks is not None:
+            self._stack_ends = StackEnds(self._stacks, self._trie, single_bytes(self._trie))
         return self._stack_ends
 
     def most(self, state: int, meter: Meter) -> int | None:
@@ -237,7 +235,7 @@ class Finishing:
         known = self._known.get(state)
         if known is not None or self._machine.is_accepting(state):
             return True if known is None else known
-        if self._counts is not None and self._counts.can_finish_by_bytes(state):
+        if self._all_bytes and self._machine.finishes_by_bytes(state):
             self._known[state] = True
             return True
         return None
@@ -278,7 +276,7 @@ class Finishing:
             start: The start of the machine.
             meter: Watches the time.
         """
-        return self._on_stack and self.distance(start, meter) is not None
+        return self._stacks is not None and self.distance(start, meter) is not None
 
     def distance(self, state: int, meter: Meter) -> int | None:
         """The fewest tokens from a byte state to the end of the text, EOS included.

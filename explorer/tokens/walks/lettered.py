@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.discovered.broad import NO_LETTER, BroadTrie, UInt32, Walked
+from explorer.automata.discovered.broad import NO_LETTER, BroadTrie, Walked
 from explorer.automata.discovered.letters import (
     CONTROL,
     HELD_BY,
@@ -24,9 +24,8 @@ from explorer.automata.discovered.letters import (
     LONGEST,
     OTHER,
     STARTS,
-    UInt64,
 )
-from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Dfa, Int32, UInt32, UInt64
 from explorer.automata.tree.build import build
 from explorer.budget import Meter
 from explorer.jit import jit
@@ -267,7 +266,7 @@ def walked(trie: Trie, plain: bool) -> Walked:
         plain: Whether its words are bytes alone, so that they have letters.
     """
     found, letters = _broad(trie, plain)
-    return Walked(found, letters.taken)
+    return Walked(trie, found, letters.taken)
 
 
 @cache

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+import numpy as np
+
+from explorer.automata.machine import (
+    NO_ARC,
+    UNKNOWN,
+    ByteMachine,
+    Dfa,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
 
 
 def differences(closed: Dfa, found: ByteMachine, most: int = 2000) -> list[str]:
@@ -29,3 +39,38 @@ def differences(closed: Dfa, found: ByteMachine, most: int = 2000) -> list[str]:
                 met.add(pair)
                 pairs.append(pair)
     return wrong
+
+
+class Renumbered:
+    """A byte machine that is not a `Dfa`: another one's states, with other numbers."""
+
+    closed = stacks = None
+
+    def __init__(self, dfa: Dfa, by: int = 0) -> None:
+        self._dfa, self._by = dfa, by
+        rows = np.where(dfa.table >= 0, dfa.table + by, dfa.table)
+        nothing = np.full((by, dfa.num_classes), UNKNOWN, np.int32)
+        self.table = np.concatenate([nothing, rows]).astype(np.int32)
+        self.symbol_class, self.read = dfa.symbol_class, dfa.read
+        self.num_states, self.start = len(self.table), dfa.start + by
+
+    def step(self, state: int, byte: int) -> int:
+        return NO_ARC if state == NO_ARC else int(self.table[state, self.symbol_class[byte]])
+
+    def is_accepting(self, state: int) -> bool:
+        return state >= 0 and self._dfa.is_accepting(state - self._by)
+
+    def expected(self, state: int) -> bytes:
+        return self._dfa.expected(state - self._by) if state >= 0 else b""
+
+    def visit(self, trie: WordTrie, state: int) -> None:
+        pass
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
+        walk.set_from_rows(self, state, words)
+
+    def configuration(self, state: int) -> int:
+        return state - self._by
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        return state >= 0

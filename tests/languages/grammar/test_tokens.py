@@ -36,7 +36,7 @@ def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
     assert isinstance(walked, SingleStack)
     trie = trie_of(machine.vocabulary)
     here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
-    walked.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, here)
+    walked.visit(trie, here)
     words = np.zeros(num_words(len(machine.vocabulary)), np.uint32)
     _set_finishing(
         trie.byte, trie.depth, trie.skip, trie.word, walked.symbol_class, walked.table, here,

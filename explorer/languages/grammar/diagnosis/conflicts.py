@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.rules.arrays import NetworkArrays
+from explorer.automata.machine import Network, NetworkArrays
 from explorer.automata.rules.moves import Conflict, Move, begins_with
-from explorer.automata.rules.network import Network
 from explorer.budget import Meter
 
 STAGE: Final = "The search for an ambiguous text"

@@ -25,7 +25,7 @@ from threading import RLock
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.rules.network import Network
+from explorer.automata.machine import Network
 from explorer.automata.tree.nodes import Node
 from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter

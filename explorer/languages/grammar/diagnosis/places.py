@@ -18,8 +18,7 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import NO_ARC
-from explorer.automata.rules.network import Network, Targets
+from explorer.automata.machine import NO_ARC, Network, Targets
 from explorer.automata.rules.pieces import RulePiece, pieces_of, productive, reached
 from explorer.automata.stacks.stacks import BOTTOM, StackMachine
 from explorer.automata.tree.nodes import Node
