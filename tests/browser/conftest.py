@@ -1,4 +1,9 @@
-"""A real JupyterLab and a real browser, started once per test session.
+"""A real JupyterLab and a real browser, started once per test session, and one page for most tests.
+
+A page loads JupyterLab in five seconds of computing, and shows another notebook in one and a half.
+So a test leaves the page as it found it, without notebooks and kernels, and the next test goes on
+with it. A page on which a test has failed, or which is no longer JupyterLab's, is thrown away; a
+test that measures the page, or is about how it begins, opens its notebook ``anew``.
 
 Nothing of the user's is read or written: every folder that Jupyter knows of lies in a fresh one.
 The browser talks to the loopback address only; each page records every request and every error of
@@ -20,7 +25,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +34,17 @@ from urllib.parse import urlsplit
 import pytest
 
 try:
+    from playwright.sync_api import Error as PageError
     from playwright.sync_api import TimeoutError as TooLate
 except ImportError:  # The fixture says so.
-    TooLate = OSError
+    PageError = TooLate = OSError
 
 from explorer.cli.lab import EXTENSION
 from tests.browser.acting import TOY
 from tests.browser.forked_kernel import ForkedKernels
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE = 60_000  # Milliseconds; for a busy machine, never part of a result.
@@ -46,6 +52,24 @@ CHROMIUM = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+SIZE: ViewportSize = {"width": 1280, "height": 1000}
+LIGHT = "JupyterLab Light"
+CLOSE = """
+    const app = window.jupyterapp;
+    for (const panel of [...app.shell.widgets('main')]) {
+        if (panel.context) panel.context.model.dirty = false;
+        panel.dispose();
+    }"""
+OPEN = f"""async (path) => {{{CLOSE}
+    await app.commands.execute('docmanager:open', {{path, factory: 'Notebook'}});
+}}"""
+LEAVE = f"""async (theme) => {{{CLOSE}
+    if (document.body.dataset.jpThemeName !== theme)
+        await app.commands.execute('apputils:change-theme', {{theme}});
+    app.shell.expandLeft('filebrowser');
+    await app.serviceManager.sessions.shutdownAll();
+    return !document.querySelector('.jp-Dialog, .jp-NotebookPanel');
+}}"""
 IDLE = """() => {
     const panel = window.jupyterapp && window.jupyterapp.shell.currentWidget;
     const session = panel && panel.sessionContext && panel.sessionContext.session;
@@ -113,6 +137,10 @@ class Lab:
     @property
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def is_shown_in(self, page: Page) -> bool:
+        """Whether a page is JupyterLab's, and can be shown another notebook."""
+        return page.url.startswith(f"{self.origin}/lab")
 
     def _wait(self) -> None:
         deadline = time.monotonic() + 60
@@ -209,6 +237,43 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+class Window:
+    """The page that one test after another uses, and its browser's profile.
+
+    Args:
+        browser: Chromium.
+        lab: The server.
+    """
+
+    def __init__(self, browser: Browser, lab: Lab) -> None:
+        self.browser = browser
+        self.lab = lab
+        self.opened: Page | None = None
+
+    @property
+    def page(self) -> Page:
+        """The page; a new one where the last was thrown away."""
+        if self.opened is None:
+            context = self.browser.new_context(viewport=SIZE)
+            context.set_default_timeout(PATIENCE)
+            self.opened = context.new_page()
+        return self.opened
+
+    def leave(self) -> None:
+        """Close every notebook, with its kernel, and put the page back as it was."""
+        with suppress(PageError):
+            if self.lab.is_shown_in(self.page) and self.page.evaluate(LEAVE, LIGHT):
+                self.page.set_viewport_size(SIZE)
+                return
+        self.throw_away()
+
+    def throw_away(self) -> None:
+        """Close the page with its profile."""
+        if self.opened:
+            self.opened.context.close()
+            self.opened = None
+
+
 class Notebook:
     """A notebook in the browser, with what the page said and asked for."""
 
@@ -218,10 +283,19 @@ class Notebook:
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.known: set[str] = set()
-        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.listeners: dict[str, Callable[[Any], None]] = {
+            "console": lambda m: self.errors.append(m.text) if m.type == "error" else None,
+            "pageerror": lambda error: self.errors.append(str(error)),
+            "request": lambda request: self.requests.append(request.url),
+            "websocket": lambda socket: self.requests.append(socket.url),
+        }
+        for event, listener in self.listeners.items():
+            page.on(event, listener)  # type: ignore[call-overload]
+
+    def let_go(self) -> None:
+        """Listen no more: what follows is another test's."""
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
 
     def host_alone(self) -> None:
         """What the page said and asked for so far is the host's own, without anything of ours."""
@@ -235,15 +309,22 @@ class Notebook:
         away = [url for url in asked if urlsplit(url).hostname != "127.0.0.1"]
         assert [url for url in away if url not in self.known] == []
 
-    def open(self, name: str) -> Notebook:
-        """Show a notebook whose kernel is ready; nothing of ours has run before.
+    def open(self, name: str, *, anew: bool = False) -> Notebook:
+        """Show a notebook whose kernel is ready; nothing of ours has run in it before.
 
         Now and then the server refuses a page its kernel's socket (500), because the page has
         closed the one before while it was being opened, and the page then waits for ever. That is
         between the two of them: the page is loaded again, and what it said is not ours.
+
+        Args:
+            name: The notebook.
+            anew: Whether JupyterLab is loaded for it, though it is there already.
         """
         for left in (2, 1, 0):
-            self.page.goto(f"{self.lab.origin}/lab/tree/{name}?reset&token={self.lab.token}")
+            if left == 2 and not anew and self.lab.is_shown_in(self.page):
+                self.page.evaluate(OPEN, name)
+            else:
+                self.page.goto(f"{self.lab.origin}/lab/tree/{name}?reset&token={self.lab.token}")
             try:
                 self.page.wait_for_function(IDLE, timeout=PATIENCE / 2 if left else PATIENCE)
             except TooLate:
@@ -270,14 +351,35 @@ class Notebook:
         return root
 
 
-@pytest.fixture
-def notebook(lab: Lab, chromium: Browser) -> Iterator[Notebook]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 1000})
-    context.set_default_timeout(PATIENCE)
-    made = Notebook(context.new_page(), lab)
+FAILED: pytest.StashKey[bool] = pytest.StashKey()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="session")
+def window(lab: Lab, chromium: Browser) -> Iterator[Window]:
+    made = Window(chromium, lab)
     yield made
-    lab.shut_down()
-    context.close()
+    made.throw_away()
+
+
+@pytest.fixture
+def notebook(window: Window, request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    made = Notebook(window.page, window.lab)
+    yield made
+    if request.node.stash.get(FAILED, False):
+        window.throw_away()
+    else:
+        window.leave()
+    window.lab.shut_down()
+    made.let_go()
     made.check()
 
 

@@ -40,7 +40,8 @@ def test_the_quickstart_reaches_a_reason_in_the_actions_that_it_counts(
 ) -> None:
     written = json.loads((REPOSITORY / "notebooks" / "00_quickstart.ipynb").read_text())
     written["metadata"]["kernelspec"]["name"] = FRESH  # As a user's, from the first import on.
-    notebook.open(lab.put("00_quickstart.ipynb", written))  # The first action: `make lab`.
+    # The first action: `make lab`.
+    notebook.open(lab.put("00_quickstart.ipynb", written), anew=True)
     for item in ("Run", "Run All Cells"):
         notebook.page.get_by_role("menuitem", name=item, exact=True).click()
     toy, real = notebook.explorer(0), notebook.explorer(1)

@@ -151,7 +151,7 @@ def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook
         document = json.loads(text)
         document["cells"][0]["source"] += "  # from elsewhere"
         name = lab.put("elsewhere.ipynb", document)
-    notebook.open(name)
+    notebook.open(name, anew=True)  # Another day.
     page = notebook.page
     still = shown(notebook, 2)
     still.locator("summary").click()

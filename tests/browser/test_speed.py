@@ -63,7 +63,7 @@ def clicks(page: Page, root: ElementHandle, times: int) -> None:
 def test_many_steps_leave_the_page_small_and_awake(
     steps: int, notebook: Notebook, lab: Lab
 ) -> None:
-    notebook.open(lab.code("long.ipynb", LONG))
+    notebook.open(lab.code("long.ipynb", LONG), anew=True)  # Nothing else is in the page.
     assert notebook.run_all()
     root = notebook.explorer()
     handle = root.element_handle()

@@ -18,8 +18,10 @@ from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import visited
 from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel
+from tests.decoding.untabled import Untabled
 from tests.languages.grammar.earley import Earley, Productions, as_gbnf
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -124,16 +126,17 @@ def test_advances_push_and_pop(device: str) -> None:
         masks.error.clear()
 
 
-def test_a_wrong_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of("nested")
-    real = type(machine).mask
+class Wrong(Untabled):
+    """A machine whose masks have one token too many, or one too few."""
 
-    def wrong(self: TokenMachine, state: int) -> object:
-        words = real(self, state).copy()
+    def mask(self, state: int) -> UInt32:
+        words = self.machine.mask(state).copy()
         words[0] ^= np.uint32(1)
         return words
 
-    monkeypatch.setattr(type(machine), "mask", wrong)
+
+def test_a_wrong_row_is_seen() -> None:
+    machine = Wrong(machine_of("nested"))
     masks = DeviceMasks([machine])
     after = masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([machine.start]))
     assert (after[0] > -torch.inf).tolist() != oracle(NESTED, "").tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import explorer
 from explorer.automata.construction import operations
 from explorer.automata.discovered import discover
 from explorer.automata.discovered.paired import Operation, Paired, paired
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -37,18 +38,58 @@ def test_pairs_are_products(left: str, right: str, operation: Operation) -> None
     assert differences(wanted, found, most=300) == []
 
 
-def test_wrong_pairs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants: no search for an end, and a search that gives up where it meets itself."""
-    left, right = "a{0,20}b|c", "a*|ab|c"
-    wanted = operations.intersection(explorer.regex(left).dfa, explorer.regex(right).dfa, Meter())
-    assert differences(wanted, paired(*sides(left, right), "both", Budget())) == []
-    with monkeypatch.context() as patched:
-        patched.setattr(Paired, "_can_finish", lambda *_: True)
-        assert differences(wanted, paired(*sides(left, right), "both", Budget())) != []
-    with monkeypatch.context() as patched:
-        patched.setattr(Paired, "_remember", lambda *_: None)
-        patched.setattr(Paired, "_can_finish", lambda self, state, meter: self._decided(state))
-        assert differences(wanted, paired(*sides(left, right), "both", Budget())) != []
+class Pairs:
+    """Pairs of the states of two closed machines that can finish, as far as a test says.
+
+    Args:
+        left, right: The machines; the words of both are read.
+        finishes: Whether a pair can finish, by its two states.
+    """
+
+    def __init__(self, left: Dfa, right: Dfa, finishes: Callable[[int, int], bool]) -> None:
+        self.left, self.right, self.finishes = left, right, finishes
+        self.start = self.number(left.start, right.start)
+        self.num_states = left.num_states * right.num_states
+
+    def number(self, left: int, right: int) -> int:
+        if NO_ARC in (left, right) or not self.finishes(left, right):
+            return NO_ARC
+        return left * self.right.num_states + right
+
+    def step(self, state: int, byte: int) -> int:
+        left, right = divmod(state, self.right.num_states)
+        return self.number(self.left.step(left, byte), self.right.step(right, byte))
+
+    def is_accepting(self, state: int) -> bool:
+        left, right = divmod(state, self.right.num_states)
+        return self.left.is_accepting(left) and self.right.is_accepting(right)
+
+    def expected(self, state: int) -> bytes:
+        return bytes(byte for byte in range(256) if self.step(state, byte) != NO_ARC)
+
+
+def test_wrong_pairs_are_found() -> None:
+    """Mutants: no search for an end, and a search that ends at once."""
+    left, right = explorer.regex("a{0,20}b|c").dfa, explorer.regex("a*|ab|c").dfa
+    wanted = operations.intersection(left, right, Meter())
+    met: dict[tuple[int, int], bool] = {}
+
+    def searched(one: int, other: int) -> bool:
+        if (one, other) not in met:
+            met[one, other] = left.is_accepting(one) and right.is_accepting(other)
+            met[one, other] |= any(
+                searched(left.step(one, byte), right.step(other, byte))
+                for byte in left.expected(one)
+                if byte in right.expected(other)
+            )
+        return met[one, other]
+
+    def ends_here(one: int, other: int) -> bool:
+        return left.is_accepting(one) and right.is_accepting(other)
+
+    assert differences(wanted, Pairs(left, right, searched)) == []
+    assert differences(wanted, Pairs(left, right, lambda *_: True)) != []
+    assert differences(wanted, Pairs(left, right, ends_here)) != []
 
 
 def test_algebra_over_counters_is_discovered(monkeypatch: pytest.MonkeyPatch) -> None:
