@@ -1,8 +1,11 @@
-"""A constraint: a regular language over text, with what it was written as.
+"""A constraint: a language over text, regular or context-free, with what it was written as.
 
-Constraints are values. Combining them makes trees; the byte machine of a tree is built on first
-use and kept. Everything is exact: classes are Python's, text is valid UTF-8, and two constraints
-can be compared as languages.
+Constraints are values: a source, and what follows from it. Combining them makes trees of sources;
+nothing is computed until somebody asks. What was asked for is kept: the closed machine of the texts
+(`Constraint.dfa`; a grammar that recurses has none), that over the ends of tokens where a part
+speaks about tokens, and the machine that texts are looked up in (`membership`), which is discovered
+where the closed one would be large. Everything is exact: classes are Python's, text is valid UTF-8,
+and two regular constraints can be compared as languages.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
-from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
+from explorer.automata.discovered.discover import discover, discover_limits
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.tree.build import build, build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.tree.nodes import Source
@@ -69,7 +72,7 @@ class Constraint(StageMethods):
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "_membership", "_source", "_tokens_dfa")
+    __slots__ = ("_depth", "_dfa", "_source", "_texts", "_tokens_dfa")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         what = "the source of a constraint"
@@ -80,9 +83,8 @@ class Constraint(StageMethods):
             instance("dfa", dfa, Dfa, what, error=ConstraintError, remedy=remedy)
         self._source = source
         self._dfa = dfa
-        self._machine: ByteMachine | None = None
         self._tokens_dfa: Dfa | None = None
-        self._membership = Membership.of_parts(source)
+        self._texts = Membership(source)
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -160,11 +162,7 @@ class Constraint(StageMethods):
     @property
     def machine(self) -> ByteMachine:
         """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
-        if self._dfa is not None or (self.over_tokens and not texts_are_those_of(self.source.tree)):
-            return self.dfa
-        if self._machine is None:
-            self._machine = small_or_discovered(self.source.tree)
-        return self._machine
+        return self._dfa or self._texts.machine
 
     def within(self, budget: Budget) -> Constraint:
         """This constraint, its machine built now and within a budget.
@@ -284,8 +282,10 @@ class Constraint(StageMethods):
         if not isinstance(text, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             remedy = "Write the value as a string."
             raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
-        by_parts = None if self._dfa else self._membership
-        return by_parts.has(text) if by_parts else accepts(self.machine, text)
+        return self._has(text)
+
+    def _has(self, text: bytes) -> bool:
+        return accepts(self._dfa, text) if self._dfa else self._texts.has(text)
 
     def parse(self, text: str) -> Any:
         """What a text of this language means: data for JSON, an instance for a type, ...
@@ -308,7 +308,7 @@ class Constraint(StageMethods):
             'Red'
         """
         text = whole_text("text", text)
-        if self._membership is None or self._dfa or not self._membership.has(text.encode()):
+        if not self._has(text.encode()):
             check_word(self.machine, text)
         return self.source.parse(text)
 

@@ -1,4 +1,4 @@
-"""Whether a text is a word, asked of the parts of a combination, each by itself.
+"""The texts of a source: whether a text is one, and the machine that is asked.
 
 A text is in an intersection exactly if it is in both parts. So nobody has to know whether the
 whole has any words, which of two grammars together nobody can.
@@ -7,15 +7,17 @@ whole has any words, which of two grammars together nobody can.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.automata.discovered.discover import discover, small_or_discovered
 from explorer.automata.machine import ByteMachine
+from explorer.automata.tree.build import build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.tree.nodes import Source
+from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import NotRegular
-from explorer.languages.sources.abilities import DecidesByParts
 
 
 def built_or_discovered(
@@ -37,38 +39,38 @@ def built_or_discovered(
         return discover(source.tree, meter.budget, meter)
 
 
+@dataclass(frozen=True)
 class Membership:
-    """The texts of a source, each looked up in the machines of its parts.
+    """The texts of a source; its machine is made when it is first asked, and kept.
 
-    Args:
-        source: The source; its machines are made when the first text is looked up.
+    Example:
+        >>> from explorer import regex
+        >>> Membership((regex("a*") & regex("..")).source).has(b"aa")
+        True
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    @classmethod
-    def of_parts(cls, source: Source) -> Membership | None:
-        """The texts of a combination; ``None`` for a source that its own machine answers for."""
-        by_parts = isinstance(source, DecidesByParts) and not source.over_tokens
-        return cls(source) if by_parts else None
+    source: Source
 
     @cached_property
-    def _parts(self) -> tuple[Membership, ...]:
-        return tuple(map(Membership, self._source.children))
+    def machine(self) -> ByteMachine:
+        """The machine of the texts: closed where it is small, else one that is discovered.
+
+        Where a part speaks about tokens, its texts are those that can be cut into tokens somehow.
+        """
+        tree = self.source.tree
+        if self.source.over_tokens and not texts_are_those_of(tree):
+            meter = Meter()
+            return texts_of(build_over_tokens(tree, meter), meter)
+        return small_or_discovered(tree)
 
     @cached_property
-    def _machine(self) -> ByteMachine:
-        return small_or_discovered(self._source.tree)
+    def _parts(self) -> dict[int, Membership]:
+        return {id(child): Membership(child) for child in self.source.children}
 
     def has(self, text: bytes) -> bool:
-        """Whether a text is a word of the source.
-
-        Example:
-            >>> from explorer import regex
-            >>> Membership((regex("a*") & regex("..")).source).has(b"aa")
-            True
-        """
-        if isinstance(self._source, DecidesByParts):
-            return self._source.has(text, [part.has(text) for part in self._parts])
-        return accepts(self._machine, text)
+        """Whether a text is a word of the source."""
+        if not self.source.over_tokens:
+            told = self.source.by_parts(lambda child: self._parts[id(child)].has(text))
+            if told is not None:
+                return told and any_text().accepts(text)
+        return accepts(self.machine, text)

@@ -120,4 +120,4 @@ def test_the_parts_of_a_union_are_built_once(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(3):
         for k in range(8):
             assert made.parse(str(k)) == str(k)
-    assert len(built) <= 8
+    assert len(built) <= 9  # Each part, and the whole.

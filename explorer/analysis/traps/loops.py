@@ -23,7 +23,7 @@ from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import is_over_tokens
-from explorer.languages.sources.abilities import BoundsLoops, BoundsSpace, Loop
+from explorer.automata.tree.nodes import Loop
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 
@@ -116,10 +116,9 @@ def _remedy(machine: TokenMachine, what: Loop) -> str:
     """How the loop is ended, in the words of the part that was written with it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
-        if what == "space" and isinstance(source, BoundsSpace):
-            return source.space_remedy
-        if isinstance(source, BoundsLoops):
-            return source.loop_remedy(what)
+        said = (source.space_remedy if what == "space" else "") or source.loop_remedy(what)
+        if said:
+            return said
         waiting += source.children
     return REMEDIES[what]
 

@@ -30,7 +30,6 @@ from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.sources.abilities import BoundsSpace, ListsTexts
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import NUM_FIXED_CLASSES
@@ -325,7 +324,7 @@ def _space_remedy(machine: TokenMachine) -> str:
     """How the white space is bounded, in the words of the part that was written with it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
-        if isinstance(source, BoundsSpace):
+        if source.space_remedy:
             return source.space_remedy
         waiting += source.children
     return REMEDIES["space"]
@@ -355,10 +354,11 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     """Find texts of a choice that begin with the same token when the tokenizer writes them."""
     constraint, byte_machine = machine.constraint, machine.byte_machine
     source = None if constraint is None else constraint.source
-    noun = "choices" if isinstance(source, ListsTexts) else "texts"
+    choices = () if source is None else source.choices
+    noun = "choices" if choices else "texts"
     whole = whole_table(byte_machine)
-    if isinstance(source, ListsTexts) and len(source.choices) <= MOST_CHOICES:
-        found = source.choices
+    if 0 < len(choices) <= MOST_CHOICES:
+        found = choices
     elif whole is not None and not is_over_tokens(whole) and is_finite(whole, meter):
         # However it is written, a language of few words is a choice.
         first = list(islice(words(whole, meter), MOST_WORDS + 1))

@@ -21,7 +21,6 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     title,
 )
-from explorer.languages.sources.abilities import ListsTexts, NamesStates, TakesAway
 from explorer.languages.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -182,7 +181,7 @@ def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> st
         labels_only: Leave out what is only a piece of a text that stands beside, underlined.
     """
     places = [place for part in parts if part.role == "expects" for place in part.positions]
-    if all(isinstance(place.source, ListsTexts) and not place.label for place in places):
+    if all(place.source and place.source.choices and not place.label for place in places):
         texts = dict.fromkeys(inline(place.text) for place in places)
         return f"Still open: {', '.join(texts)}" if texts else ""
     names = list(
@@ -213,11 +212,11 @@ def _part(part: SourcePart) -> str:
                 return f"Excluded by the combination {inline(str(part.source))}"
             texts = ", ".join(inline(p.text) for p in part.positions)
             return f"Excluded by the combination of {texts}"
-        case "state" if isinstance(part.source, TakesAway):
+        case "state" if part.source.part_played:
             by = "Excluded by" if not part.beside else "Excluded too by"
             return f"{by} the {part.source.part_played} {inline(str(part.source))}"
-        case "state" if isinstance(part.source, NamesStates):
-            return f"{inline(str(part.source))} is in {part.source.state_name(part.state)}"
+        case "state" if name := part.source.state_name(part.state):
+            return f"{inline(str(part.source))} is in {name}"
         case "state":
             return f"Expected by {inline(str(part.source))}"
         case "too_large":

@@ -36,7 +36,6 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     show_writable,
 )
-from explorer.languages.sources.abilities import NamesStates, TakesAway
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
@@ -227,13 +226,13 @@ def _part(part: SourcePart) -> str:
             return f"It is excluded by {source}, without which {word} would be accepted."
         case "combination":
             return _combination(part)
-        case "state" if isinstance(part.source, TakesAway):
+        case "state" if part.source.part_played:
             excludes = "would exclude it too" if part.beside else "excludes it"
             return f"The {part.source.part_played} {inline(str(part.source))} {excludes}."
-        case "state" if isinstance(part.source, NamesStates):
+        case "state" if name := part.source.state_name(part.state):
             return (
-                f"The constraint was given as a machine, here in "
-                f"{part.source.state_name(part.state)}: it has no source to point at."
+                f"The constraint was given as a machine, here in {name}: it has no source to "
+                "point at."
             )
         case "state":
             return f"Expected by {inline(str(part.source))}."

@@ -26,7 +26,6 @@ from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
-from explorer.languages.sources.abilities import ListsTexts
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""
@@ -93,7 +92,7 @@ def inline(text: str) -> str:
 
 def place_name(place: SourcePlace) -> str:
     """The name of a place in a sentence: its label, else its text, and where that stands."""
-    if place.span is None and isinstance(place.source, ListsTexts):
+    if place.span is None and place.source and place.source.choices:
         return f"{place.label or 'a choice'} (still open: {inline(place.text)})"
     if place.label:
         return place.label

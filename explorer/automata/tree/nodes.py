@@ -11,8 +11,7 @@ IGNORECASE holds all characters that it matches, a ``\\b`` the word characters i
 is one of two kinds. A match is of the whole text: laziness and captures make no difference.
 
 A pattern has a node for each character, so the nodes of patterns are msgspec's structs: frozen like
-dataclasses, and made in a tenth of the time. Leaves refer to no node, so the garbage collector need
-not look at them (``gc=False``).
+dataclasses, and made in a tenth of the time. Leaves refer to no node (``gc=False``).
 
 The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
 """
@@ -25,6 +24,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import ClassVar, Self
+from typing import Literal as OneOf
 
 from msgspec import Struct
 
@@ -44,9 +44,7 @@ class Empty(Struct, frozen=True, gc=False):
 class Literal(Struct, frozen=True, gc=False):
     """One character of the pattern, however it is written (``a``, ``\\x61``, ``\\N{BULLET}``).
 
-    Args:
-        start, end: Its span.
-        chars: The characters that it matches: itself, or with IGNORECASE all its cases.
+    ``chars`` holds the character itself, or with IGNORECASE all its cases.
     """
 
     start: int
@@ -55,12 +53,7 @@ class Literal(Struct, frozen=True, gc=False):
 
 
 class Class(Struct, frozen=True, gc=False):
-    """A set ``[...]`` or a category escape such as ``\\d``.
-
-    Args:
-        start, end: Its span.
-        chars: The characters that it matches.
-    """
+    """A set ``[...]`` or a category escape such as ``\\d``."""
 
     start: int
     end: int
@@ -68,12 +61,7 @@ class Class(Struct, frozen=True, gc=False):
 
 
 class Dot(Struct, frozen=True, gc=False):
-    """The dot: any character, or any but the newline.
-
-    Args:
-        start, end: Its span.
-        chars: The characters that it matches.
-    """
+    """The dot: any character, or any but the newline."""
 
     start: int
     end: int
@@ -100,9 +88,6 @@ class Repeat(Struct, frozen=True):
     """A piece and its quantifier.
 
     Args:
-        start, end: Its span, from the piece to the end of the quantifier.
-        body: The piece.
-        minimum: The fewest repetitions.
         maximum: The most repetitions; ``None`` for no limit.
         lazy: Whether the quantifier ends in ``?``.
     """
@@ -119,8 +104,6 @@ class Group(Struct, frozen=True):
     """Parentheses.
 
     Args:
-        start, end: Its span, parentheses included.
-        body: What stands between them.
         number: The number of a capturing group, else ``None``.
         name: The name of a named group, else ``None``.
     """
@@ -158,8 +141,6 @@ class Assertion:
     """A condition on a place in the text that reads nothing.
 
     Args:
-        start, end: Its span.
-        kind: Which condition it is.
         negated: Whether the place must *not* be so.
         body: The pattern to look for; for the two lookaround kinds only.
         word: The word characters; for boundaries only.
@@ -175,12 +156,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One of some texts, letter for letter; laid out as a prefix tree.
-
-    Args:
-        start, end: Its span.
-        texts: The texts, each once.
-    """
+    """One of some different texts, letter for letter; laid out as a prefix tree."""
 
     start: int
     end: int
@@ -189,12 +165,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """A machine that is ready, with nothing below it to point at.
-
-    Args:
-        start, end: Its span.
-        dfa: A minimal machine over valid UTF-8.
-    """
+    """A minimal machine over valid UTF-8 that is ready, with nothing below it to point at."""
 
     start: int
     end: int
@@ -205,10 +176,8 @@ class Machine:
 class Outline:
     """An automaton with nodes for arcs: what is long is named once and not written out.
 
-    Args:
-        nfa: Its states and the arcs over bytes.
-        parts: Rows ``(source, node, target)``: any word of the node leads from one state to the
-            other.
+    The rows ``(source, node, target)`` of ``parts``: any word of the node leads from one state to
+    the other.
     """
 
     nfa: Nfa = field(repr=False)
@@ -220,7 +189,6 @@ class Deferred:
     """A machine that its source makes, within the limits of its caller.
 
     Args:
-        start, end: Its span.
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
@@ -271,7 +239,6 @@ class TokenPiece:
     """A piece that is made of whole tokens, such as one text token without a newline.
 
     Args:
-        start, end: Its span.
         tokens: Its machine over bytes and marks (`explorer.automata.tree.build`).
         text: The machine of its texts: what it reads where nobody asks about tokens.
     """
@@ -288,11 +255,6 @@ class TokenLimit:
 
     A token counts if it writes at least one byte of the piece, so one that crosses an edge of it
     counts too.
-
-    Args:
-        start, end: Its span.
-        body: The piece.
-        most: How many tokens, at least one.
     """
 
     start: int
@@ -334,9 +296,7 @@ class Negate:
 class Whole:
     """A pattern whose assertions look at what this pattern reads, and at nothing around it.
 
-    Args:
-        start, end: Its span.
-        body: The pattern. Only what a regex can hold may stand in it.
+    Only what a regex can hold may stand in it.
     """
 
     start: int
@@ -349,8 +309,6 @@ class Written:
     """The origin of the nodes below: their spans count in the text of this source.
 
     Args:
-        start, end: The span of the body.
-        body: What was written there.
         source: The source; ``None`` for the one around, to give a part of it a label.
         label: The name of the place beside its span, such as ``/properties/age``; empty for the
             label around it.
@@ -374,6 +332,11 @@ Leaf = Literal | Class | Dot
 Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
 Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
+
+
+Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
+"""What a run may write without end: white space, digits of a number, characters of a string, items
+of an array, members of an object, or any other part that repeats."""
 
 
 class Source(ABC):
@@ -409,12 +372,8 @@ class Source(ABC):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The source that was saved.
 
-        Args:
-            fields: From `fields`, read from a file that may be damaged or forged.
-            children: From `children`.
-
         Raises:
-            ExplorerError: It could not have been saved so.
+            ExplorerError: It could not have been saved so: the file may be damaged or forged.
         """
 
     @abstractmethod
@@ -453,6 +412,46 @@ class Source(ABC):
 
     def why_empty(self) -> EmptyConstraint | None:
         """The error of a source without words that can say why; asked only if there are none."""
+        return None
+
+    # What a kind can say about itself. One that has nothing to say leaves these as they are and is
+    # spoken of in the common way, so that whoever words an explanation knows no kind by its class.
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts, where the source is a list of texts one of which is chosen."""
+        return ()
+
+    @property
+    def part_played(self) -> str:
+        """A noun such as ``stage``, where it only takes texts away from another source.
+
+        Where it excludes something it is named by this part, and not as a machine without a text.
+        """
+        return ""
+
+    @property
+    def space_remedy(self) -> str:
+        """The sentence that says how white space without end is bounded where it was written."""
+        return ""
+
+    def loop_remedy(self, what: Loop) -> str:
+        """The sentence that says with which of its settings such a loop is ended."""
+        return ""
+
+    def state_name(self, state: int) -> str:
+        """The name of a state, where it is itself a machine: it has no text to point at."""
+        return ""
+
+    def by_parts(self, has: Callable[[Source], bool]) -> bool | None:
+        """Whether a text is a word, where that follows from the parts, each asked by itself.
+
+        Then nobody has to know whether the whole has any words: of two grammars together nobody
+        can. ``None`` for a source that its own machine answers for.
+
+        Args:
+            has: Whether the text is a word of a child.
+        """
         return None
 
     def warnings(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, get_args
 
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
@@ -28,7 +28,6 @@ from explorer.languages.schema.text import numbers, strings
 from explorer.languages.schema.text.exponents import every_of
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.spelling import Whitespace, escaped, flexible, pretty
-from explorer.languages.sources.abilities import Loop
 from explorer.languages.sources.registry import register
 
 DEEPEST = 50

@@ -17,7 +17,7 @@ from explorer.arguments import (
     wrong,
 )
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
+from explorer.automata.tree.nodes import Deferred, Loop, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
 from explorer.errors import (
     BudgetExceeded,
@@ -47,7 +47,6 @@ from explorer.languages.schema.reading.text import (
     text_of_data,
     value_of_json,
 )
-from explorer.languages.sources.abilities import Loop
 from explorer.languages.sources.registry import register
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)

@@ -11,13 +11,12 @@ tokens the model prefers.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import ClassVar, Self
 
 from explorer.arguments import flag, instance, whole_number, wrong
-from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
     Branch,
     Concat,
@@ -30,8 +29,6 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.automata.tree.walking import letters
-from explorer.automata.valid_utf8 import any_text
-from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.membership import Membership
 from explorer.languages.sources.choice import check_encodable
@@ -130,12 +127,11 @@ class Union(Several):
     def parse(self, text: str) -> object:
         """The value of the word for the first part that has it."""
         data = text.encode()
-        return next(p for p, has in self._memberships if has(data)).parse(text)
+        return next(part for part in self._texts if part.has(data)).source.parse(text)
 
     @cached_property
-    def _memberships(self) -> tuple[tuple[Source, Callable[[bytes], bool]], ...]:
-        """Each part, and whether it has a text; its machine is made once, when it is asked."""
-        return tuple((part, _membership_of(part)) for part in self.parts)
+    def _texts(self) -> tuple[Membership, ...]:
+        return tuple(map(Membership, self.parts))
 
     def __str__(self) -> str:
         return "(" + " | ".join(map(str, self.parts)) + ")"
@@ -172,9 +168,9 @@ class Intersection(Pair):
         """Both."""
         return Intersect(0, 0, *trees)
 
-    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+    def by_parts(self, has: Callable[[Source], bool]) -> bool:
         """Whether both parts have a text."""
-        return all(of_parts)
+        return has(self.left) and has(self.right)
 
     def parse(self, text: str) -> object:
         """The value of the word for the left part."""
@@ -198,9 +194,9 @@ class Difference(Pair):
         """The left without the right."""
         return Subtract(0, 0, *trees)
 
-    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+    def by_parts(self, has: Callable[[Source], bool]) -> bool:
         """Whether the left part has a text and the right one does not."""
-        return of_parts[0] and not of_parts[1]
+        return has(self.left) and not has(self.right)
 
     def parse(self, text: str) -> object:
         """The value of the word for the left part."""
@@ -239,9 +235,9 @@ class Complement(Combination):
         """Everything but the words of the part."""
         return Negate(0, 0, *trees)
 
-    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
-        """Whether the part does not have a text that is valid UTF-8."""
-        return not of_parts[0] and any_text().accepts(text)
+    def by_parts(self, has: Callable[[Source], bool]) -> bool:
+        """Whether the part does not have a text; asked of texts that are valid UTF-8."""
+        return not has(self.part)
 
     def __str__(self) -> str:
         return f"~{self.part}"
@@ -286,13 +282,6 @@ class Repetition(Combination):
     def __str__(self) -> str:
         name = "optional" if not self.unbounded else "plus" if self.minimum else "star"
         return f"{self.part}.{name}()"
-
-
-def _membership_of(part: Source) -> Callable[[bytes], bool]:
-    if not part.over_tokens:
-        return Membership(part).has
-    machine = cache(lambda: build(part.tree, Meter()))
-    return lambda data: machine().accepts(data)
 
 
 def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:

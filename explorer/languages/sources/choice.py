@@ -33,7 +33,7 @@ class Choice(Source):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The texts; see `explorer.languages.sources.abilities.ListsTexts`."""
+        """The texts."""
         return self.texts
 
     def lower(self) -> Node:

@@ -36,7 +36,7 @@ class Imported(Source):
         return str(self)
 
     def state_name(self, state: int) -> str:
-        """Its number; see `explorer.languages.sources.abilities.NamesStates`."""
+        """Its number."""
         return f"its state {state}"
 
     def lower(self) -> Node:

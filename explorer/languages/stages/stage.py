@@ -144,7 +144,7 @@ class StageSource(Source):
 
     @property
     def part_played(self) -> str:
-        """It takes texts away; see `explorer.languages.sources.abilities.TakesAway`."""
+        """It takes texts away."""
         return "stage"
 
     @property

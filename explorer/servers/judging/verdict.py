@@ -20,12 +20,12 @@ from explorer.analysis.explaining.explanation import Explanation, TextExplanatio
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import instance
+from explorer.automata.tree.nodes import Loop
 from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
-from explorer.languages.sources.abilities import Loop
 from explorer.servers.judging.following import JudgedRun, follow_run
 from explorer.servers.judging.identifying import IdentifiedRun, identify
 from explorer.servers.judging.sentences import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from explorer.languages.sources.abilities import Loop
+from explorer.automata.tree.nodes import Loop
 
 LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
     {
