@@ -10,8 +10,7 @@ import pytest
 import explorer
 from explorer import cli
 from explorer.cli import trace as command
-from explorer.decoding.trace.reading import from_json
-from explorer.decoding.trace.trace import Trace
+from explorer.decoding.trace.trace import Trace, from_json
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 from tests.decoding.models import language_model
 

@@ -22,7 +22,7 @@ import torch
 import explorer
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.trace import from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.model import LanguageModel, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.trace import from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.vocabulary import Vocabulary
 

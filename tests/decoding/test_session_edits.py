@@ -8,7 +8,7 @@ import torch
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.trace import Rejection
+from explorer.decoding.trace.recording import Rejection
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.free import Free
 from tests.decoding.models import hash_model

@@ -368,7 +368,7 @@ def test_a_draft_with_other_padding_fits() -> None:
 def test_a_damaged_proposal_is_named(tmp_path: Path) -> None:
     import json
 
-    from explorer.decoding.trace.reading import from_json
+    from explorer.decoding.trace.trace import from_json
     from explorer.decoding.trace.writing import checksum, to_json
     from explorer.errors import DamagedFile
 

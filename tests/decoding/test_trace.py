@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.reading import from_json
-from explorer.decoding.trace.trace import Trace
+from explorer.decoding.trace.trace import Trace, from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.decoding.trace.reading import from_json
-from explorer.decoding.trace.trace import Trace
+from explorer.decoding.trace.trace import Trace, from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import DamagedFile
 from tests.decoding.traces import at, example, finding, load, places, shown

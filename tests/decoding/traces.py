@@ -9,8 +9,7 @@ from typing import Any
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.reading import from_json
-from explorer.decoding.trace.trace import Trace
+from explorer.decoding.trace.trace import Trace, from_json
 from explorer.decoding.trace.writing import checksum
 from tests.decoding.models import hash_model
 

@@ -12,7 +12,7 @@ import pytest
 
 import explorer
 from explorer import Sampler
-from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.trace import from_json
 from explorer.errors import ExplorerError
 from explorer.sweeps.grid import SweepGrid
 from explorer.sweeps.progress import SweepProgress

@@ -21,8 +21,9 @@ from explorer.decoding.stepping.refusals import checked_position, text_at
 from explorer.decoding.stepping.trace_of import trace_of
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
+from explorer.decoding.trace.recording import Rejection
 from explorer.decoding.trace.records import Position, Step
-from explorer.decoding.trace.trace import Rejection, Trace
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.restricted import Restricted

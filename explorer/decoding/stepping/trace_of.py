@@ -11,14 +11,14 @@ from explorer.decoding.stepping.classes import first_of_classes
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import Position, Step
-from explorer.decoding.trace.trace import (
+from explorer.decoding.trace.recording import (
     EXAMPLES_PER_CLASS,
     MAX_CLASSES_SHOWN,
     MentionedTokens,
     Rejection,
-    Trace,
 )
+from explorer.decoding.trace.records import Position, Step
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.languages.sources.serial import source_to_dict
 from explorer.tokens.states import DEAD_CLASS

@@ -44,6 +44,7 @@ from explorer.decoding.trace.form import (
     number,
 )
 from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
+from explorer.decoding.trace.recording import MentionedTokens, Rejection
 from explorer.decoding.trace.records import (
     Candidate,
     Position,
@@ -54,7 +55,6 @@ from explorer.decoding.trace.records import (
     WrittenText,
     added,
 )
-from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
 from explorer.decoding.trace.writing import MOST_BYTES, MOST_VALUES, checksum
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import holds_at_most, parse_json
@@ -65,12 +65,8 @@ _LONGEST_VERSION: Final = 40
 _MENTIONED: Final = "an id among `tokens.data`"
 
 
-def from_json(data: bytes, file: str = "the trace") -> Trace:
-    """The trace of a document.
-
-    Args:
-        data: What `to_json` wrote.
-        file: Its name, for messages.
+def fields_of_json(data: bytes, file: str) -> dict[str, Any]:
+    """The fields of the trace of a document (`explorer.decoding.trace.recording.Recording`).
 
     Raises:
         DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
@@ -89,13 +85,13 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
         raise faults.of_form(error) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise faults.of_json() from error
-    trace = _TraceReader(form, faults).trace()
+    fields = _TraceReader(form, faults).fields()
     # The form was right, so the document takes no more memory than the trace.
     content = checksum(cast("dict[str, object]", parse_json(data, MOST_VALUES)))
     if form.sha256 != content:
         wanted = f"{content}, the checksum of the content: a value was changed after it was written"
         raise faults.at("sha256", form.sha256, wanted)
-    return trace
+    return fields
 
 
 class _Head(msgspec.Struct):
@@ -141,8 +137,8 @@ class _TraceReader:
             else _MachineReading(given, self._tokens, len(form.positions), faults)
         )
 
-    def trace(self) -> Trace:
-        """The trace, in which every value is possible."""
+    def fields(self) -> dict[str, Any]:
+        """The fields of the trace, in which every value is possible."""
         form, machine, rejection = self._form, self._machine, self._form.rejection
         positions: list[Position] = []
         steps: list[Step] = []
@@ -161,14 +157,15 @@ class _TraceReader:
         }
         wanted = "at most as many as there are prompt_ids"
         self._check(form.prefixed <= len(form.prompt_ids), "prefixed", form.prefixed, wanted)
-        return Trace(
-            **{**form_fields(form, "kind", "version", "constraint", "sha256"), **more},
-            source=None if machine is None else machine.source,
-            num_states=self._num_states,
-            num_char_states=self._num_char_states,
-            masks=None if machine is None else machine.masks(form.positions),
-            unread=() if rejection is None else rejection.unread,
-        )
+        return {
+            **form_fields(form, "kind", "version", "constraint", "sha256"),
+            **more,
+            "source": None if machine is None else machine.source,
+            "num_states": self._num_states,
+            "num_char_states": self._num_char_states,
+            "masks": None if machine is None else machine.masks(form.positions),
+            "unread": () if rejection is None else rejection.unread,
+        }
 
     def _mentioned_tokens(self, form: TokensForm) -> MentionedTokens:
         def id_of(name: str, key: str) -> int:

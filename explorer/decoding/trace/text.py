@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from explorer.decoding.trace.recording import MentionedTokens, Recording
 from explorer.decoding.trace.records import Position, Step, Timing, TokenDistribution
-from explorer.decoding.trace.trace import MentionedTokens, Trace
 
 _TOKEN_WIDTH = 18
 
@@ -62,12 +62,12 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
         yield distribution.note
 
 
-def trace_summary(trace: Trace) -> str:
+def trace_summary(trace: Recording) -> str:
     """The run as a table, with a heading and how it ended."""
     return "\n".join(_summary_lines(trace))
 
 
-def _summary_lines(trace: Trace) -> Iterator[str]:
+def _summary_lines(trace: Recording) -> Iterator[str]:
     yield f"model       {trace.model or 'none: a run from elsewhere'}"
     if trace.prompt is not None:
         shown = trace.prompt if isinstance(trace.prompt, str) else str(list(trace.prompt))
@@ -98,7 +98,7 @@ def _summary_lines(trace: Trace) -> Iterator[str]:
         yield f"draft       {trace.draft}: {taken} of {len(proposals)} proposals taken"
 
 
-def ending(trace: Trace) -> str:
+def ending(trace: Recording) -> str:
     """How the run ended, or that it goes on."""
     last = trace.positions[-1]
     if trace.rejection is not None:
@@ -116,7 +116,7 @@ def ending(trace: Trace) -> str:
     return f"not yet: {last.num_allowed:,} tokens are allowed next"
 
 
-def record(trace: Trace, k: int) -> dict[str, object]:
+def record(trace: Recording, k: int) -> dict[str, object]:
     """Position k and the step taken there, as one flat mapping.
 
     Args:

@@ -42,8 +42,8 @@ from explorer.decoding.trace.form import (
     form_of,
 )
 from explorer.decoding.trace.masks import MaskRows
+from explorer.decoding.trace.recording import MentionedTokens, Recording
 from explorer.decoding.trace.records import Candidate, Position, Step, TokenDistribution
-from explorer.decoding.trace.trace import MentionedTokens, Trace
 from explorer.errors import ExplorerError
 from explorer.files import holds_at_most
 
@@ -54,7 +54,7 @@ MOST_VALUES: Final = 2**23
 """How many values a document may hold: some forty thousand steps with ten candidates each."""
 
 
-def to_json(trace: Trace) -> bytes:
+def to_json(trace: Recording) -> bytes:
     """The document of a trace, as UTF-8.
 
     Args:
@@ -97,7 +97,7 @@ def pack_bytes(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
-def _trace_form(trace: Trace) -> TraceForm:
+def _trace_form(trace: Recording) -> TraceForm:
     rejection = trace.rejection
     return form_of(
         TraceForm,
@@ -131,7 +131,7 @@ def _tokens_form(tokens: MentionedTokens) -> TokensForm:
     )
 
 
-def _constraint_form(trace: Trace, masks: MaskRows) -> ConstraintForm:
+def _constraint_form(trace: Recording, masks: MaskRows) -> ConstraintForm:
     return form_of(
         ConstraintForm,
         masks,

@@ -1,0 +1,303 @@
+"""The contents of a trace: its fields, what holds between them, and what can be read from them.
+
+`explorer.decoding.trace.trace.Trace` is what a user holds; it adds the words, the records and the
+file, whose modules read and write a `Recording`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import NoneType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from explorer.alphabet import show_bytes
+from explorer.arguments import flag, instance, whole_number, wrong
+from explorer.automata.machine import Bool, Int32
+from explorer.decoding.models.model import Message
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.trace.masks import MaskRows
+from explorer.decoding.trace.records import Position, Step
+from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict
+from explorer.vocabulary import Vocabulary
+
+EXAMPLES_PER_CLASS: Final = 6
+"""The most tokens of a token class whose bytes a trace keeps."""
+
+MAX_CLASSES_SHOWN: Final = 2_000
+"""The most classes whose tokens are kept; nobody reads more than these."""
+
+
+@dataclass(frozen=True)
+class MentionedTokens:
+    """The tokens of the vocabulary that a trace mentions.
+
+    Args:
+        fingerprint: Of the whole vocabulary (`Vocabulary.fingerprint`).
+        size: How many ids it has.
+        eos_ids: The ids that end a text.
+        data: Bytes of each id that is mentioned; ``None`` for one that is not text, ``b""`` for an
+            empty one.
+        special: Names of ids that are not text, where they are mentioned and have one.
+    """
+
+    fingerprint: str
+    size: int
+    eos_ids: tuple[int, ...]
+    data: Mapping[int, bytes | None]
+    special: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> MentionedTokens:
+        """What a vocabulary says of some tokens.
+
+        Args:
+            vocabulary: The model's tokens.
+            mentioned: Ids, also past the vocabulary; default all of it.
+        """
+        size = len(vocabulary)
+        ids = range(size) if mentioned is None else sorted(set(mentioned))
+        data = {token: vocabulary.tokens[token] if token < size else None for token in ids}
+        data |= {token: b"" for token in vocabulary.empty_ids if token in data}
+        return cls(
+            fingerprint=vocabulary.fingerprint,
+            size=size,
+            eos_ids=vocabulary.eos_ids,
+            data=data,
+            special={t: vocabulary.special[t] for t in ids if t in vocabulary.special},
+        )
+
+    def show(self, token: int) -> str:
+        """A token as one would write it: text in quotes, bytes as ``<C3>``, its name, or its id.
+
+        Args:
+            token: An id.
+
+        Example:
+            >>> known = {0: b" the", 1: b"\\xf0\\x9f", 3: None}
+            >>> table = MentionedTokens("", 4, (3,), known, {3: "</s>"})
+            >>> [table.show(token) for token in range(4)]
+            ["' the'", '<F0><9F>', 'id 2', '</s>']
+        """
+        data = self.data.get(token)
+        if not data:
+            return self.special.get(token) or f"id {token}"
+        try:
+            return repr(data.decode())
+        except UnicodeDecodeError:
+            return show_bytes(data)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A token that a run from elsewhere wrote, and that the constraint does not allow.
+
+    Args:
+        index: How many tokens stand before it.
+        token: Its id.
+        state: The state that does not allow it.
+    """
+
+    index: int
+    token: int
+    state: int
+
+
+_MADE_BY: Final = "Take traces from `Session.trace` or `Trace.load`."
+
+_KINDS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
+    ("model", (str, NoneType), "a name, or None"),
+    ("prompt", (str, tuple, NoneType), "a text, messages, or None"),
+    ("prompt_ids", (tuple,), "a tuple of token ids"),
+    ("tokens", (MentionedTokens,), "the MentionedTokens of a vocabulary"),
+    ("sampler", (Sampler,), "a Sampler"),
+    ("seed", (int,), "a whole number"),
+    ("stream", (int,), "a whole number"),
+    ("max_tokens", (int, NoneType), "a whole number, or None"),
+    ("masking_budget", (bool,), "True or False"),
+    ("source", (Mapping, NoneType), "a mapping, or None"),
+    ("num_states", (int,), "a whole number"),
+    ("num_char_states", (int,), "a whole number"),
+    ("masks", (MaskRows, NoneType), "the MaskRows of its positions, or None"),
+    ("positions", (tuple,), "a tuple of Positions"),
+    ("steps", (tuple,), "a tuple of Steps"),
+    ("rejection", (Rejection, NoneType), "a Rejection, or None"),
+    ("unread", (tuple,), "a tuple of token ids"),
+    ("draft", (str, NoneType), "a name, or None"),
+    ("prefixed", (int,), "a whole number"),
+)
+"""The fields of a trace, the types of their values, and these in words."""
+
+
+@dataclass(frozen=True, repr=False)
+class Recording:
+    """The positions of a run and the steps between them, with what they share; a `Trace` is one."""
+
+    model: str | None
+    prompt: str | tuple[Message, ...] | None
+    prompt_ids: tuple[int, ...]
+    tokens: MentionedTokens
+    sampler: Sampler
+    seed: int
+    stream: int
+    max_tokens: int | None
+    masking_budget: bool
+    source: Mapping[str, object] | None
+    num_states: int
+    num_char_states: int
+    masks: MaskRows | None
+    positions: tuple[Position, ...]
+    steps: tuple[Step, ...]
+    rejection: Rejection | None = None
+    unread: tuple[int, ...] = ()
+    draft: str | None = None
+    prefixed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind, wanted in _KINDS:
+            value: object = getattr(self, name)
+            if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind):
+                raise wrong(name, value, wanted, remedy=_MADE_BY)
+        for name, kind in (("positions", Position), ("steps", Step)):
+            held: tuple[object, ...] = getattr(self, name)
+            # The first and the last: a trace of 10,000 steps is made after each of them.
+            for one in (*held[:1], *held[-1:]):
+                instance(f"One of the {name}", one, kind, f"a {kind.__name__}", remedy=_MADE_BY)
+        if len(self.positions) != len(self.steps) + 1:
+            raise ExplorerError(
+                f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
+                f"{len(self.positions)}.",
+                remedy=_MADE_BY,
+            )
+        if not 0 <= self.prefixed <= len(self.prompt_ids):
+            raise ExplorerError(
+                f"A trace of {len(self.prompt_ids)} prompt ids says that the last {self.prefixed} "
+                "begin the answer.",
+                remedy=_MADE_BY,
+            )
+        masks = self.masks
+        if masks is not None and not (
+            len(masks.row_of) == len(masks.kept_row_of) == len(self.positions)
+        ):
+            raise ExplorerError(
+                f"A trace of {len(self.positions)} positions has as many masks, not "
+                f"{len(masks.row_of)} and {len(masks.kept_row_of)}.",
+                remedy=_MADE_BY,
+            )
+
+    def __len__(self) -> int:
+        """The number of tokens."""
+        return len(self.steps)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of all tokens, the prompt's not included."""
+        return self.positions[-1].data
+
+    @property
+    def text(self) -> str:
+        """The text that the tokens write. Half a character at its end shows as U+FFFD."""
+        return self.positions[-1].text
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The token ids, the prompt's not included."""
+        return tuple(step.token for step in self.steps)
+
+    @property
+    def healed(self) -> str:
+        """The end of the prompt that the text begins with, as its last token was taken back."""
+        source: Mapping[str, Any] = self.source or {}
+        while source.get("kind") == "staged":
+            source = source["parts"][0]
+        return str(source.get("prefix", "")) if source.get("kind") == "healed" else ""
+
+    @property
+    def answer(self) -> str:
+        """The text without the end of the prompt that it begins with (`healed`)."""
+        return self.text[len(self.healed) :] if self.text.startswith(self.healed) else ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text has ended, and so is a word of the constraint."""
+        return self.positions[-1].finished
+
+    @cached_property
+    def constraint(self) -> Constraint | None:
+        """The constraint, from its source; ``None`` if the run was free."""
+        return None if self.source is None else Constraint(source_from_dict(self.source))
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes of tokens the masks tell apart; 0 without a constraint."""
+        return 0 if self.masks is None else self.masks.num_classes
+
+    @cached_property
+    def token_class(self) -> Int32:
+        """int32[size of the vocabulary], the class of each id; empty without a constraint."""
+        return np.empty(0, np.int32) if self.masks is None else self.masks.token_class()
+
+    def row(self, k: int, *, with_budget: bool = True) -> Bool:
+        """Which token classes position k allows.
+
+        Args:
+            k: A position.
+            with_budget: After the token budget, as it was; or by the constraint alone.
+
+        Returns:
+            bool[num_classes]; empty without a constraint.
+        """
+        k, with_budget = self._checked(k), flag("with_budget", with_budget)
+        if self.masks is None:
+            return np.empty(0, np.bool_)
+        return self.masks.row(k, with_budget=with_budget)
+
+    def part(self, start: int, end: int) -> Self:
+        """The positions from one to another, and the steps between them.
+
+        Positions keep their own index, but are counted from ``start`` by `row` and `allowed`.
+
+        Args:
+            start, end: Two positions, both included.
+        """
+        start, end = self._checked(start), self._checked(end)
+        masks = self.masks
+        if masks is not None:
+            masks = replace(
+                masks,
+                row_of=masks.row_of[start : end + 1],
+                kept_row_of=masks.kept_row_of[start : end + 1],
+            )
+        positions, steps = self.positions[start : end + 1], self.steps[start:end]
+        return replace(self, masks=masks, positions=positions, steps=steps)
+
+    def _checked(self, k: int) -> int:
+        k = whole_number("k", k, None)
+        if not 0 <= k < len(self.positions):
+            raise ExplorerError(
+                f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",
+                remedy="Position k is after k tokens.",
+                evidence={"k": k, "positions": len(self.positions)},
+            )
+        return k
+
+    def allowed(self, k: int) -> Bool:
+        """Which ids position k allows, as the mask was.
+
+        Args:
+            k: A position.
+
+        Returns:
+            bool[size of the vocabulary].
+        """
+        row = self.row(k)
+        if len(row):
+            return row[self.token_class]
+        allowed = np.full(self.tokens.size, not self.positions[k].finished)
+        allowed[list(self.tokens.eos_ids)] = True
+        return allowed
