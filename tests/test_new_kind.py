@@ -13,7 +13,7 @@ import pytest
 
 import explorer
 from explorer.analysis.explaining.explanation import explain_text
-from explorer.analysis.places.positions import positions_of
+from explorer.analysis.places.spans import live_places
 from explorer.analysis.session import Session
 from explorer.analysis.traps.of_machine import machine_traps
 from explorer.automata.tree.charset import char_set, character
@@ -231,10 +231,9 @@ def test_a_front_end_may_use_every_node() -> None:
         + explorer.regex(",(ab?|,)")
     )
     assert constraint.equivalent(wanted)
-    automaton = positions_of(source)
 
     def live(text: str) -> list[tuple[str, str, str]]:
-        places = automaton.positions(automaton.live(text.encode()))
+        places = live_places(source, text.encode())
         return [(place.text, place.label, str(place.source)) for place in places]
 
     assert live("") == [("age", "/age", "built")]

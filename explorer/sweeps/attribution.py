@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from explorer.analysis.places.part import SourcePart
-from explorer.analysis.places.positions import SourcePlace
+from explorer.analysis.places.part import SourcePart, SourcePlace
 from explorer.analysis.places.spans import parts
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint

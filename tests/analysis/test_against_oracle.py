@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.verdict.verdict import STAGES
-from explorer.budget import Meter
+from explorer.budget import Budget
 from explorer.languages.constraint import regex
 from explorer.languages.regex.source import Regex
+from explorer.languages.written.configuration import Configurations
 from tests.analysis.cases import build, wrongs
 from tests.patterns import patterns, vocabularies
 
@@ -66,16 +66,17 @@ def test_verdicts_equal_the_oracle_long() -> None:
 @relaxed(100)
 def test_live_positions_read_exactly_the_expected_bytes(pattern: str) -> None:
     dfa = regex(pattern).dfa
-    automaton = PositionAutomaton(Regex(pattern), Meter())
+    written = Configurations(Regex(pattern).tree, Budget())
     queue = [(dfa.start, b"")]
     seen = {dfa.start}
     for state, text in queue:
         if state < 0:
             continue
         expected = dfa.expected(state)
-        live = automaton.live(text)
-        assert automaton.read_bytes(live) == expected
-        assert automaton.may_end(live) == bool(dfa.accepting[state])
+        here = written.after(text)
+        assert here is not None
+        assert here.expected == expected
+        assert here.may_end == bool(dfa.accepting[state])
         for byte in expected:
             target = int(dfa.table[state, dfa.symbol_class[byte]])
             if target not in seen and len(queue) < 30:

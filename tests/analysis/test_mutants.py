@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from explorer.analysis.explaining import explanation
-from explorer.analysis.places import positions, spans, widening
+from explorer.analysis.places import spans, widening
 from explorer.analysis.verdict import background, paths, sorted_tokens, verdict
 from explorer.automata.machine import Dfa
+from explorer.budget import Budget
 from explorer.languages.constraint import regex
 from explorer.languages.regex.source import Regex
+from explorer.languages.written import program
+from explorer.languages.written.configuration import Configurations
 from tests.analysis.cases import build, wrongs
 
 CASES: list[tuple[str, list[bytes | None]]] = [
@@ -30,7 +33,6 @@ CASES: list[tuple[str, list[bytes | None]]] = [
 
 
 def complaints() -> list[tuple[object, ...]]:
-    positions.positions_of.cache_clear()
     spans.source_machines.cache_clear()
     found: list[tuple[object, ...]] = []
     for pattern, tokens in CASES:
@@ -168,14 +170,13 @@ def test_a_mutant_is_caught(
 
 def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(pattern: str, text: bytes) -> bytes:
-        positions.positions_of.cache_clear()
-        automaton = positions.positions_of(regex(pattern).source)
-        return automaton.read_bytes(automaton.live(text))
+        here = Configurations(regex(pattern).source.tree, Budget()).after(text)
+        return b"" if here is None else here.expected
 
     pattern = r"a[^\s\S]|ab"
     expected = regex(pattern).dfa.expected(regex(pattern).dfa.start)
     assert read(pattern, b"") == expected == b"a"
     pattern = r"x(a[^\s\S])?"
     assert read(pattern, b"x") == b""
-    monkeypatch.setattr(positions, "_reaching", lambda n, arcs, epsilons, end: np.ones(n, np.bool_))
+    monkeypatch.setattr(program, "_alive", lambda laid, arcs: np.ones(laid.first[-1], np.bool_))
     assert read(pattern, b"x") == b"a"

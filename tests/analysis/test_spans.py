@@ -7,12 +7,12 @@ import re
 import pytest
 
 from explorer.analysis.explaining.explanation import explain_text
-from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.places.spans import children_of, parts
-from explorer.budget import Budget, Meter
+from explorer.budget import Budget
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint, choice, literal, regex
 from explorer.languages.regex.source import Regex
+from explorer.languages.written.configuration import Configurations
 
 
 def decided(constraint: Constraint, text: str, byte: str | None) -> list[tuple[object, ...]]:
@@ -161,15 +161,15 @@ def test_an_imported_machine_has_states_only() -> None:
 
 def test_what_is_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BudgetExceeded):
-        PositionAutomaton(Regex("(abc){5}" * 50), Meter(Budget(states=100)))
-    from explorer.analysis.places import positions, spans
+        Configurations(Regex("(abc){5}" * 50).tree, Budget(states=100))
+    from explorer.analysis.places import spans
 
-    positions.positions_of.cache_clear()
-    monkeypatch.setattr(positions, "LIMITS", Budget(states=100))
+    spans.source_machines.cache_clear()
+    monkeypatch.setattr(spans, "LIMITS", Budget(states=100))
     constraint = regex("(ab){8}" * 50)
     (found,) = spans.parts(constraint.source, constraint.dfa, b"a", ord("x"))
     assert found.role == "too_large"
-    positions.positions_of.cache_clear()
+    spans.source_machines.cache_clear()
 
 
 def test_paths_lead_to_the_parts() -> None:

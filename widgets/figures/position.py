@@ -15,7 +15,7 @@ import math
 from typing import Final
 
 from explorer.analysis.characters.display import split_tail
-from explorer.analysis.places.positions import positions_of
+from explorer.analysis.places.spans import live_places
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine, table_of
@@ -132,10 +132,8 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
     source = None if machine.constraint is None else machine.constraint.source
     if source is None:
         return ()
-    text = split_tail(data)[0]
     try:
-        automaton = positions_of(source)
-        places = automaton.positions(automaton.live(text))
+        places = live_places(source, split_tail(data)[0])
     except BudgetExceeded:
         return ()
     spans = dict.fromkeys(place.span for place in places if place.span and place.source == source)

@@ -1,15 +1,49 @@
-"""A part of a constraint and what it does at one place: what explanations name."""
+"""A part of a constraint and what it does at one place: what explanations name; and the question
+that it answers: what comes next after a text, or why a byte does not.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, Literal
 
-from explorer.analysis.places.positions import SourcePlace
-from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.nodes import Source
+from explorer.alphabet import in_quotes
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.nodes import Source, Texts
+from explorer.automata.tree.origin import Origin
+from explorer.languages.written.configuration import Place, open_rules
+from explorer.tokens.walks.failing import run
+
+MOST_TEXTS: Final = 4
+"""The most texts of a choice that are named."""
 
 Role = Literal["expects", "excludes", "combination", "state", "too_large", "token_limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """One place of a source.
+
+    Args:
+        source: The source that it was written in.
+        start, end: Its span in the text of that source; ``None`` if it is not written there.
+        text: As it was written: a piece of that text, or the texts of a choice that are alive.
+        label: What the place is called beside its span, such as ``/properties/age``; may be empty.
+    """
+
+    source: Source
+    start: int | None
+    end: int | None
+    text: str
+    label: str = ""
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """``(start, end)`` in characters of the source's text."""
+        return None if self.start is None or self.end is None else (self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +123,110 @@ class SourcePart:
         one = bool(self.pattern)
         places = (place for place in self.positions if one or place.source == self.source)
         return tuple(place.span for place in places if place.span is not None)
+
+
+def source_places(places: Iterable[Place], source: Source) -> tuple[SourcePlace, ...]:
+    """The places of a configuration as places of sources, each once.
+
+    Args:
+        places: The places.
+        source: What was written, where nothing in the tree says so.
+    """
+    # The texts of a choice share their first letters, so some origins are one place.
+    return tuple(dict.fromkeys(_source_place(place.origin, source) for place in places))
+
+
+def _source_place(origin: Origin, source: Source) -> SourcePlace:
+    source, start, end = origin.source or source, origin.start, origin.end
+    if isinstance(origin.node, Texts):
+        return SourcePlace(source, None, None, _alive(origin.node, origin.before), origin.label)
+    if start == end:
+        return SourcePlace(source, None, None, str(source), origin.label)
+    return SourcePlace(source, start, end, source.text[start:end], origin.label)
+
+
+@lru_cache(maxsize=64)
+def _in_order(texts: tuple[str, ...]) -> tuple[bytes, ...]:
+    return tuple(sorted(text.encode() for text in texts))
+
+
+def _alive(node: Texts, before: bytes) -> str:
+    """The texts of a choice that begin so, in byte order."""
+    data = _in_order(node.texts)
+    low = high = bisect_left(data, before)
+    while high < len(data) and data[high].startswith(before):
+        high += 1
+    shown = ", ".join(in_quotes(text.decode()) for text in data[low : min(high, low + MOST_TEXTS)])
+    more = high - low - MOST_TEXTS
+    return shown + (f", … {more:,} more" if more > 0 else "")
+
+
+def expecting(places: Sequence[Place], source: Source, path: tuple[int, ...]) -> list[SourcePart]:
+    """The parts that expect something: one for each rule, with the open rules beside the last.
+
+    Args:
+        places: The places at which the source goes on.
+        source: The source.
+        path: The way to it.
+    """
+    by_rule: dict[str, list[Place]] = {}
+    for place in places:
+        by_rule.setdefault(place.rule, []).append(place)
+    parts = [
+        SourcePart("expects", source, path, source_places(group, source))
+        for group in by_rule.values()
+    ]
+    if said := open_rules(places):
+        parts[-1] = replace(parts[-1], note=said)
+    return parts
+
+
+def state_after(machine: ByteMachine, text: bytes) -> int:
+    """The state of a machine after a text; `NO_ARC` where no word begins so."""
+    if machine.start == NO_ARC:
+        return NO_ARC
+    return int(run(machine, machine.start, text)[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceQuestion:
+    """A question about one place of a text.
+
+    Args:
+        text: What was read; the beginning of some word.
+        byte: The byte that fails there; ``None`` asks what must come before the text may end.
+        begin: Where the character begins that the byte belongs to, at most ``len(text)``.
+        only: Only the places that read one of these bytes; ``None`` for all.
+        boundary: Where in the text a token surely begins; ``None`` if that is not known.
+    """
+
+    text: bytes
+    byte: int | None
+    begin: int
+    only: bytes | None = None
+    boundary: int | None = None
+
+    def shifted(self, begin: int) -> PlaceQuestion:
+        """The same question to a part that begins at an offset of the text."""
+        known = self.boundary is not None and self.boundary >= begin
+        return replace(
+            self, text=self.text[begin:], begin=max(self.begin - begin, 0),
+            boundary=self.boundary - begin if known and self.boundary is not None else None,
+        )  # fmt: skip
+
+    @property
+    def begun(self) -> bytes:
+        """The text without the bytes of a character that is not finished."""
+        return self.text[: self.begin]
+
+    def expected(self, machine: ByteMachine) -> bytes:
+        """The bytes that a machine expects after it, of those that count."""
+        expected = machine.expected(state_after(machine, self.begun))
+        if self.only is None or self.begin != len(self.text):
+            return expected
+        return bytes(byte for byte in expected if byte in self.only)
+
+    @property
+    def longer(self) -> bytes:
+        """The text with the byte."""
+        return self.text if self.byte is None else self.text + bytes([self.byte])

@@ -26,28 +26,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from explorer.analysis.places.assertions import dropped, outer_assertions
-from explorer.analysis.places.part import SourcePart
-from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
-from explorer.analysis.places.question import PlaceQuestion, state_after
-from explorer.analysis.places.rules import parts_of_rules
+from explorer.analysis.places.part import (
+    PlaceQuestion,
+    SourcePart,
+    SourcePlace,
+    expecting,
+    source_places,
+    state_after,
+)
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
 from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nodes import Assertion, Locate, Node, Rules, Source, Whole, Written
-from explorer.automata.tree.walking import children, inside, shape_of
+from explorer.automata.tree.nodes import (
+    Assertion,
+    Empty,
+    Locate,
+    Node,
+    Rules,
+    Source,
+    Whole,
+    Written,
+)
+from explorer.automata.tree.walking import children, inside, shape_of, with_children
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
-from explorer.budget import Meter
+from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.grammar.diagnosis.places import GrammarPlaces
+from explorer.languages.written.configuration import Configurations, Place
 from explorer.tokens.walks.failing import run
 
-MOST_ASSERTIONS = 8
+LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
+"""Limits for laying out a source; a larger source has no places, and the explanation says so."""
+
+MOST_ASSERTIONS: Final = 8
 """How many assertions of one pattern are tried alone."""
 
 
@@ -167,6 +182,21 @@ def deciding_parts_over_tokens(
     return tuple(part for part in begin if any(place.label for place in part.positions))
 
 
+def live_places(source: Source, text: bytes) -> tuple[SourcePlace, ...]:
+    """The places of a whole source at which it goes on after a text, in the order of the tree.
+
+    Raises:
+        BudgetExceeded: It is larger than `LIMITS`.
+
+    Example:
+        >>> from explorer.languages.regex.source import Regex
+        >>> [place.text for place in live_places(Regex("a[bc]*d"), b"ab")]
+        ['[bc]', 'd']
+    """
+    known = source_machines(source)
+    return source_places(known.live(known.source.tree, _At(known.source), text), known.source)
+
+
 def children_of(source: Source) -> tuple[Source, ...]:
     """The parts of a source, as `SourcePart.path` counts them."""
     return source.children
@@ -187,9 +217,8 @@ class SourceMachines:
 
     source: Source
     machines: dict[int, ByteMachine] = field(default_factory=dict[int, ByteMachine])
-    automata: dict[int, PositionAutomaton] = field(default_factory=dict[int, PositionAutomaton])
+    written: dict[int, Configurations] = field(default_factory=dict[int, Configurations])
     closed: dict[int, bool] = field(default_factory=dict[int, bool])
-    grammars: dict[int, GrammarPlaces] = field(default_factory=dict[int, GrammarPlaces])
     variants: dict[int, tuple[tuple[Assertion, Dfa], ...]] = field(
         default_factory=dict[int, "tuple[tuple[Assertion, Dfa], ...]"]
     )
@@ -215,20 +244,25 @@ class SourceMachines:
             found = self.machines[id(node)] = build(node, Meter(LIMITS))
         return found
 
-    def automaton(self, node: Node, at: _At) -> PositionAutomaton:
-        """The position automaton of a part.
+    def as_written(self, node: Node, at: _At) -> Configurations:
+        """A part as it was written, and the configurations that texts lead to.
 
         Raises:
             BudgetExceeded: It is larger than `LIMITS`.
         """
-        if node is self.source.tree:
-            return positions_of(self.source)
-        found = self.automata.get(id(node))
-        if found is None:
+        known = self.written.get(id(node))
+        if known is None:
             written = Written(node.start, node.end, node, at.source, at.label)
-            found = PositionAutomaton(at.source, Meter(LIMITS), written, self.closed_form)
-            self.automata[id(node)] = found
-        return found
+            known = self.written[id(node)] = Configurations(written, LIMITS, self.closed_form)
+        return known
+
+    def live(
+        self, node: Node, at: _At, text: bytes, wanted: bytes | None = None,
+        boundary: int | None = None,
+    ) -> tuple[Place, ...]:  # fmt: skip
+        """The places of a part at which it goes on after a text."""
+        here = self.as_written(node, at).after(text, boundary)
+        return () if here is None else here.places(wanted)
 
     def is_closed(self, node: Node) -> bool:
         """Whether a part contains a node without places; then its parts are asked one by one."""
@@ -288,11 +322,8 @@ class SourceMachines:
         if not isinstance(node, Rules):
             return []
         # The rules are text that somebody wrote: one part for each at which the text goes on.
-        known = self.grammars.get(id(node))
-        if known is None:
-            known = self.grammars[id(node)] = GrammarPlaces(node, LIMITS)
-        found = known.after(question.begun, question.expected(machine))
-        return parts_of_rules(found, at.source, at.path)
+        places = self.live(node, at, question.begun, question.expected(machine))
+        return expecting(places, at.source, at.path)
 
     def survives(self, node: Node, question: PlaceQuestion) -> int:
         """The state of a part after the byte; `NO_ARC` if it dies, or must end and may not."""
@@ -349,9 +380,9 @@ class SourceMachines:
         _, inner = at.entered(right)
         if question.byte is None:  # The excluder may end here; it has no place that says so.
             return [SourcePart("excludes", inner.source, inner.path, (), words)]
-        automaton = self.automaton(right, at)
-        found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
-        return [SourcePart("excludes", inner.source, inner.path, found, words)]
+        places = self.live(right, at, question.text, bytes([question.byte]))
+        reading = source_places(places, at.source)
+        return [SourcePart("excludes", inner.source, inner.path, reading, words)]
 
     def nested(self, node: Node, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
@@ -402,22 +433,18 @@ class SourceMachines:
     ) -> list[SourcePart]:
         """The live places of a part, and its assertions that exclude."""
         inner, there = at.entered(node)
-        automaton = self.automaton(node, at)
-        begun, expected = question.begun, question.expected(machine)
-        found: list[SourcePart] = []
-        live = automaton.live(begun, question.boundary)
-        positions = automaton.positions(live, expected)
-        if positions and machine.num_states and machine.expected(here):
-            found.append(SourcePart("expects", there.source, there.path, positions))
+        places: tuple[Place, ...] = ()
+        if machine.num_states and machine.expected(here):
+            expected = question.expected(machine)
+            places = self.live(node, at, question.begun, expected, question.boundary)
+        parts = expecting(places, there.source, there.path)
         if isinstance(inner, Whole):
-            live = automaton.live(question.text)
-            if question.byte is None:
-                goes_on = automaton.may_end(live)
-            else:
-                goes_on = question.byte in automaton.read_bytes(live)
-            if goes_on:
-                found += self.assertions(inner, there, question)
-        return found
+            relaxed = self.as_written(node, at).after(question.text)
+            if relaxed is not None and (
+                relaxed.may_end if question.byte is None else question.byte in relaxed.expected
+            ):
+                parts += self.assertions(inner, there, question)
+        return parts
 
     # Assertions
 
@@ -447,8 +474,8 @@ class SourceMachines:
             meter = Meter(LIMITS)
             root = without_edge_anchors(whole.body, meter)
             known = self.variants[id(whole)] = tuple(
-                (assertion, build(Whole(0, 0, dropped(root, assertion)), meter))
-                for assertion in outer_assertions(root)[:MOST_ASSERTIONS]
+                (assertion, build(Whole(0, 0, _dropped(root, assertion)), meter))
+                for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
 
@@ -471,3 +498,17 @@ def _name(node: Node, at: _At) -> str:
     if there.source is at.source and inner.start < inner.end:
         return there.source.text[inner.start : inner.end]
     return str(there.source)
+
+
+def _outer_assertions(root: Node) -> list[Assertion]:
+    """The assertions that are not inside another one, in the order of the pattern."""
+    if isinstance(root, Assertion):
+        return [root]
+    return [each for child in children(root) for each in _outer_assertions(child)]
+
+
+def _dropped(node: Node, assertion: Assertion) -> Node:
+    """The pattern without one assertion."""
+    if node is assertion:
+        return Empty(node.start, node.end)
+    return with_children(node, tuple(_dropped(each, assertion) for each in children(node)))

@@ -1,7 +1,7 @@
 """The stack of a grammar after a text, as the rules that are open: what each waits for.
 
-The rows are the open rules of a derivation (`explorer.languages.grammar.diagnosis.derivation`), the
-innermost first. The innermost reads; each of the others waits for the rule above it. Where the
+The rows are the open rules of a derivation (`explorer.languages.written.derivation`), the innermost
+first. The innermost reads; each of the others waits for the rule above it. Where the
 machine that decides keeps a symbol for a waiting rule, the row has that symbol: the state of the
 machine's own network to return to. A row without one was merged into the row below it, or has
 nothing left to read, so that the machine need not come back to it.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from explorer.alphabet import NUM_BYTES
 from explorer.analysis.characters.display import show_characters, show_text
 from explorer.automata.machine import ByteMachine
 from explorer.automata.stacks.single import SingleStack
@@ -25,13 +26,10 @@ from explorer.automata.tree.origin import Origin
 from explorer.automata.tree.walking import children, inside, shape_of, walk
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
-from explorer.languages.grammar.diagnosis.derivation import (
-    ClosedRule,
-    Derivation,
-    Derivations,
-    OpenRule,
-)
 from explorer.languages.stages.staged import unstaged
+from explorer.languages.written.configuration import ClosedRule, Configurations
+from explorer.languages.written.derivation import Derivation, OpenRule, derivation
+from explorer.languages.written.program import Point
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=2.0)
 """Limits for laying out a grammar, and for reading one text."""
@@ -124,9 +122,8 @@ class GrammarStack:
     @property
     def live(self) -> int:
         """How many rows the next byte can be for: a row that may end leaves it to the next one."""
-        ends = self.reader.derivations.may_end
         count = 1
-        while count < len(self) and ends(self.derivation.open[count - 1].states):
+        while count < len(self) and self.reader.may_end(self.derivation.open[count - 1]):
             count += 1
         return count
 
@@ -146,7 +143,7 @@ a digit 0-9 in root → [0-9]+.
         """
         rows = [self[place] for place in range(self.live)]
         opened = self.derivation.open
-        following = {b for row in opened[: len(rows)] for b in self.reader.following(row.states)}
+        following = {b for row in opened[: len(rows)] for b in self.reader.following(row.points)}
         *inner, outer = rows
         whole = outer.ends and len(rows) == len(self)
         expects = _in_words(bytes(sorted(following)))
@@ -178,14 +175,24 @@ class StackReader:
 
     def __init__(self, source: Source, grammars: Sequence[Rules]) -> None:
         self.source = source
-        self.derivations = Derivations(source.tree, LIMITS)
+        self._configurations = Configurations(source.tree, LIMITS)
+        self.program = self._configurations.program
         self._bodies: dict[str, Node] = {}
-        self._following: dict[tuple[int, ...], bytes] = {}
+        self._following: dict[tuple[Point, ...], bytes] = {}
         for rules in grammars:
             if rules.locate is not None:
                 continue  # Its rules are not text that somebody wrote.
             for name, body in rules.rules.items():
                 self._bodies.setdefault(name, body)
+
+    def derivation(self, text: bytes) -> Derivation | None:
+        """One derivation of the beginning of a text; ``None`` if no word begins so.
+
+        Raises:
+            BudgetExceeded: The text is too long.
+        """
+        here = self._configurations.after(text)
+        return None if here is None else derivation(here)
 
     def at(self, text: bytes, machine: ByteMachine | None, state: int) -> GrammarStack | None:
         """The stack after a text; ``None`` if no word begins so.
@@ -198,17 +205,17 @@ class StackReader:
         Raises:
             BudgetExceeded: The text is too long.
         """
-        derivation = self.derivations.at(text)
-        if derivation is None:
+        derived = self.derivation(text)
+        if derived is None:
             return None
-        symbols = self._symbols(derivation, text, machine, state)
+        symbols = self._symbols(derived, text, machine, state)
         here = None
         if isinstance(machine, SingleStack) and state >= 0:
             here = machine.configuration(state)[0]
-        return GrammarStack(self, derivation, symbols, here)
+        return GrammarStack(self, derived, symbols, here)
 
     def _symbols(
-        self, derivation: Derivation, text: bytes, machine: ByteMachine | None, state: int
+        self, derived: Derivation, text: bytes, machine: ByteMachine | None, state: int
     ) -> list[int | None] | None:
         """The machine's symbols, each at the rule that waits; ``None`` where they do not fit.
 
@@ -216,7 +223,7 @@ class StackReader:
         and has laid it into its callers in others, there are fewer symbols than such calls; then
         the byte at which a symbol came onto the stack says to which call it belongs.
         """
-        opened = derivation.open
+        opened = derived.open
         if not isinstance(machine, SingleStack) or state < 0:
             return None
         kept = {*machine.network.names}
@@ -225,7 +232,7 @@ class StackReader:
         waiting: list[int] = []
         for place in range(last, 0, -1):
             here = opened[place]
-            tail = self.derivations.must_end(here.states) and (here.rule in kept or tail)
+            tail = self.program.must_end(here.points) and (here.rule in kept or tail)
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
         symbols = machine.configuration(state)[1]
@@ -262,11 +269,18 @@ class StackReader:
         holder = machine.network.names[machine.network.rule[symbol]]
         return holder not in self._bodies or any(each.rule == holder for each in rows)
 
-    def following(self, states: tuple[int, ...]) -> bytes:
+    def following(self, points: tuple[Point, ...]) -> bytes:
         """The bytes that an open rule can go on with, ascending; kept for what was asked."""
-        if states not in self._following:
-            self._following[states] = self.derivations.following(states)
-        return self._following[states]
+        if points not in self._following:
+            bits = 0
+            for point in points:
+                bits |= self.program.first(point)
+            self._following[points] = bytes(byte for byte in range(NUM_BYTES) if bits >> byte & 1)
+        return self._following[points]
+
+    def may_end(self, opened: OpenRule) -> bool:
+        """Whether an open rule may end without another byte."""
+        return any(map(self.program.may_end, opened.points))
 
     def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
         """One open rule, as it is shown.
@@ -277,23 +291,20 @@ class StackReader:
             symbol: The machine's symbol for it.
         """
         here = derivation.open[place]
-        places = self.derivations.places
-        network = places.network
-        written = [origin for state in here.states for _, _, origin in places.reads(state)]
-        written += [
-            origin
-            for state in here.states
-            for rule, after in network.calls[state]
-            if (origin := places.call(rule, after)) is not None
+        written = [
+            origin for point in here.points for *_, origin in self.program.moves(point).reads
         ]
-        following = [span for origin in written if (span := self._span(origin)) is not None]
+        written += [
+            origin for point in here.points for *_, origin in self.program.moves(point).calls
+        ]
+        following = [span for origin in written if origin and (span := self._span(origin))]
         call = None if here.call is None else self._span(here.call)
         text, begin = self._written(here.rule, call or (following[0] if following else None))
         following = [*dict.fromkeys(following)][:MOST_PLACES]
         return StackRow(
             here.rule, here.start, text, begin, call, tuple(following),
-            _in_words(self.following(here.states)),
-            self.derivations.may_end(here.states), symbol, here.closed,
+            _in_words(self.following(here.points)),
+            self.may_end(here), symbol, here.closed,
         )  # fmt: skip
 
     def _span(self, origin: Origin) -> Span | None:

@@ -21,8 +21,7 @@ from explorer.analysis.characters.display import (
     show_text,
     split_tail,
 )
-from explorer.analysis.places.part import MarkedText, SourcePart
-from explorer.analysis.places.positions import SourcePlace
+from explorer.analysis.places.part import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret

@@ -8,16 +8,17 @@ it: the `Root` of every tree is a rule without a name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import Int32
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Group, Node, Rules, Written
-from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.origin import Built
+from explorer.automata.tree.repeats import Counters
 from explorer.budget import Meter
 
 STAGE: Final = "Laying out a grammar"
@@ -34,9 +35,6 @@ class RulePiece:
         calls: Rows ``(source, rule, target)``.
         epsilons: Rows ``(source, target)``.
         accepting: The states where it may end.
-        origins: For each of ``arcs`` and then of ``calls`` where it was written; empty unless
-            asked for.
-        source: The source whose text its spans count in, where one is known.
     """
 
     name: str
@@ -45,16 +43,42 @@ class RulePiece:
     calls: tuple[tuple[int, int, int], ...]
     epsilons: tuple[tuple[int, int], ...]
     accepting: tuple[int, ...]
-    origins: tuple[Origin | None, ...] = ()
 
 
-def pieces_of(node: Node, meter: Meter, *, with_origin: bool = False) -> tuple[RulePiece, ...]:
-    """The automata of all rules that a tree needs, the first that of the tree itself.
+@dataclass(frozen=True, slots=True, eq=False)
+class LaidRule:
+    """One rule as it was laid out, before its arcs and calls are told apart.
+
+    Args:
+        name: The rule; empty for what stands around a grammar.
+        rules: The grammar that it belongs to; ``None`` around one.
+        built: Its automaton; a call is an arc over a symbol above the 256 bytes.
+        callees: For each of those symbols the number of the rule, and its grammar.
+        counters: Its counted repeats; none unless the rule is laid out as it was written.
+    """
+
+    name: str
+    rules: Rules | None
+    built: Built
+    callees: tuple[tuple[int, Rules], ...]
+    counters: Counters
+
+
+def laid_rules(
+    node: Node,
+    meter: Meter,
+    *,
+    written: bool = False,
+    machine: Callable[[Node], Dfa] | None = None,
+) -> Iterator[LaidRule]:
+    """Lay out all rules that a tree needs, the first that of the tree itself.
 
     Args:
         node: The tree: a grammar, or anything with grammars inside.
         meter: Watches sizes and time.
-        with_origin: Also tell where each arc was written; assertions count as if they held.
+        written: Also tell where each arc was written; then repeats are counted, assertions count
+            as if they held, and the first rule stands around the tree.
+        machine: Builds the parts that are machines of their own; default anew.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -72,53 +96,59 @@ def pieces_of(node: Node, meter: Meter, *, with_origin: bool = False) -> tuple[R
     around, inner = None, node
     while isinstance(inner, Group | Written):
         around, inner = inner, inner.body
-    if isinstance(inner, Rules) and not with_origin:
+    if isinstance(inner, Rules) and not written:
         number(inner, inner.root)
     else:
-        waiting.append(("", around or node, None))
-    made: list[RulePiece] = []
-    states = arcs = 0
+        waiting.append(("", node if written else around or node, None))
     for name, body, rules in waiting:  # The list grows while it is read.
-        callees: list[int] = []
+        callees: list[tuple[int, Rules]] = []
 
         def symbol(
-            call: Call | Rules, around: Rules | None = rules, found: list[int] = callees
+            call: Call | Rules,
+            around: Rules | None = rules,
+            callees: list[tuple[int, Rules]] = callees,
         ) -> int:
             if isinstance(call, Rules):
-                found.append(number(call, call.root))
+                callees.append((number(call, call.root), call))
             elif around is not None:
-                found.append(number(around, call.name))
-            return NUM_BYTES + len(found) - 1
+                callees.append((number(around, call.name), around))
+            return NUM_BYTES + len(callees) - 1
 
+        counters = Counters()
         built = lay_out(
-            body, meter, machine=lambda inner: build(inner, meter), call=symbol,
-            with_origin=with_origin, relax_assertions=with_origin,
+            body, meter, machine=machine or (lambda inner: build(inner, meter)), call=symbol,
+            with_origin=written, relax_assertions=written, counters=counters if written else None,
         )  # fmt: skip
-        nfa = built.nfa
+        yield LaidRule(name, rules, built, tuple(callees), counters)
+
+
+def pieces_of(node: Node, meter: Meter) -> tuple[RulePiece, ...]:
+    """The automata of all rules that a tree needs, the first that of the tree itself.
+
+    Args:
+        node: The tree: a grammar, or anything with grammars inside.
+        meter: Watches sizes and time.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    made: list[RulePiece] = []
+    states = arcs = 0
+    for laid in laid_rules(node, meter):
+        nfa = laid.built.nfa
         rows: list[list[int]] = nfa.arcs.tolist()
-        reading = [k for k, row in enumerate(rows) if row[1] < NUM_BYTES]
-        calling = [k for k, row in enumerate(rows) if row[1] >= NUM_BYTES]
-        origins: tuple[Origin | None, ...] = ()
-        if built.arc_origin is not None:
-            named: list[Origin | None] = [
-                None if k < 0 else built.origins[k] for k in _listed(built.arc_origin)
-            ]
-            origins = tuple(named[k] for k in [*reading, *calling])
         made.append(
             RulePiece(
-                name, nfa.num_states,
-                tuple((a, b, c, d) for a, b, c, d in (rows[k] for k in reading)),
-                tuple((rows[k][0], callees[rows[k][1] - NUM_BYTES], rows[k][3]) for k in calling),
-                tuple((a, b) for a, b in nfa.epsilons.tolist()), (1,), origins,
+                laid.name, nfa.num_states,
+                tuple((a, b, c, d) for a, b, c, d in rows if b < NUM_BYTES),
+                tuple((a, laid.callees[b - NUM_BYTES][0], d) for a, b, _, d in rows
+                      if b >= NUM_BYTES),
+                tuple((a, b) for a, b in nfa.epsilons.tolist()), (1,),
             )
         )  # fmt: skip
         states, arcs = states + nfa.num_states, arcs + len(rows)
         meter.check(STAGE, states=states, arcs=arcs, bytes=100 * arcs)
     return tuple(made)
-
-
-def _listed(array: Int32) -> list[int]:
-    return array.tolist()
 
 
 def productive(pieces: Sequence[RulePiece]) -> list[bool]:

@@ -29,8 +29,8 @@ from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
-from explorer.languages.grammar.diagnosis.places import GrammarPlaces
 from explorer.languages.sources.registry import register
+from explorer.languages.written.configuration import Configurations
 
 STAGE: Final = "Writing out a grammar to a depth"
 
@@ -82,19 +82,19 @@ class BoundedGrammar(Source):
         return self._build(Meter())
 
     @cached_property
-    def _places(self) -> GrammarPlaces | None:
+    def _written(self) -> Configurations | None:
         rules = inside(self.inner.tree)
-        return GrammarPlaces(rules, Budget()) if isinstance(rules, Rules) else None
+        return Configurations(rules, Budget()) if isinstance(rules, Rules) else None
 
     def _locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        places = self._places
-        if places is None:
+        if self._written is None:
             return ((0, len(self.text), ""),)
         state = self._machine.start
         for each in data:
             state = self._machine.step(state, each)
-        found = places.after(data, self._machine.expected(state))
-        return tuple((p.origin.start, p.origin.end, p.origin.label) for p in found)
+        here = self._written.after(data)
+        places = () if here is None else here.places(self._machine.expected(state))
+        return tuple((p.origin.start, p.origin.end, p.origin.label) for p in places)
 
     def fields(self) -> dict[str, object]:
         """The depth."""

@@ -15,11 +15,12 @@ from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.grammar.diagnosis import derivation
-from explorer.languages.grammar.diagnosis.derivation import ClosedRule, Derivations, OpenRule
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
 from explorer.languages.grammar.source import GbnfGrammar
+from explorer.languages.written import configuration
+from explorer.languages.written.configuration import ClosedRule, Configurations
+from explorer.languages.written.derivation import Derivation, OpenRule, derivation
 from tests.languages.grammar.earley import Earley
 from widgets.examples import preset_of
 from widgets.kinds import constraint_of_kind
@@ -38,8 +39,17 @@ PRESETS = {
 }
 
 
+def written(text: str, *, ambiguous: bool = False) -> Configurations:
+    return Configurations(GbnfGrammar.of(text, ambiguous=ambiguous).lower(), Budget())
+
+
+def derived(configurations: Configurations, text: str) -> Derivation | None:
+    here = configurations.after(text.encode())
+    return None if here is None else derivation(here)
+
+
 def opened(text: str, data: str) -> list[tuple[str, int]]:
-    found = Derivations(GbnfGrammar.of(text).lower(), Budget()).at(data.encode())
+    found = derived(written(text), data)
     assert found is not None
     return [(each.rule, each.start) for each in found.open]
 
@@ -81,8 +91,8 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
             # What the machine can read after it returns is what the row goes on with.
             going_on = [network.symbol_class == k for k in network.arcs[row.symbol]]
             reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
-            here = found.derivation.open[place].states
-            assert reads <= {*reader.derivations.following(here)} or row.ends
+            here = found.derivation.open[place].points
+            assert reads <= {*reader.following(here)} or row.ends
         if end < len(text):
             state = machine.step(state, text.encode()[end])
             assert state != NO_ARC
@@ -99,8 +109,8 @@ def _astray(found: GrammarStack, machine: SingleStack) -> list[int]:
         reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
         may: set[int] = set()
         for outer in found.derivation.open[place:]:
-            may |= {*reader.following(outer.states)}
-            if not reader.derivations.may_end(outer.states):
+            may |= {*reader.following(outer.points)}
+            if not reader.may_end(outer):
                 break
         wrong += [] if reads <= may else [place]
     return wrong
@@ -168,7 +178,7 @@ def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> No
                 assert found.several or not _astray(found, machine), text
             # What the next byte can be follows from the rows as well.
             opened = found.derivation.open[: found.live]
-            may = {byte for each in opened for byte in reader.following(each.states)}
+            may = {byte for each in opened for byte in reader.following(each.points)}
             assert may == {*machine.expected(state)} or found.several, text
             alone += not found.several
     least, least_alone = (0.97, 0.5) if name == "python" else (1.0, 0.7)
@@ -193,11 +203,11 @@ def test_closed_rules_are_the_values_of_json() -> None:
         inner = value.values() if isinstance(value, dict) else value
         return 1 + (sum(map(counted, inner)) if isinstance(value, dict | list) else 0)  # pyright: ignore[reportUnknownArgumentType]
 
-    derive = Derivations(GbnfGrammar.of(shipped_text("json")).lower(), Budget())
+    json_texts = written(shipped_text("json"))
     for _ in range(60):
         value = made(4)
         text = json.dumps(value) + " "
-        found = derive.at(text.encode())
+        found = derived(json_texts, text)
         assert found is not None
         total = sum(map(values, found.open))
         assert total == counted(value), text
@@ -205,9 +215,7 @@ def test_closed_rules_are_the_values_of_json() -> None:
 
 def test_precedence_is_in_the_tree() -> None:
     text = "1+2*(3+4)"
-    found = Derivations(GbnfGrammar.of(shipped_text("arithmetic")).lower(), Budget()).at(
-        text.encode()
-    )
+    found = derived(written(shipped_text("arithmetic")), text)
     assert found is not None
     spans: set[str] = set()
 
@@ -242,25 +250,23 @@ def test_a_text_has_a_derivation_if_some_word_begins_with_it(
     text: str, rules: dict[str, list[tuple[str, ...]]]
 ) -> None:
     rng = random.Random(7)
-    derive = Derivations(GbnfGrammar.of(text, ambiguous=True).lower(), Budget())
+    configurations = written(text, ambiguous=True)
     oracle = Earley(rules)
     for _ in range(300):
         data = "".join(rng.choices("ab", k=rng.randrange(9)))
-        assert (derive.at(data.encode()) is not None) == oracle.viable(data), data
+        assert (configurations.after(data.encode()) is not None) == oracle.viable(data), data
 
 
 def test_a_text_with_several_derivations_says_so() -> None:
     ambiguous = 'root ::= x | y\nx ::= "a" root "c" | "a" "b"\ny ::= "a" root "d" | "a" "c"'
-    derive = Derivations(GbnfGrammar.of(ambiguous, ambiguous=True).lower(), Budget())
-    several = derive.at(b"a")
+    several = derived(written(ambiguous, ambiguous=True), "a")
     assert several is not None and several.several
     # One rule reads, for two that called it; it has ended, or could go on.
     for more in ("", ' "b"?'):
         called = f'root ::= y | z\ny ::= x "c"\nz ::= x "d"\nx ::= "a"{more}'
-        derive = Derivations(GbnfGrammar.of(called, ambiguous=True).lower(), Budget())
-        twice = derive.at(b"a")
+        twice = derived(written(called, ambiguous=True), "a")
         assert twice is not None and twice.several
-    single = Derivations(GbnfGrammar.of(NESTED).lower(), Budget()).at(b"aa")
+    single = derived(written(NESTED), "aa")
     assert single is not None and not single.several
 
 
@@ -268,15 +274,14 @@ def test_ways_that_begin_alike_in_one_rule_are_one_row() -> None:
     reader = stack_reader(grammar('root ::= ("six" | "shell" | "seven" "x"?) "!"').source)
     assert reader is not None
     for text, following in ((b"s", b"ehi"), (b"se", b"v"), (b"seven", b"!x")):
-        found = reader.derivations.at(text)
+        found = reader.derivation(text)
         assert found is not None and not found.several and len(found.open) == 1
-        assert reader.following(found.open[0].states) == following
+        assert reader.following(found.open[0].points) == following
 
 
 def test_deep_nesting_needs_no_deep_recursion() -> None:
     depth = 3_000
-    derive = Derivations(GbnfGrammar.of(NESTED).lower(), Budget())
-    found = derive.at(b"a" * depth + b"b" * (depth - 1))
+    found = derived(written(NESTED), "a" * depth + "b" * (depth - 1))
     assert found is not None and len(found.open) == 1
     inner, level = found.open[0].closed, 0
     while inner:
@@ -287,10 +292,10 @@ def test_deep_nesting_needs_no_deep_recursion() -> None:
 def test_a_text_that_takes_too_long_is_refused_and_goes_on_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    derive = Derivations(GbnfGrammar.of(NESTED).lower(), Budget())
+    configurations = written(NESTED)
     with monkeypatch.context() as patched:
-        patched.setattr(derivation, "Meter", lambda _: Meter(Budget(seconds=1e-9)))
+        patched.setattr(configuration, "Meter", lambda _: Meter(Budget(seconds=1e-9)))
         with pytest.raises(BudgetExceeded, match="Deriving a text"):
-            derive.at(b"a" * 1000)
-    found = derive.at(b"a" * 1000)
+            configurations.after(b"a" * 1000)
+    found = derived(configurations, "a" * 1000)
     assert found is not None and len(found.open) == 1000

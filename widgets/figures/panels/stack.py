@@ -16,7 +16,8 @@ from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, 
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
-from explorer.languages.grammar.diagnosis.derivation import ClosedRule, Derivation, OpenRule
+from explorer.languages.written.configuration import ClosedRule
+from explorer.languages.written.derivation import Derivation, OpenRule
 from explorer.tokens.machine import TokenMachine
 
 MOST_ROWS: Final = 14
@@ -84,7 +85,7 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
     state = machine.byte_state(position.state)
     before = trace.positions[k - 1].data if k else None
     try:
-        old = None if before is None else reader.derivations.at(before)
+        old = None if before is None else reader.derivation(before)
         found = reader.at(position.data, machine.byte_machine, state)
     except BudgetExceeded:
         return {"rows": [], "said": "The text is too long for its stack to be worked out here."}
@@ -130,7 +131,7 @@ def stack_steps(machine: TokenMachine, data: bytes, token: bytes) -> Packet | No
     for byte in data:
         state = byte_machine.step(state, byte)
     try:
-        old = reader.derivations.at(data)
+        old = reader.derivation(data)
         for end in range(1, len(token) + 1):
             state = byte_machine.step(state, token[end - 1])
             text = data + token[:end]
@@ -194,7 +195,7 @@ def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packe
     if rows and data and fails is None:
         # Allowed: the row that reads the token's first byte.
         opened = found.derivation.open
-        rows = [row for row in rows if data[0] in reader.following(opened[row].states)][:1]
+        rows = [row for row in rows if data[0] in reader.following(opened[row].points)][:1]
     return {**packet, "stack": {"sentence": found.sentence(verdict.prefix + begun), "rows": rows}}
 
 

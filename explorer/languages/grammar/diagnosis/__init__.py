@@ -1,5 +1,5 @@
-"""Everything that tells a person about a grammar: errors, places, derivations.
+"""The error for a grammar that leads to two stacks.
 
-Read in this order: `places` (where in the text of the grammar one is), `derivation` (which rules a
-text has opened and closed), `conflicts`, `rewrites` and `deterministic` (the error for two stacks).
+Read in this order: `conflicts` (a shortest such text), `rewrites` (what to write instead),
+`deterministic` (the error, in words).
 """

@@ -1,0 +1,415 @@
+"""The configuration after a text: what may be read next, where that was written, and which rules
+are open.
+
+A program (`explorer.languages.written.program`) is read by Earley's algorithm (1970): an *item* is
+a point of a rule that was begun somewhere, with the first way to it. The items after a text are its
+configuration. From the origins of the arcs that leave it come the *places* at which the source goes
+on; from the items that wait for others the *stack*; from the ways to them one derivation of the
+text, whatever the grammar (`explorer.languages.written.derivation`). A pattern is a program of one
+rule, which nobody waits for, so its configurations are sets of points: they are few, and each is
+worked out once.
+
+A rule is begun only where the next byte can begin it, as by the machine: after ``(`` in
+``E → ( E )`` no inner E is open yet. So the pending calls of the innermost rule are the stack of a
+push-down automaton, one symbol for each, the innermost first.
+
+The configurations of some thousands of texts are kept for the next one, which usually begins in the
+same way.
+
+Cost: per byte that was not read before some tens of microseconds in Python; a list by right
+recursion, whose every item ends all items before it, costs the square of its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.nodes import Node
+from explorer.automata.tree.origin import Origin
+from explorer.budget import Budget, Meter
+from explorer.languages.written.program import AROUND, Point, WrittenProgram
+
+STAGE: Final = "Deriving a text"
+
+ANY_BYTE: Final = (1 << NUM_BYTES) - 1
+"""All bytes, as bits."""
+
+MOST_KEPT: Final = 10_000
+"""How many configurations are kept beside those of the text itself."""
+
+MOST_FRAMES: Final = 1000
+"""How many calls of a stack are followed down at most."""
+
+MOST_WAYS: Final = 10_000
+"""How many calls are looked at for the ways to read a byte."""
+
+MOST_NAMED: Final = 8
+"""How many rules of a stack a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call on a stack.
+
+    Args:
+        rule: The rule that called, and goes on afterwards.
+        called: The rule that it called.
+        start, end: The span of the call in the grammar.
+    """
+
+    rule: str
+    called: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place of a source at which it goes on.
+
+    Args:
+        rule: The rule that the place is in; empty outside of a grammar.
+        origin: What is read there.
+        stack: The calls that are open, the innermost first; one of them where there are several.
+        stacks: How many ways the innermost rule was called.
+    """
+
+    rule: str
+    origin: Origin
+    stack: tuple[Frame, ...]
+    stacks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRule:
+    """A rule that has ended.
+
+    Args:
+        rule: Its name.
+        start, end: The bytes of the text that it has read.
+        closed: The rules that have ended in it, in their order.
+    """
+
+    rule: str
+    start: int
+    end: int
+    closed: tuple[ClosedRule, ...]
+
+
+def open_rules(places: Sequence[Place]) -> str:
+    """A sentence with the rules that are open at the deepest of some places, the outermost first;
+    empty at the bottom.
+    """
+    deepest = max(places, key=lambda place: len(place.stack), default=None)
+    if deepest is None or not deepest.stack:
+        return ""
+    names = [*(frame.rule for frame in reversed(deepest.stack)), deepest.rule]
+    if len(names) > MOST_NAMED:
+        between = f"… {len(names) - MOST_NAMED:,} more …"
+        names = [*names[: MOST_NAMED // 2], between, *names[-(MOST_NAMED // 2) :]]
+    several = "; this is one way of several" if any(p.stacks > 1 for p in places) else ""
+    return f"On the stack: {' → '.join(names)}{several}."
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A point of a rule that was begun somewhere, and the first way to it.
+
+    Args:
+        point: The point of the program.
+        begun: Where its rule was begun, which knows who called it.
+        end: The bytes of the text that were read.
+        before: The item of the same rule before it; ``None`` where the rule begins.
+        closed: The last item of the rule that was read in between; ``None`` for a byte.
+        made: The rule, once it has ended.
+    """
+
+    point: Point
+    begun: Closed
+    end: int
+    before: Item | None = None
+    closed: Item | None = None
+    made: ClosedRule | None = None
+
+
+Call = tuple[Item, Point, Origin | None]
+"""The item that called a rule, the point after the call, and where the call was written."""
+
+
+@dataclass(slots=True, eq=False)
+class Closed:
+    """A configuration with the rules that can be begun and ended before the next byte.
+
+    Args:
+        at: How many bytes stand before it.
+        items: All items.
+        calls: For each rule that is begun here, its calls.
+    """
+
+    at: int
+    items: dict[tuple[Point, int], Item] = field(default_factory=dict[tuple[Point, int], Item])
+    calls: dict[int, list[Call]] = field(default_factory=dict[int, list[Call]])
+
+
+@dataclass(slots=True, eq=False)
+class ReadText:
+    """A text that was read.
+
+    Args:
+        at: How many bytes it has.
+        kernel: The items that its last byte leads to.
+        after: The text with one more byte; ``None`` where no word begins so.
+        cut: The same text, known to end at the end of a token.
+    """
+
+    at: int
+    kernel: tuple[Item, ...]
+    after: dict[int, ReadText | None] = field(default_factory=dict[int, "ReadText | None"])
+    cut: ReadText | None = None
+
+
+class Configurations:
+    """A source as it was written, and the configurations that texts lead to; thread-safe.
+
+    Args:
+        node: A tree: a pattern, a grammar, or anything with grammars inside.
+        budget: Limits for laying it out, and for reading one text.
+        machine: Builds the parts that are machines of their own; default anew.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+        NotRegular: A grammar that recurses stands inside of what needs a closed form.
+
+    Example:
+        >>> from explorer.languages.grammar.source import GbnfGrammar
+        >>> source = GbnfGrammar.of('root ::= "(" root ")" | [0-9]')
+        >>> configurations = Configurations(source.lower(), Budget())
+        >>> here = configurations.after(b"((1")
+        >>> [source.text[place.origin.start : place.origin.end] for place in here.places()]
+        [')']
+    """
+
+    def __init__(
+        self, node: Node, budget: Budget, machine: Callable[[Node], Dfa] | None = None
+    ) -> None:
+        self._budget = budget
+        self.program = WrittenProgram(node, Meter(budget), machine)
+        # Nobody waits for the only rule of a pattern, so equal sets of points are one.
+        self._is_pattern = len(self.program.names) == 1
+        self._targets: dict[tuple[Point, int], tuple[Point, ...]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept = 0
+        self._known: dict[frozenset[Point], ReadText] = {}
+        self._start = ReadText(0, (Item(self.program.entry[AROUND], Closed(0), 0),))
+
+    def after(self, text: bytes, boundary: int | None = None) -> Configuration | None:
+        """The configuration after a text; ``None`` if no word begins so.
+
+        Args:
+            text: The bytes so far.
+            boundary: Where in it a token begins; ``None`` if that is not known.
+
+        Raises:
+            BudgetExceeded: It took too long.
+        """
+        if self.program.is_empty:
+            return None
+        if self._kept > MOST_KEPT + 2 * len(text):
+            self._forget()
+        meter = Meter(self._budget)
+        here: ReadText | None = self._start
+        for offset, byte in enumerate(text):
+            if offset == boundary:
+                here = self._cut(here)
+            if byte not in here.after:
+                if not here.at % 64:
+                    meter.check_time(STAGE)
+                here.after[byte] = self._step(here, byte)
+            here = here.after[byte]
+            if here is None:
+                return None
+        return Configuration(self, self._cut(here) if len(text) == boundary else here)
+
+    def _cut(self, here: ReadText) -> ReadText:
+        """The items of a configuration at which a token may begin."""
+        if here.cut is None:
+            kept = tuple(each for each in here.kernel if not self.program.inside_token(each.point))
+            here.cut = here if len(kept) == len(here.kernel) else ReadText(here.at, kept)
+        return here.cut
+
+    def _step(self, here: ReadText, byte: int) -> ReadText | None:
+        after: dict[tuple[Point, int], Item] = {}
+        closed = self.close(here, 1 << byte)
+        for item in closed.items.values():
+            for target in self._reached(item.point, byte):
+                key = target, item.begun.at
+                if key not in after:
+                    after[key] = Item(target, item.begun, here.at + 1, item)
+        if not after:
+            return None
+        made = ReadText(here.at + 1, tuple(after.values()))
+        if not self._is_pattern:
+            self._kept += 1
+            return made
+        return self._known.setdefault(frozenset(point for point, _ in after), made)
+
+    def _reached(self, point: Point, byte: int) -> tuple[Point, ...]:
+        """The points after a byte."""
+        known = self._targets.get((point, byte))
+        if known is None:
+            reads = self.program.moves(point).reads
+            known = tuple(
+                dict.fromkeys(target for low, high, target, _ in reads if low <= byte <= high)
+            )
+            self._targets[point, byte] = known
+        return known
+
+    def close(self, here: ReadText, wanted: int) -> Closed:
+        """Begin and end the rules that can be begun and ended before one of some bytes.
+
+        Args:
+            here: The text so far.
+            wanted: The bytes, as bits.
+        """
+        program, at = self.program, here.at
+        closed = Closed(at)
+        items = closed.items
+        waiting = [*here.kernel]
+        for item in waiting:
+            items[item.point, item.begun.at] = item
+
+        def add(point: Point, begun: Closed, before: Item | None, ended: Item | None) -> None:
+            if (point, begun.at) not in items and (
+                program.first(point) & wanted or program.may_end(point)
+            ):
+                item = items[point, begun.at] = Item(point, begun, at, before, ended)
+                waiting.append(item)
+
+        for item in waiting:  # The list grows while it is read.
+            moves = program.moves(item.point)
+            for rule, after, origin in moves.calls:
+                if program.begins(rule) & wanted:
+                    closed.calls.setdefault(rule, []).append((item, after, origin))
+                    add(program.entry[rule], closed, None, None)
+                if program.may_be_empty(rule):  # Then it is begun and ended here.
+                    add(after, item.begun, item, None)
+            if moves.ends and item.begun is not closed:
+                for caller, after, _ in item.begun.calls.get(program.rule(item.point), ()):
+                    add(after, caller.begun, caller, item)
+        return closed
+
+
+class Configuration:
+    """The configuration after a text; made by `Configurations.after`.
+
+    Attributes:
+        program: The source as it was written.
+        at: How many bytes were read.
+        kernel: The items that the last byte leads to.
+    """
+
+    def __init__(self, known: Configurations, text: ReadText) -> None:
+        self.program = known.program
+        self.at = text.at
+        self.kernel = text.kernel
+        self._close = partial(known.close, text)
+
+    @property
+    def _readers(self) -> Iterable[Item]:
+        return self._close(ANY_BYTE).items.values()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the text may end here."""
+        moves = self.program.moves
+        return any(
+            self.program.rule(item.point) == AROUND and moves(item.point).ends
+            for item in self._readers
+        )
+
+    @property
+    def expected(self) -> bytes:
+        """The bytes that can be read here, ascending."""
+        read = np.zeros(NUM_BYTES, np.bool_)
+        for item in self._readers:
+            for low, high, _, _ in self.program.moves(item.point).reads:
+                read[low : high + 1] = True
+        return bytes(np.flatnonzero(read).tolist())
+
+    def places(self, wanted: bytes | None = None) -> tuple[Place, ...]:
+        """The places at which the source goes on, in the order of the tree; of a grammar, in the
+        order of its text.
+
+        Args:
+            wanted: Only those that read one of these bytes; ``None`` for all.
+        """
+        bits = -1 if wanted is None else sum(1 << byte for byte in wanted)
+        reading: dict[int, tuple[Origin, Item]] = {}
+        for item in self._readers:
+            for low, high, _, origin in self.program.moves(item.point).reads:
+                if origin is not None and bits & ((1 << high + 1) - (1 << low)):
+                    reading.setdefault(id(origin), (origin, item))
+        places = [self._place(origin, item) for origin, item in reading.values()]
+        if len(self.program.names) == 1:
+            return tuple(sorted(places, key=lambda place: self.program.order(place.origin)))
+        return tuple(sorted(places, key=lambda p: (p.origin.start, p.origin.end, p.rule)))
+
+    def _place(self, origin: Origin, item: Item) -> Place:
+        """A place with one way down from it, and how many there are from its top."""
+        program, names = self.program, self.program.names
+        frames: list[Frame] = []
+        rule, begun = program.rule(item.point), item.begun
+        name = names[rule]
+        ways = {(after, caller.begun.at) for caller, after, _ in begun.calls.get(rule, ())}
+        while rule != AROUND and len(frames) < MOST_FRAMES:
+            caller, _, call = begun.calls[rule][0]
+            around = program.rule(caller.point)
+            if names[around]:
+                frames.append(_frame(names[around], names[rule], call))
+            rule, begun = around, caller.begun
+        return Place(name, origin, tuple(frames), len(ways))
+
+    def ways(self, byte: int, most: int) -> list[Place]:
+        """The shortest different ways in which a byte can be read, each with its whole stack.
+
+        Args:
+            byte: The byte.
+            most: How many.
+        """
+        program, names = self.program, self.program.names
+        queue: list[tuple[int, int, int, Closed, tuple[Frame, ...], str, Origin]] = []
+        for item in self._readers:
+            rule = program.rule(item.point)
+            for low, high, _, origin in program.moves(item.point).reads:
+                if low <= byte <= high and origin is not None:
+                    queue.append((0, len(queue), rule, item.begun, (), names[rule], origin))
+        heapify(queue)
+        ways: list[Place] = []
+        count = len(queue)
+        while queue and len(ways) < most and count < MOST_WAYS:
+            size, _, rule, begun, frames, name, origin = heappop(queue)
+            if rule == AROUND:
+                ways.append(Place(name, origin, frames, 1))
+            for caller, _, call in begun.calls.get(rule, ()):
+                around = program.rule(caller.point)
+                longer = frames
+                if names[around]:
+                    longer = (*frames, _frame(names[around], names[rule], call))
+                count += 1
+                heappush(queue, (size + 1, count, around, caller.begun, longer, name, origin))
+        return ways
+
+
+def _frame(rule: str, called: str, call: Origin | None) -> Frame:
+    start, end = (call.start, call.end) if call is not None else (0, 0)
+    return Frame(rule, called, start, end)

@@ -1,0 +1,139 @@
+"""One derivation of a text so far: the rules that it has opened and closed, as they were written.
+
+The machine that decides has merged rules, and keeps only what it must return to. A person wants to
+see the rules as they were written: which of them are open, what each has read, and what it waits
+for. The items of a configuration remember the first way in which they were found; followed back,
+these ways are one derivation, whatever the grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.automata.tree.origin import Origin
+from explorer.languages.written.configuration import Call, ClosedRule, Configuration, Item
+from explorer.languages.written.program import AROUND, Point, WrittenProgram
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRule:
+    """A rule that has begun and not ended.
+
+    Args:
+        rule: Its name; empty for what stands around a grammar.
+        start: The byte of the text where it began.
+        points: Where it is: the points of the program to go on at; several where the rule goes on
+            in several ways that began alike.
+        call: Where in the grammar it called the rule inside of it; ``None`` for the innermost.
+        closed: The rules that have ended in it, in their order.
+    """
+
+    rule: str
+    start: int
+    points: tuple[Point, ...]
+    call: Origin | None
+    closed: tuple[ClosedRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """One derivation of the beginning of a text.
+
+    Args:
+        open: The open rules, the innermost first; without what stands around a grammar alone.
+        several: Whether there are others that have opened other rules.
+    """
+
+    open: tuple[OpenRule, ...]
+    several: bool
+
+
+def derivation(configuration: Configuration) -> Derivation:
+    """The first derivation of the text that leads to a configuration.
+
+    Example:
+        >>> from explorer.budget import Budget
+        >>> from explorer.languages.grammar.source import GbnfGrammar
+        >>> from explorer.languages.written.configuration import Configurations
+        >>> source = GbnfGrammar.of('root ::= "(" root ")" | [0-9]')
+        >>> here = Configurations(source.lower(), Budget()).after(b"((1")
+        >>> [(each.rule, each.start) for each in derivation(here).open]
+        [('root', 1), ('root', 0)]
+    """
+    program, kernel = configuration.program, configuration.kernel
+    item = kernel[0]
+    points, several = _alike(program, [(each, each.point) for each in kernel])
+    # A rule that can only end has ended: nothing waits for it, in the machine either.
+    while not several and _calls_back(program, item) and program.must_end(points):
+        calls = _calls(program, item)
+        caller, after, _ = calls[0]
+        points, several = _alike(program, [(each, point) for each, point, _ in calls])
+        item = Item(after, caller.begun, configuration.at, caller, item)
+    opened: list[OpenRule] = []
+    call: Origin | None = None
+    while True:
+        name = program.names[program.rule(item.point)]
+        opened.append(OpenRule(name, item.begun.at, points, call, _closed_in(program, item)))
+        if not _calls_back(program, item):
+            return Derivation(tuple(opened), several)
+        calls = _calls(program, item)
+        item, _, call = calls[0]
+        points, others = _alike(program, [(each, point) for each, point, _ in calls])
+        several |= others
+
+
+def _calls(program: WrittenProgram, item: Item) -> Sequence[Call]:
+    """The calls of the rule of an item."""
+    return item.begun.calls[program.rule(item.point)]
+
+
+def _alike(
+    program: WrittenProgram, ways: Sequence[tuple[Item, Point]]
+) -> tuple[tuple[Point, ...], bool]:
+    """The points to go on at in the rule of the first item, begun at the same byte; and whether
+    there are others.
+    """
+    first = ways[0][0]
+    rule, start = program.rule(first.point), first.begun.at
+    alike = {
+        point for item, point in ways if item.begun.at == start and program.rule(item.point) == rule
+    }
+    return tuple(sorted(alike)), len(alike) < len({(item.begun.at, point) for item, point in ways})
+
+
+def _calls_back(program: WrittenProgram, item: Item) -> bool:
+    """Whether an item has a caller that is shown: not what stands around a grammar alone."""
+    if program.rule(item.point) == AROUND:
+        return False
+    caller, after, _ = _calls(program, item)[0]
+    return not (program.rule(caller.point) == AROUND and program.must_end((after,)))
+
+
+def _closed_in(program: WrittenProgram, item: Item) -> tuple[ClosedRule, ...]:
+    """The rules that have ended in a rule so far. Without recursion: a text may nest deeply."""
+    inner = _ended_in(item)
+    waiting = [*inner]
+    while waiting:
+        here = waiting[-1]
+        missing = [] if here.made else [each for each in _ended_in(here) if each.made is None]
+        if not missing:
+            waiting.pop()
+            if here.made is None:
+                name = program.names[program.rule(here.point)]
+                closed = tuple(each.made for each in _ended_in(here) if each.made)
+                here.made = ClosedRule(name, here.begun.at, here.end, closed)
+        waiting += missing
+    return tuple(each.made for each in inner if each.made)
+
+
+def _ended_in(item: Item) -> Sequence[Item]:
+    """The last items of the rules that have ended in a rule, in their order."""
+    ended: list[Item] = []
+    here: Item | None = item
+    while here is not None:
+        if here.closed is not None:
+            ended.append(here.closed)
+        here = here.before
+    ended.reverse()
+    return ended
