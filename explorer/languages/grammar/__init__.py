@@ -1,7 +1,7 @@
 """Context-free grammars as a front end.
 
 Read in this order: `notations` (GBNF, EBNF, Lark), `bounded` (nesting to a depth), `diagnosis`
-(where one is in the rules, and which text leads to two stacks), `source` (the kinds of sources),
+(which text leads to two stacks), `source` (the kinds of sources),
 `parts` and `writing` (rules as Python objects, and their text in GBNF), `functions` (what users
 call), `shipped` (grammars to use). The machines that follow the rules stand in
 `explorer.automata.rules` and `explorer.automata.stacks`.
