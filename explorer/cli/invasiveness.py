@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     try:
         from explorer.analysis.invasiveness import Scheme, schemes_of
+        from explorer.analysis.invasiveness.comparing import table_of_pairs
         from explorer.analysis.invasiveness.schemes import OURS
-        from explorer.analysis.invasiveness.summary import table_of_pairs
         from explorer.budget import Budget
         from explorer.decoding.models.load import load_model
         from explorer.decoding.sampling.sampler import Sampler

@@ -21,7 +21,7 @@ from explorer.analysis.invasiveness import (
     invasiveness_table,
     retokenize,
 )
-from explorer.analysis.invasiveness.summary import MeanInterval
+from explorer.analysis.invasiveness.comparing import MeanInterval
 from explorer.automata.machine import Bool
 from explorer.decoding.models.model import Reading
 from explorer.decoding.speculation.own_first import own_first

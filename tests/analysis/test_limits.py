@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
+from explorer.analysis.explaining.searched import OverBudget, budget_sentence, sampler_sentence
 from explorer.decoding.sampling.sampler import SampledOut
 
 

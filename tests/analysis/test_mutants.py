@@ -12,7 +12,7 @@ import pytest
 
 from explorer.analysis.explaining import explanation
 from explorer.analysis.places import spans, widening
-from explorer.analysis.verdict import background, paths, sorted_tokens, verdict
+from explorer.analysis.verdict import background, paths, verdict
 from explorer.automata.machine import Dfa
 from explorer.budget import Budget
 from explorer.languages.constraint import regex
@@ -90,14 +90,14 @@ def _bytes_before_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _nearest_from_the_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = sorted_tokens.SortedTokens.nearest
+    right = background.SortedTokens.nearest
 
     def without_bytes(
-        self: sorted_tokens.SortedTokens, data: bytes, allowed: Any, rank: Any, count: int
+        self: background.SortedTokens, data: bytes, allowed: Any, rank: Any, count: int
     ) -> tuple[int, ...]:
         return right(self, b"", allowed, rank, count)
 
-    monkeypatch.setattr(sorted_tokens.SortedTokens, "nearest", without_bytes)
+    monkeypatch.setattr(background.SortedTokens, "nearest", without_bytes)
 
 
 def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:

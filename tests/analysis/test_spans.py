@@ -7,7 +7,7 @@ import re
 import pytest
 
 from explorer.analysis.explaining.explanation import explain_text
-from explorer.analysis.places.spans import children_of, parts
+from explorer.analysis.places.spans import parts
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint, choice, literal, regex
@@ -178,7 +178,7 @@ def test_paths_lead_to_the_parts() -> None:
     for part in why.parts:
         node = constraint.source
         for step in part.path:
-            node = children_of(node)[step]
+            node = node.children[step]
         assert node == part.source
 
 

@@ -13,7 +13,6 @@ import explorer
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 from explorer.analysis.traps.of_machine import _components
 from explorer.analysis.traps.of_run import _avoidable
-from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.failing import run as failing_run
@@ -178,7 +177,7 @@ def test_components_equal_mutual_reachability(edges: list[list[int]]) -> None:
         for a in range(7)
         if a in reach[a]
     }
-    assert {tuple(members) for members in _components(edges, Meter())} == wanted
+    assert {tuple(members) for members in _components(edges)} == wanted
 
 
 @pytest.mark.parametrize("pattern", ["a*", r"\s*x"])

@@ -8,7 +8,7 @@ import pytest
 
 import explorer
 from explorer import Budget, Constraint, choice, from_type, grammar, json_schema, literal, regex
-from explorer.analysis.explaining.text import explain_text
+from explorer.analysis.explaining.answer import explain_text
 from explorer.errors import BudgetExceeded, ConstraintError
 
 NESTED = 'root ::= "(" root ")" | "x"'

@@ -1,8 +1,8 @@
 """The base of every answer: the verdict under its own names, the words, the forms to show it in.
 
 With a vocabulary the answer is an `explorer.analysis.explaining.explanation.Explanation`, which
-also searches; without one it is an `explorer.analysis.explaining.text.TextExplanation`. Both say
-the same things in the same way, and that way is here.
+also searches; without one it is a `TextExplanation`: whether a constraint accepts a text, and where
+it stops if not. Both say the same things in the same way, and that way is here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.analysis.characters.display import show_characters, show_text
+from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.part import SourcePart
-from explorer.analysis.verdict.verdict import Stage, Verdict
+from explorer.analysis.verdict.asked import as_bytes
+from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
 from explorer.analysis.wording.markup import answer_html
 from explorer.analysis.wording.message import message
 from explorer.analysis.wording.prose import prose
 from explorer.analysis.wording.words import Names, title, underlined
+from explorer.arguments import instance
+from explorer.languages.constraint import Constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +169,58 @@ def verdict_dict(verdict: Verdict, found: Sequence[SourcePart]) -> dict[str, obj
             for part in found
         ],
     }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TextExplanation(Answered):
+    """How far a constraint reads a text, or a token of a record.
+
+    Made by `explain_text` and by `explorer.analysis.explaining.step.explain_recorded`. For a text
+    the stage is `allowed` for a word of the constraint, `end_of_text` for the beginning of one,
+    else `constraint`.
+
+    Args:
+        constraint: The constraint.
+        recorded: For a token of a record: what it knows of the vocabulary.
+        over_budget: For a token of a record: whether only the token budget removed it.
+    """
+
+    constraint: Constraint
+    recorded: Names | None = None
+    over_budget: bool = False
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The sentence about the token budget, if it rules the token out."""
+        return ("It does not fit into the token budget.",) if self.over_budget else ()
+
+    @property
+    def names(self) -> Names | None:
+        """What the record knows of the vocabulary; ``None`` for a text."""
+        return self.recorded
+
+
+def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
+    """Whether a constraint accepts a text, and where it stops if not.
+
+    Args:
+        constraint: The constraint.
+        text: Any text, or bytes.
+
+    Raises:
+        ExplorerError: The argument is not a text.
+
+    Example:
+        >>> from explorer.languages.constraint import regex
+        >>> why = explain_text(regex("[0-9]+-[0-9]+"), "12x")
+        >>> print(why.prose)
+        It starts well: '12'. Then the constraint expects '-' or 0-9; the text writes x.
+        >>> why.spans
+        ((0, 5), (6, 7))
+    """
+    constraint = instance(
+        "constraint", constraint, Constraint, "a Constraint", remedy="Make one with regex(...)."
+    )
+    data = as_bytes(text)
+    verdict = judge_text(constraint.machine, data)
+    return TextExplanation(verdict, deciding_parts(constraint, verdict), constraint)

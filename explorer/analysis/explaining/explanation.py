@@ -18,19 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import half_characters, show_text
-from explorer.analysis.explaining.answer import Answered
-from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
+from explorer.analysis.explaining.answer import Answered, TextExplanation, explain_text
 from explorer.analysis.explaining.searched import (
     Completion,
     Earlier,
     History,
+    OverBudget,
+    budget_sentence,
+    sampler_sentence,
     stopped_sentences,
     unless_stopped,
 )
-from explorer.analysis.explaining.text import TextExplanation, explain_text
-from explorer.analysis.places.limited import parts_over_tokens
-from explorer.analysis.places.part import SourcePart
-from explorer.analysis.places.spans import deciding_parts
+from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,
@@ -39,7 +38,7 @@ from explorer.analysis.verdict.asked import (
     token_or_text,
 )
 from explorer.analysis.verdict.background import Background, background_of
-from explorer.analysis.verdict.verdict import Move, Verdict, judge
+from explorer.analysis.verdict.verdict import Move, judge
 from explorer.analysis.wording.words import Names, show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
@@ -440,7 +439,7 @@ def explain(
     same = () if verdict.data is None else background.ids_of(asked[index])
     return Explanation(
         verdict,
-        live_parts(background, verdict),
+        deciding_parts(machine.constraint, verdict, background.byte_machine),
         machine,
         assumed,
         tuple(other for other in same if other != asked[index]),
@@ -451,16 +450,6 @@ def explain(
         history,
         budget=budget,
     )
-
-
-def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """The parts of the constraint's source that decide."""
-    constraint = background.machine.constraint
-    if constraint is None:
-        return ()
-    if constraint.over_tokens:
-        return parts_over_tokens(constraint.source, constraint.machine, verdict)
-    return deciding_parts(constraint.source, background.byte_machine, verdict)
 
 
 def _prefix(

@@ -1,4 +1,5 @@
-"""The searches of an explanation, each of which may stop at its limit.
+"""The facts that stand beside a verdict: what was searched for, each search within its limit, and
+why a session does not draw a token that its constraint allows: the token budget, the sampler.
 
 A search that stops leaves its `BudgetExceeded` in place of what it looks for, so that it is not
 begun again each time that somebody asks.
@@ -8,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from explorer.errors import BudgetExceeded
+
+if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
+    from explorer.decoding.sampling.sampler import SampledOut
 
 _Found = TypeVar("_Found")
 
@@ -86,3 +90,45 @@ def stopped_sentences(searches: Mapping[str, object]) -> tuple[str, ...]:
         for what, found in searches.items()
         if isinstance(found, BudgetExceeded)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OverBudget:
+    """A token budget that the token does not fit into.
+
+    Args:
+        needs: Tokens from this one to the end of the text, EOS included.
+        remain: Tokens that may still be written.
+    """
+
+    needs: int
+    remain: int
+
+
+def budget_sentence(out: OverBudget) -> str:
+    """Why the token budget removes a token."""
+    verb = "remains" if out.remain == 1 else "remain"
+    return (
+        f"It does not fit into the token budget: it needs {out.needs:,} tokens to the end, "
+        f"and {out.remain:,} {verb}."
+    )
+
+
+def sampler_sentence(out: SampledOut) -> str:
+    """Why the sampler never draws an allowed token."""
+    match out.by:
+        case "greedy":
+            what = f"greedy decoding takes the likeliest, and it is number {out.rank:,}"
+        case "min_p":
+            what = (
+                f"min-p keeps a probability of {out.threshold:.3g} or more, and it has "
+                f"{out.probability:.3g}"
+            )
+        case _:
+            kept = int(out.threshold)
+            what = (
+                f"{out.by.replace('_', '-')} keeps {kept:,} token{'' if kept == 1 else 's'} "
+                f"here, and it is number {out.rank:,} with a probability of "
+                f"{out.probability:.3g}"
+            )
+    return f"The sampler removes it: {what}."

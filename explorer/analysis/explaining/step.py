@@ -24,9 +24,8 @@ from explorer.analysis.explaining.explanation import (
     with_limits,
 )
 from explorer.analysis.explaining.groups import MaskReasons, explain_all
-from explorer.analysis.explaining.limits import OverBudget
-from explorer.analysis.places.limited import parts_over_tokens
-from explorer.analysis.places.spans import deciding_parts
+from explorer.analysis.explaining.searched import OverBudget
+from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.verdict.background import unconstrained
 from explorer.analysis.verdict.verdict import judge_recorded
 from explorer.arguments import whole_number
@@ -242,11 +241,9 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
         byte_state=here.char_state if over_tokens else None,
     )  # fmt: skip
     names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
-    if over_tokens:
-        found = parts_over_tokens(constraint.source, constraint.machine, verdict)
-    else:
-        found = deciding_parts(constraint.source, constraint.machine, verdict)
-    return TextExplanation(verdict, found, constraint, names, over_budget)
+    return TextExplanation(
+        verdict, deciding_parts(constraint, verdict), constraint, names, over_budget
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from explorer.analysis.places.part import (
     source_places,
     state_after,
 )
-from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
 from explorer.automata.tree.assertions import without_edge_anchors
@@ -118,68 +117,7 @@ def parts(
         The parts, in the order of the tree.
     """
     question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
-    known = source_machines(source)
-    return tuple(known.find(known.source.tree, _At(known.source), question, machine))
-
-
-def deciding_parts(
-    source: Source, machine: ByteMachine, verdict: Verdict
-) -> tuple[SourcePart, ...]:
-    """Find the parts of a source that decide a verdict; empty where the constraint does not decide.
-
-    Args:
-        source: What the constraint was made of.
-        machine: The machine over bytes that the constraint became.
-        verdict: The verdict.
-    """
-    if verdict.char_state == NO_ARC or verdict.stage not in (
-        "constraint", "end_of_text", "dead_end", "filtered", "allowed",
-    ):  # fmt: skip
-        return ()
-    byte = verdict.failing_byte
-    if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
-        # What comes next, not what forbids: only the places.
-        begin = verdict.char_begin
-        found = parts(source, machine, verdict.read, None, begin)
-        return tuple(part for part in found if part.role == "expects")
-    return parts(source, machine, verdict.read, byte, verdict.char_begin)
-
-
-def deciding_parts_over_tokens(
-    source: Source, texts: ByteMachine, verdict: Verdict
-) -> tuple[SourcePart, ...]:
-    """`deciding_parts` where the ends of tokens count: the places of the text at which it goes on.
-
-    A text does not say how it is cut into tokens, so the places are those of any cut in which a
-    token begins where the one that is judged does, as far as they read what the machine expects.
-
-    Args:
-        source: What the constraint was made of.
-        texts: The machine of its texts.
-        verdict: The verdict.
-    """
-    if verdict.char_state == NO_ARC or verdict.stage not in (
-        "constraint", "end_of_text", "dead_end", "allowed", "not_text",
-    ):  # fmt: skip
-        return ()
-    if state_after(texts, verdict.read) == NO_ARC:
-        return ()
-    known = source_machines(source)
-
-    def expecting(question: PlaceQuestion) -> list[SourcePart]:
-        parts = known.find(known.source.tree, _At(known.source), question, texts)
-        return [part for part in parts if part.role == "expects"]
-
-    only = verdict.expected if verdict.stage == "constraint" else None
-    boundary = len(verdict.prefix)
-    here = PlaceQuestion(verdict.read, None, verdict.char_begin, only, boundary)
-    if verdict.stage != "constraint":
-        return tuple(expecting(here))
-    if parts := expecting(here):
-        return tuple(parts)
-    # The token was to end: what it was to be is what has a name where it begins.
-    begin = expecting(PlaceQuestion(verdict.prefix, None, boundary, boundary=boundary))
-    return tuple(part for part in begin if any(place.label for place in part.positions))
+    return source_machines(source).parts(question, machine)
 
 
 def live_places(source: Source, text: bytes) -> tuple[SourcePlace, ...]:
@@ -195,11 +133,6 @@ def live_places(source: Source, text: bytes) -> tuple[SourcePlace, ...]:
     """
     known = source_machines(source)
     return source_places(known.live(known.source.tree, _At(known.source), text), known.source)
-
-
-def children_of(source: Source) -> tuple[Source, ...]:
-    """The parts of a source, as `SourcePart.path` counts them."""
-    return source.children
 
 
 @lru_cache(maxsize=64)
@@ -273,6 +206,10 @@ class SourceMachines:
                 part != "pattern" and any(map(self.is_closed, children(node)))
             )
         return known
+
+    def parts(self, question: PlaceQuestion, machine: ByteMachine) -> tuple[SourcePart, ...]:
+        """The parts that decide; ``machine`` is that of the whole source."""
+        return tuple(self.find(self.source.tree, _At(self.source), question, machine))
 
     # Each part is asked as what it is.
 

@@ -26,6 +26,7 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
 from explorer.automata.machine import Bool, whole_table
+from explorer.automata.rules.pieces import components
 from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
@@ -231,47 +232,13 @@ def _sorts(vocabulary: Vocabulary) -> _Sorts:
     return _Sorts(np.array(blank, np.bool_), np.array(telling, np.bool_))
 
 
-def _components(edges: Sequence[Sequence[int]], meter: Meter) -> list[list[int]]:
-    """The strongly connected components that hold a cycle (Tarjan 1972, without recursion)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    found: list[list[int]] = []
-    for root in range(len(edges)):
-        if root in index:
-            continue
-        work: list[tuple[int, Iterator[int]]] = [(root, iter(edges[root]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            meter.check_time(STAGE)
-            node, following = work[-1]
-            for target in following:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    on_stack.add(target)
-                    work.append((target, iter(edges[target])))
-                    break
-                if target in on_stack:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    members: list[int] = []
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        members.append(member)
-                        if member == node:
-                            break
-                    if len(members) > 1 or node in edges[node]:
-                        found.append(sorted(members))
-    return sorted(found)
+def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The strongly connected components that hold a cycle, ascending."""
+    return sorted(
+        sorted(members)
+        for members in components(edges)
+        if len(members) > 1 or members[0] in edges[members[0]]
+    )
 
 
 def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
@@ -284,7 +251,7 @@ def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterato
         held += BYTES_PER_STATE + 8 * len(targets)
         meter.check(STAGE, states=state, bytes=held)
         edges.append(targets)
-    for members in _components(edges, meter):
+    for members in _components(edges):
         meter.check_time(STAGE)
         # A class may hold white space, parts of a character of white space, and other text.
         only_blank = arcs.some_stay(members, sorts.blank) and not arcs.some_stay(

@@ -1,0 +1,105 @@
+"""The parts of a constraint's source that decide a verdict.
+
+Where the ends of tokens count, a text does not say how it is cut into tokens. Then the places are
+those of any cut in which a token begins where the one that is judged does, as far as they read what
+the machine expects; and a limit on tokens (``gen(..., max_tokens=32)`` and the like) may be what
+keeps a text from going on. A limit says nothing about texts: where the text of a limited part could
+be read on, and the machine over token ends does not, it is the limit that forbids it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from explorer.analysis.places.part import PlaceQuestion, SourcePart, state_after
+from explorer.analysis.places.spans import SourceMachines, parts, source_machines
+from explorer.analysis.verdict.verdict import Verdict
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written
+from explorer.automata.tree.walking import children, shape_of, walk
+from explorer.languages.constraint import Constraint
+
+
+def deciding_parts(
+    constraint: Constraint | None, verdict: Verdict, machine: ByteMachine | None = None
+) -> tuple[SourcePart, ...]:
+    """Find the parts of a source that decide a verdict; empty where the constraint does not decide.
+
+    Args:
+        constraint: The constraint; ``None`` decides nothing.
+        verdict: The verdict.
+        machine: The machine over bytes that was walked; default the constraint's own.
+    """
+    if constraint is None or verdict.char_state == NO_ARC:
+        return ()
+    source = constraint.source
+    if constraint.over_tokens:
+        return _over_tokens(source, constraint.machine, verdict) + _limits_reached(source, verdict)
+    if verdict.stage not in ("constraint", "end_of_text", "dead_end", "filtered", "allowed"):
+        return ()
+    byte = verdict.failing_byte
+    walked = constraint.machine if machine is None else machine
+    live = parts(source, walked, verdict.read, byte, verdict.char_begin)
+    if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
+        # What comes next, not what forbids: only the places.
+        return tuple(part for part in live if part.role == "expects")
+    return live
+
+
+def _over_tokens(source: Source, texts: ByteMachine, verdict: Verdict) -> tuple[SourcePart, ...]:
+    """The places of the text at which it goes on."""
+    if verdict.stage not in ("constraint", "end_of_text", "dead_end", "allowed", "not_text"):
+        return ()
+    if state_after(texts, verdict.read) == NO_ARC:
+        return ()
+    known = source_machines(source)
+
+    def expecting(question: PlaceQuestion) -> tuple[SourcePart, ...]:
+        return tuple(part for part in known.parts(question, texts) if part.role == "expects")
+
+    only = verdict.expected if verdict.stage == "constraint" else None
+    boundary = len(verdict.prefix)
+    here = expecting(PlaceQuestion(verdict.read, None, verdict.char_begin, only, boundary))
+    if here or verdict.stage != "constraint":
+        return here
+    # The token was to end: what it was to be is what has a name where it begins.
+    begin = expecting(PlaceQuestion(verdict.prefix, None, boundary, boundary=boundary))
+    return tuple(part for part in begin if any(place.label for place in part.positions))
+
+
+def _limits_reached(source: Source, verdict: Verdict) -> tuple[SourcePart, ...]:
+    """The parts that a token would go on with if more tokens might write them."""
+    if verdict.stage not in ("constraint", "dead_end"):
+        return ()
+    known = source_machines(source)
+    if not any(isinstance(node, TokenLimit) for node in walk(known.source.tree)):
+        return ()
+    limits = _around(known, known.source.tree, source, "", verdict.read, verdict.failing_byte)
+    return tuple(dict.fromkeys(limits))
+
+
+def _around(
+    known: SourceMachines, node: Node, source: Source, label: str, text: bytes, byte: int | None
+) -> Iterator[SourcePart]:
+    """The limits around what reads a byte after a text, or any byte where that is ``None``."""
+    while shape_of(node).part == "around":
+        if isinstance(node, Written):
+            source, label = node.source or source, node.label or label
+        elif isinstance(node, TokenLimit):
+            machine = known.machine(node)
+            here = state_after(machine, text)
+            read = machine.expected(here) if here != NO_ARC else b""
+            if not read or (byte is not None and byte not in read):
+                return
+            yield SourcePart("token_limit", source, (), limit=(label, node.most))
+        (node,) = children(node)
+    match shape_of(node).part:
+        case "sequence":
+            for below, begin, _ in known.reading(node, text):
+                yield from _around(known, below, source, label, text[begin:], byte)
+        case "alternatives" | "both" | "without":
+            taken_away = shape_of(node).part == "without"
+            for below in children(node)[: -1 if taken_away else None]:
+                yield from _around(known, below, source, label, text, byte)
+        case _:
+            return
