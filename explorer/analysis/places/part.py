@@ -14,7 +14,7 @@ from explorer.alphabet import in_quotes
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Source, Texts
 from explorer.automata.tree.origin import Origin
-from explorer.languages.written.configuration import Place, open_rules
+from explorer.languages.written.configuration import LivePlace, open_rules
 from explorer.tokens.walks.failing import run
 
 MOST_TEXTS: Final = 4
@@ -125,7 +125,7 @@ class SourcePart:
         return tuple(place.span for place in places if place.span is not None)
 
 
-def source_places(places: Iterable[Place], source: Source) -> tuple[SourcePlace, ...]:
+def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePlace, ...]:
     """The places of a configuration as places of sources, each once.
 
     Args:
@@ -161,7 +161,9 @@ def _alive(node: Texts, before: bytes) -> str:
     return shown + (f", … {more:,} more" if more > 0 else "")
 
 
-def expecting(places: Sequence[Place], source: Source, path: tuple[int, ...]) -> list[SourcePart]:
+def expecting(
+    places: Sequence[LivePlace], source: Source, path: tuple[int, ...]
+) -> list[SourcePart]:
     """The parts that expect something: one for each rule, with the open rules beside the last.
 
     Args:
@@ -169,7 +171,7 @@ def expecting(places: Sequence[Place], source: Source, path: tuple[int, ...]) ->
         source: The source.
         path: The way to it.
     """
-    by_rule: dict[str, list[Place]] = {}
+    by_rule: dict[str, list[LivePlace]] = {}
     for place in places:
         by_rule.setdefault(place.rule, []).append(place)
     parts = [

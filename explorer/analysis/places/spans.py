@@ -55,7 +55,7 @@ from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.written.configuration import Configurations, Place
+from explorer.languages.written.configuration import Configurations, LivePlace
 from explorer.tokens.walks.failing import run
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
@@ -192,7 +192,7 @@ class SourceMachines:
     def live(
         self, node: Node, at: _At, text: bytes, wanted: bytes | None = None,
         boundary: int | None = None,
-    ) -> tuple[Place, ...]:  # fmt: skip
+    ) -> tuple[LivePlace, ...]:  # fmt: skip
         """The places of a part at which it goes on after a text."""
         here = self.as_written(node, at).after(text, boundary)
         return () if here is None else here.places(wanted)
@@ -370,7 +370,7 @@ class SourceMachines:
     ) -> list[SourcePart]:
         """The live places of a part, and its assertions that exclude."""
         inner, there = at.entered(node)
-        places: tuple[Place, ...] = ()
+        places: tuple[LivePlace, ...] = ()
         if machine.num_states and machine.expected(here):
             expected = question.expected(machine)
             places = self.live(node, at, question.begun, expected, question.boundary)

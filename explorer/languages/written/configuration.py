@@ -72,7 +72,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LivePlace:
     """One place of a source at which it goes on.
 
     Args:
@@ -104,7 +104,7 @@ class ClosedRule:
     closed: tuple[ClosedRule, ...]
 
 
-def open_rules(places: Sequence[Place]) -> str:
+def open_rules(places: Sequence[LivePlace]) -> str:
     """A sentence with the rules that are open at the deepest of some places, the outermost first;
     empty at the bottom.
     """
@@ -346,7 +346,7 @@ class Configuration:
                 read[low : high + 1] = True
         return bytes(np.flatnonzero(read).tolist())
 
-    def places(self, wanted: bytes | None = None) -> tuple[Place, ...]:
+    def places(self, wanted: bytes | None = None) -> tuple[LivePlace, ...]:
         """The places at which the source goes on, in the order of the tree; of a grammar, in the
         order of its text.
 
@@ -364,7 +364,7 @@ class Configuration:
             return tuple(sorted(places, key=lambda place: self.program.order(place.origin)))
         return tuple(sorted(places, key=lambda p: (p.origin.start, p.origin.end, p.rule)))
 
-    def _place(self, origin: Origin, item: Item) -> Place:
+    def _place(self, origin: Origin, item: Item) -> LivePlace:
         """A place with one way down from it, and how many there are from its top."""
         program, names = self.program, self.program.names
         frames: list[Frame] = []
@@ -377,9 +377,9 @@ class Configuration:
             if names[around]:
                 frames.append(_frame(names[around], names[rule], call))
             rule, begun = around, caller.begun
-        return Place(name, origin, tuple(frames), len(ways))
+        return LivePlace(name, origin, tuple(frames), len(ways))
 
-    def ways(self, byte: int, most: int) -> list[Place]:
+    def ways(self, byte: int, most: int) -> list[LivePlace]:
         """The shortest different ways in which a byte can be read, each with its whole stack.
 
         Args:
@@ -394,12 +394,12 @@ class Configuration:
                 if low <= byte <= high and origin is not None:
                     queue.append((0, len(queue), rule, item.begun, (), names[rule], origin))
         heapify(queue)
-        ways: list[Place] = []
+        ways: list[LivePlace] = []
         count = len(queue)
         while queue and len(ways) < most and count < MOST_WAYS:
             size, _, rule, begun, frames, name, origin = heappop(queue)
             if rule == AROUND:
-                ways.append(Place(name, origin, frames, 1))
+                ways.append(LivePlace(name, origin, frames, 1))
             for caller, _, call in begun.calls.get(rule, ()):
                 around = program.rule(caller.point)
                 longer = frames

@@ -17,7 +17,7 @@ from explorer.errors import BudgetExceeded, GrammarError
 from explorer.languages.grammar.diagnosis.conflicts import AmbiguousText, shortest_ambiguous
 from explorer.languages.grammar.diagnosis.rewrites import rewrite_of
 from explorer.languages.grammar.notations.reading import WrittenRule
-from explorer.languages.written.configuration import Configurations, Place
+from explorer.languages.written.configuration import Configurations, LivePlace
 
 LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
 """For the check that comes with reading a grammar, unless a budget is given."""
@@ -89,7 +89,7 @@ def _ways(found: AmbiguousText) -> str:
     return f"the rule {found.rule!r} can {' or '.join(said)}"
 
 
-def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[Place], str]:
+def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace], str]:
     """Two ways to read the byte, and a line that says which word is a keyword and a name in them;
     nothing where finding them took too long.
     """
@@ -106,7 +106,7 @@ def _keyword(written: Configurations, data: bytes, text: str) -> str:
     if len(data) > MOST_LOOKED_AT:
         return ""
     word = b""
-    said: tuple[Place, Place] | None = None
+    said: tuple[LivePlace, LivePlace] | None = None
     for at in range(len(data) - 1, -1, -1):
         ways = _ways_to_read(written, data[:at], data[at], MOST_COMPARED)
         classes = [way for way in ways if _is_class(text[way.origin.start : way.origin.end])]
@@ -124,7 +124,7 @@ def _keyword(written: Configurations, data: bytes, text: str) -> str:
     )
 
 
-def _ways_to_read(written: Configurations, text: bytes, byte: int, most: int) -> list[Place]:
+def _ways_to_read(written: Configurations, text: bytes, byte: int, most: int) -> list[LivePlace]:
     """The shortest different ways in which a byte can be read after a text."""
     here = written.after(text)
     return [] if here is None else here.ways(byte, most)
@@ -135,7 +135,7 @@ def _is_class(written: str) -> bool:
     return len(written) > 1 and (written.startswith(("[", "/")) or written.isidentifier())
 
 
-def _derivations(places: Sequence[Place], text: str) -> str:
+def _derivations(places: Sequence[LivePlace], text: str) -> str:
     """Two ways to read the byte, each as the rules that are open."""
     lines = [f"  {_line(text, place)}\n" for place in places]
     if len(set(lines)) == 1:  # What differs is where the rules are called.
@@ -143,7 +143,7 @@ def _derivations(places: Sequence[Place], text: str) -> str:
     return f"Two derivations:\n{''.join(lines)}" if len(lines) == 2 else ""
 
 
-def _line(text: str, place: Place, *, calls: bool = False) -> str:
+def _line(text: str, place: LivePlace, *, calls: bool = False) -> str:
     outermost_first = list(reversed(place.stack))
     names = [place.stack[-1].rule] if place.stack else [place.rule]
     for frame in outermost_first:
