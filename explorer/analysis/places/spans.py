@@ -103,18 +103,12 @@ class _At:
 def parts(
     source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
 ) -> tuple[SourcePart, ...]:
-    """Find the parts of a source that decide at one place.
+    """Find the parts of a source that decide at one place, in the order of the tree.
 
     Args:
         source: What the constraint was made of.
         machine: The machine over bytes that the constraint became.
-        text: What was read; the beginning of some word.
-        byte: The byte that fails there; ``None`` asks what must come before the text may end.
-        begin: Where the character begins that is not finished, so that all characters which could
-            stand there count, and not only those with the same lead byte. Default: here.
-
-    Returns:
-        The parts, in the order of the tree.
+        text, byte, begin: As `PlaceQuestion` has them; by default a character begins here.
     """
     question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
     return source_machines(source).parts(question, machine)
@@ -158,13 +152,12 @@ class SourceMachines:
 
     def machine(self, node: Node) -> ByteMachine:
         """The machine of a part; one that is discovered where its closed form is too large."""
-        found = self.machines.get(id(node))
-        if found is None:
+        if id(node) not in self.machines:
             try:
-                found = self.closed_form(node)
+                return self.closed_form(node)
             except BudgetExceeded:
-                found = self.machines[id(node)] = discover(node, LIMITS)
-        return found
+                self.machines[id(node)] = discover(node, LIMITS)
+        return self.machines[id(node)]
 
     def closed_form(self, node: Node) -> Dfa:
         """The closed form of a part.
@@ -333,14 +326,8 @@ class SourceMachines:
         return list(found.values())
 
     def reading(self, node: Node, text: bytes) -> Iterator[tuple[Node, int, bool]]:
-        """The parts of a sequence that may be reading where a text ends.
-
-        Args:
-            node: The sequence.
-            text: What was read since it began.
-
-        Yields:
-            Each part with where in the text it begins, and whether it may end where the text does.
+        """The parts of a sequence that may be reading where a text ends: each with where in the
+        text it begins, and whether it may end where the text does.
         """
         begins = {0}
         again = shape_of(node).again(node)
