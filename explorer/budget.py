@@ -8,12 +8,13 @@ runs away cannot be interrupted. So each construction takes a `Meter`, reports i
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Final
 
 from explorer.arguments import plain, shown, wrong
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.jit import seconds_making_code
+from explorer.jit import making_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,9 @@ class Budget:
             object.__setattr__(self, name, limit)
 
 
+_DEFAULT: Final = Budget()
+
+
 class Meter:
     """A running budget: what is spent is compared with what is allowed.
 
@@ -57,42 +61,34 @@ class Meter:
         budget: The limits; default `Budget()`.
     """
 
-    __slots__ = ("_code", "budget", "started")
+    __slots__ = ("_zero", "budget")
 
     def __init__(self, budget: Budget | None = None) -> None:
         if budget is not None and not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("budget", budget, "a Budget", remedy="Give Budget(seconds=...), or None.")
-        self.budget = budget or Budget()
-        self.started = time.perf_counter()
-        self._code = seconds_making_code()
+        self.budget = budget or _DEFAULT
+        self._zero = perf_counter() - making_code.seconds
+
+    def _on_this_clock(self, budget: Budget) -> Meter:
+        part = Meter(budget)
+        part._zero = self._zero
+        return part
 
     def with_share(self, share: float) -> Meter:
-        """A meter on the same clock that may use a share of the seconds that are left.
-
-        Args:
-            share: From 0 to 1.
-        """
+        """A meter on the same clock that may use a share, 0 to 1, of the seconds that are left."""
+        if share == 1:
+            return self._on_this_clock(self.budget)
         spent = self.seconds()
         limit = spent + share * max(0.0, self.budget.seconds - spent)
-        part = Meter(self.budget if share == 1 else replace(self.budget, seconds=limit))
-        part.started = self.started
-        part._code = self._code
-        return part
+        return self._on_this_clock(replace(self.budget, seconds=limit))
 
     def with_sizes(self, sizes: Budget) -> Meter:
-        """A meter on the same clock and with the same seconds, for other sizes.
-
-        Args:
-            sizes: The limits on states, arcs and bytes.
-        """
-        part = Meter(replace(sizes, seconds=self.budget.seconds))
-        part.started = self.started
-        part._code = self._code
-        return part
+        """A meter on the same clock and with the same seconds, for other sizes."""
+        return self._on_this_clock(replace(sizes, seconds=self.budget.seconds))
 
     def seconds(self) -> float:
         """Wall-clock seconds since the meter was made, without those for making machine code."""
-        return time.perf_counter() - self.started - (seconds_making_code() - self._code)
+        return perf_counter() - making_code.seconds - self._zero
 
     def check_time(self, stage: str, ahead: float = 0.0) -> None:
         """Raise `BudgetExceeded` if the time is up, or will be.
@@ -101,7 +97,8 @@ class Meter:
             stage: What is being built.
             ahead: Seconds that the next piece of work takes and during which nobody can look.
         """
-        if (spent := self.seconds() + ahead) > self.budget.seconds:
+        spent = perf_counter() - making_code.seconds - self._zero + ahead  # As `seconds`.
+        if spent > self.budget.seconds:
             raise BudgetExceeded(
                 "seconds", limit=self.budget.seconds, reached=spent, stage=stage, ahead=ahead > 0
             )

@@ -1,8 +1,9 @@
 """Just-in-time compilation of the loops that decide the speed of everything else.
 
-They run over hundreds of thousands of small integers and cannot be written as numpy expressions
-without tenfold work: subset construction, partition refinement, products, walks of the token
-trie, packed masks. They are plain Python functions over numpy arrays; `jit` hands them to Numba.
+There are about 150 of them, in some 50 files: subset construction, equal states, products, rows of
+discovered machines and of stacks, walks of the token trie, packed masks. They run over hundreds of
+thousands of small integers and cannot be written as numpy expressions without tenfold work. They
+are plain Python functions over numpy arrays; `jit` hands them to Numba.
 Kernels release the interpreter lock and come back after a bounded amount of work, so that a
 budget, a cancel or another thread is never kept waiting.
 
@@ -74,7 +75,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
-class _Stopwatch(event.Listener):
+class Stopwatch(event.Listener):
     """Adds up the seconds in which Numba made machine code; compiling may nest."""
 
     def __init__(self) -> None:
@@ -95,16 +96,12 @@ class _Stopwatch(event.Listener):
             self.seconds += time.perf_counter() - self._began
 
 
-_stopwatch: Final = _Stopwatch()
-event.register("numba:compile", _stopwatch)
+making_code: Final = Stopwatch()
+"""Its ``seconds`` are those in which this process made machine code; loading it does not count.
 
-
-def seconds_making_code() -> float:
-    """How long this process has been making machine code, in seconds; loading it does not count.
-
-    A budget leaves it out: it is spent once per machine, whatever is compiled first.
-    """
-    return _stopwatch.seconds
+A budget leaves them out: they are spent once per machine, whatever is compiled first.
+"""
+event.register("numba:compile", making_code)
 
 
 def _warn_once(error: Exception) -> None:

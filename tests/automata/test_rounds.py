@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from explorer.automata.construction import minimize, rounds
-from explorer.automata.construction.acyclic import quotient_of_rows
+from explorer.automata.construction import minimize
+from explorer.automata.construction.minimize import MOST_ROUNDS, in_rounds, quotient_of_rows
 from explorer.automata.construction.refinement import refined
-from explorer.automata.construction.rounds import MOST_ROUNDS, in_rounds
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
@@ -63,7 +62,8 @@ def test_a_round_too_few_is_no_answer() -> None:
 
 def test_both_ways_give_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     by_default = compile_pattern(r'"(?:[^"\\]|\\["\\])*":(?:foo|fo+|\d+)', Meter())[1]
+    most = minimize.MOST_CELLS
     monkeypatch.setattr(minimize, "MOST_CELLS", 0)
     refined_only = compile_pattern(r'"(?:[^"\\]|\\["\\])*":(?:foo|fo+|\d+)', Meter())[1]
     assert np.array_equal(by_default.table, refined_only.table)
-    assert by_default.table.size < rounds.MOST_CELLS
+    assert by_default.table.size < most

@@ -1,7 +1,6 @@
 """The constructions on byte machines: determinize, minimize, combine.
 
 Reading order: `subset` (an NFA becomes a DFA), `reaching` (the arcs, searched backwards),
-`acyclic`, `refinement` and `rounds` (equal states, in three ways), `minimize` (which of the three),
-`operations` (products and joins, and all of them by name, each under a budget),
-`transduce` (small transducers, composed with a machine).
+`refinement` and `minimize` (equal states become one), `operations` (products and joins, and all of
+them by name, each under a budget), `transduce` (small transducers, composed with a machine).
 """

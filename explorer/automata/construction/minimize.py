@@ -1,12 +1,20 @@
 """Minimisation: the smallest DFA of a language, with its states in reading order.
 
-A machine without cycles is folded from its ends (`explorer.automata.construction.acyclic`), any
-other told apart in a few rounds (`explorer.automata.construction.rounds`) or refined
-(`explorer.automata.construction.refinement`).
-
 Before: dead ends are trimmed and symbol classes that behave alike are merged, so that m is
 small. After: states are numbered breadth first from the start, by lowest symbol, so that two
 minimal machines of one language are equal arrays. ``(foo)+d`` comes out as 0, 1, 2, 3, 4.
+
+Between, equal states are found in one of three ways, as a machine allows:
+
+- *Folded* from its ends, without cycles, such as every bounded repeat: two states are equal exactly
+  where their rows of already numbered targets are, so one pass with a hash table does it in linear
+  time (Revuz, "Minimisation of acyclic deterministic automata in linear time", Theoretical Computer
+  Science 92, 1992). ``\\w{0,400}``, 124,000 states: 51 ms, refined 1,340 ms.
+- *In rounds*: states are alike for one more byte as long as that tells more apart (Moore 1956).
+  There are as many rounds as the longest word that is needed to tell two states apart: a few dozen
+  in machines of JSON and dates, where they cost a third of a refinement, and thousands in a long
+  bounded repeat. So after a few rounds it is given up where most states are still alike.
+- *Refined* over transitions (`explorer.automata.construction.refinement`), whatever the machine.
 """
 
 from __future__ import annotations
@@ -15,14 +23,190 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.construction.acyclic import fold, quotient_of_rows
 from explorer.automata.construction.reaching import by_target, steps_from
 from explorer.automata.construction.refinement import refined
-from explorer.automata.construction.rounds import MOST_CELLS, MOST_ROUNDS, in_rounds
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.construction.subset import determinize
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
-from explorer.hashing import SEED, mixed
+from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
+
+
+@jit
+def fold(table: Int32, accepting: Bool, useful: Bool, start: int) -> tuple[Int32, Int32, int]:
+    """Number equal states alike from the ends of an acyclic machine.
+
+    Returns a number for each useful state (−1 for the others), a state of each number, and how
+    many numbers there are: none if the machine has a cycle.
+    """
+    states, classes = table.shape
+    number = np.full(states, -1, np.int32)
+    incoming = np.zeros(states, np.int32)
+    total = 0
+    for s in range(states):
+        if useful[s]:
+            total += 1
+            for c in range(classes):
+                target = table[s, c]
+                if target >= 0 and useful[target]:
+                    incoming[target] += 1
+    representative = np.empty(total, np.int32)
+    order = np.empty(total, np.int32)
+    head, tail = 0, 0
+    if incoming[start] == 0:
+        order[0] = start
+        tail = 1
+    while head < tail:
+        state = order[head]
+        head += 1
+        for c in range(classes):
+            target = table[state, c]
+            if target >= 0 and useful[target]:
+                incoming[target] -= 1
+                if incoming[target] == 0:
+                    order[tail] = target
+                    tail += 1
+    if tail < total:
+        return number, representative, 0
+    size = 16
+    while size < 4 * total:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    codes = np.empty(total, np.uint64)
+    count = 0
+    row = np.empty(classes, np.int32)
+    for i in range(total - 1, -1, -1):
+        state = order[i]
+        code = SEED + np.uint64(accepting[state])
+        for c in range(classes):
+            target = table[state, c]
+            row[c] = -1 if target < 0 else number[target]
+            code = mixed(code, row[c] + 1)
+        code = folded(code)
+        slot = first_slot(code, size - 1)
+        while slots[slot] >= 0:
+            known = slots[slot]
+            if codes[known] == code:
+                other = representative[known]
+                same = accepting[other] == accepting[state]
+                for c in range(classes):
+                    target = table[other, c]
+                    if row[c] != (-1 if target < 0 else number[target]):
+                        same = False
+                        break
+                if same:
+                    break
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot] = count
+            codes[count] = code
+            representative[count] = state
+            count += 1
+        number[state] = slots[slot]
+    return number, representative, count
+
+
+@jit
+def quotient_of_rows(
+    table: Int32, accepting: Bool, number: Int32, representative: Int32, count: int, start: int
+) -> tuple[Int32, Bool]:
+    """The machine of the numbers, renumbered breadth first from the start by lowest class."""
+    classes = table.shape[1]
+    name = np.full(count, -1, np.int32)
+    order = np.empty(count, np.int32)
+    order[0] = number[start]
+    name[order[0]] = 0
+    found = 1
+    result = np.empty((count, classes), np.int32)
+    final = np.empty(count, np.bool_)
+    for s in range(count):
+        state = representative[order[s]]
+        final[s] = accepting[state]
+        for c in range(classes):
+            target = table[state, c]
+            to = -1 if target < 0 else number[target]
+            if to >= 0 and name[to] < 0:
+                name[to] = found
+                order[found] = to
+                found += 1
+            result[s, c] = -1 if to < 0 else name[to]
+    return result, final
+
+
+MOST_ROUNDS: Final = 48
+MOST_CELLS: Final = 1_000_000
+"""A round over a larger table would be long between two looks at the clock."""
+
+_FIRST_LOOK: Final = 8
+_APART: Final = 4
+"""After so many rounds at least a quarter of the states must be told apart."""
+
+
+@jit
+def in_rounds(table: Int32, accepting: Bool, useful: Bool, rounds: int) -> tuple[Int32, Int32, int]:
+    """Number equal states alike.
+
+    Returns a number for each useful state (−1 for the others), a state of each number, and how
+    many numbers there are: none if so many rounds were not enough.
+    """
+    states, classes = table.shape
+    number = np.full(states, -1, np.int32)
+    total = 0
+    finals = 0
+    for s in range(states):
+        if useful[s]:
+            total += 1
+            finals += accepting[s]
+            number[s] = accepting[s]
+    representative = np.empty(total, np.int32)
+    size = 16
+    while size < 2 * total:
+        size *= 2
+    slots = np.empty(size, np.int32)
+    codes = np.empty(total, np.uint64)
+    after = np.full(states, -1, np.int32)
+    before = 1 if finals == 0 or finals == total else 2
+    for k in range(rounds):
+        slots[:] = -1
+        count = 0
+        for s in range(states):
+            if not useful[s]:
+                continue
+            code = mixed(SEED, number[s] + 1)
+            for c in range(classes):
+                target = table[s, c]
+                code = mixed(code, 0 if target < 0 else int(number[target]) + 1)
+            code = folded(code)
+            slot = first_slot(code, size - 1)
+            while slots[slot] >= 0:
+                known = slots[slot]
+                if codes[known] == code:
+                    other = representative[known]
+                    same = number[other] == number[s]
+                    for c in range(classes):
+                        one, two = table[s, c], table[other, c]
+                        if one != two and (-1 if one < 0 else number[one]) != (
+                            -1 if two < 0 else number[two]
+                        ):
+                            same = False
+                            break
+                    if same:
+                        break
+                slot = (slot + 1) & (size - 1)
+            if slots[slot] < 0:
+                slots[slot] = count
+                codes[count] = code
+                representative[count] = s
+                count += 1
+            after[s] = slots[slot]
+        if count in (before, total):
+            return after, representative, count
+        number, after = after, number
+        before = count
+        if k == _FIRST_LOOK and count * _APART < total:
+            break
+    return number, representative, 0
+
 
 STAGE: Final = "Minimisation"
 _SECONDS_PER_CELL: Final = 1e-8
@@ -159,3 +343,12 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     meter.check_time(STAGE, ahead=2 * seconds)
     table, accepting = refined(dfa, useful, lambda: meter.check_time(STAGE))
     return merge_classes(Dfa(dfa.symbol_class, table, accepting, 0))
+
+
+def minimal_dfa(nfa: Nfa, meter: Meter) -> Dfa:
+    """The canonical minimal machine of the language of an automaton: determinized, minimised.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    return minimize(determinize(nfa, meter), meter)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.minimize import empty_dfa, merge_classes, minimize
+from explorer.automata.construction.minimize import empty_dfa, merge_classes, minimal_dfa, minimize
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
@@ -204,28 +204,11 @@ __all__ = [
     "merge_classes",
     "minimal_dfa",
     "minimize",
-    "repetition",
     "symmetric_difference",
     "union",
 ]
 
 _NO_EPSILONS: Int32 = np.empty((0, 2), np.int32)
-
-
-def minimal_dfa(nfa: Nfa, meter: Meter) -> Dfa:
-    """Determinize and minimise.
-
-    Args:
-        nfa: Any automaton over symbol intervals.
-        meter: Watches every limit.
-
-    Returns:
-        The canonical minimal machine of the language.
-
-    Raises:
-        BudgetExceeded: A limit was reached.
-    """
-    return minimize(determinize(nfa, meter), meter)
 
 
 def dfa_to_nfa(dfa: Dfa) -> Nfa:
@@ -310,33 +293,6 @@ def concatenation(parts: Sequence[Dfa], meter: Meter) -> Dfa:
         np.array(epsilons, np.int32).reshape(-1, 2),
         (nfas[-1].accepting + offsets[-1]).astype(np.int32),
         nfas[0].num_symbols,
-    )
-    return minimal_dfa(joined, meter)
-
-
-def repetition(part: Dfa, meter: Meter, *, at_least_once: bool = False) -> Dfa:
-    """The minimal machine of any number of words of a part after each other.
-
-    Args:
-        part: The machine to repeat.
-        meter: Watches every limit.
-        at_least_once: Leave out zero repetitions, unless the part accepts the empty word.
-
-    Raises:
-        BudgetExceeded: A limit was reached.
-    """
-    nfas, offsets, total = _side_by_side([part], 1)
-    entry = offsets[0] + nfas[0].start
-    ends = (nfas[0].accepting + offsets[0]).astype(np.int32)
-    epsilons = [(0, entry), *((int(end), entry) for end in ends)]
-    accepting = ends if at_least_once else np.append(ends, 0).astype(np.int32)
-    joined = Nfa(
-        total,
-        0,
-        _shifted_arcs(nfas, offsets),
-        np.array(epsilons, np.int32),
-        accepting,
-        part.num_symbols,
     )
     return minimal_dfa(joined, meter)
 

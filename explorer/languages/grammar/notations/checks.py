@@ -1,8 +1,8 @@
 """Faults of a grammar that can be seen in its rules alone, each with its place.
 
 Undefined names, names defined twice, a missing root, rules that derive no text, and rules that
-derive themselves and nothing else (a circle of ε) are errors. A rule that is never used is none: it
-changes no text, and is named in a remark.
+derive themselves and nothing else (a circle of ε) are errors. A rule that is never used is not a
+fault: it changes no text, and is named in a remark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from explorer.automata.tree.nodes import (
     Branch,
     Call,
     Concat,
-    Deferred,
     Empty,
     Group,
     Node,
@@ -162,21 +161,37 @@ def _fixpoint(
     return found
 
 
-def _derives(node: Node, able: set[str]) -> bool:
-    """Whether a body has a word, by way of rules that are known to have one."""
+def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:
+    """Whether something holds of a body, as it holds of its leaves and of the rules it calls."""
     match node:
         case Call():
             return node.name in able
         case Concat():
-            return all(_derives(item, able) for item in node.items)
+            return all(_holds(item, able, of_leaf) for item in node.items)
         case Branch():
-            return any(_derives(option, able) for option in node.options)
-        case Group() | Written():
-            return _derives(node.body, able)
+            return any(_holds(option, able, of_leaf) for option in node.options)
+        case Group() | Written() | Whole():
+            return _holds(node.body, able, of_leaf)
         case Repeat():
-            return node.minimum == 0 or _derives(node.body, able)
+            return node.minimum == 0 or _holds(node.body, able, of_leaf)
         case _:
-            return True
+            return of_leaf(node)
+
+
+def _derives(node: Node, able: set[str]) -> bool:
+    """Whether a body has a word, by way of rules that are known to have one."""
+    return _holds(node, able, lambda leaf: True)
+
+
+def _may_be_empty(node: Node, empty: set[str]) -> bool:
+    """Whether a body has the empty text, by way of rules that are known to have it."""
+    return _holds(
+        node,
+        empty,
+        lambda leaf: (
+            isinstance(leaf, Empty | Assertion) or (isinstance(leaf, Texts) and "" in leaf.texts)
+        ),
+    )
 
 
 def _check_circles(
@@ -208,28 +223,6 @@ def _check_circles(
                 start=call.start, end=call.end,
                 remedy="Leave this call out: it adds no text. Or give ambiguous=True.",
             )  # fmt: skip
-
-
-def _may_be_empty(node: Node, empty: set[str]) -> bool:
-    match node:
-        case Call():
-            return node.name in empty
-        case Empty() | Assertion():
-            return True
-        case Concat():
-            return all(_may_be_empty(item, empty) for item in node.items)
-        case Branch():
-            return any(_may_be_empty(option, empty) for option in node.options)
-        case Group() | Written() | Whole():
-            return _may_be_empty(node.body, empty)
-        case Repeat():
-            return node.minimum == 0 or _may_be_empty(node.body, empty)
-        case Texts():
-            return "" in node.texts
-        case Deferred():
-            return False
-        case _:
-            return False
 
 
 def _calls_alone(node: Node, empty: set[str]) -> Iterator[Call]:

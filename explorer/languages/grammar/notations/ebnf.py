@@ -168,11 +168,9 @@ class EbnfReader(GrammarReader):
         if char == "(":
             return self.group()
         if char == "[" and self.iso:
-            inner = self.group("]")
-            return Repeat(start, self.at, inner, 0, 1, False)
+            return self.repeated_group("]", 1)
         if char == "{" and self.iso:
-            inner = self.group("}")
-            return Repeat(start, self.at, inner, 0, None, False)
+            return self.repeated_group("}", None)
         if char == "[":
             return self.char_class(self._character)
         if char == "#" and not self.iso:

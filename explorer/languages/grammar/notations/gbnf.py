@@ -84,24 +84,6 @@ class GbnfReader(GrammarReader):
             self.skip_lines()
         return found
 
-    def skip(self) -> None:
-        """Pass blanks and comments; line breaks too within parentheses."""
-        blanks = " \t\r\n" if self.depth else " \t"
-        while self.at < len(self.text):
-            if self.text[self.at] in blanks:
-                self.at += 1
-            elif self.text[self.at] == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
-
-    def skip_lines(self) -> None:
-        """Pass blanks, comments and line breaks."""
-        self.depth += 1
-        self.skip()
-        self.depth -= 1
-
     def atom(self) -> Node | None:
         """The piece that comes next."""
         if self.at >= len(self.text):
@@ -121,10 +103,7 @@ class GbnfReader(GrammarReader):
         if char == "/":
             return self.slashed()
         if char == "<" or self.sees("!<"):
-            raise self.wrong(
-                "A token cannot be named in a grammar: a constraint is a set of texts",
-                "Write the token's text in quotes.",
-            )
+            raise self.no_token()
         if char in "*+?{":
             raise self.wrong(
                 f"Nothing stands before {char!r} that could be repeated",

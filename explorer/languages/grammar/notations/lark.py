@@ -91,6 +91,8 @@ class LarkReader(GrammarReader):
     """A grammar in Lark's notation that is being read."""
 
     sign = ":"
+    blanks = " \t\f"
+    comments = ("#", "//")
     strays = MappingProxyType(
         {
             "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
@@ -247,24 +249,6 @@ class LarkReader(GrammarReader):
 
     # Between and in pieces
 
-    def skip(self) -> None:
-        """Pass blanks and comments; line breaks too within parentheses."""
-        blanks = " \t\f\r\n" if self.depth else " \t\f"
-        while self.at < len(self.text):
-            if self.text[self.at] in blanks:
-                self.at += 1
-            elif self.text[self.at] == "#" or self.sees("//"):
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
-
-    def skip_lines(self) -> None:
-        """Pass blanks, comments and line breaks."""
-        self.depth += 1
-        self.skip()
-        self.depth -= 1
-
     def alternatives(self) -> Node:
         """Alternatives between bars, which may begin a line, with their aliases.
 
@@ -306,8 +290,7 @@ class LarkReader(GrammarReader):
         if char == "(":
             return self.group()
         if char == "[":
-            inner = self.group("]")
-            return Repeat(start, self.at, inner, 0, 1, False)
+            return self.repeated_group("]", 1)
         if char == '"':
             return self._then_skipped(self._quoted())
         if char == "/" and not self.sees("//"):
@@ -316,10 +299,7 @@ class LarkReader(GrammarReader):
             self.at += 1
             raise self._not_followed(self.word(), start)
         if char == "<":
-            raise self.wrong(
-                "A token cannot be named in a grammar: a constraint is a set of texts",
-                "Write the token's text in quotes.",
-            )
+            raise self.no_token()
         return None
 
     def _then_skipped(self, terminal: Node) -> Node:

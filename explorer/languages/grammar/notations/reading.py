@@ -91,9 +91,15 @@ class GrammarReader(ABC):
     strays: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """What is wrong with some characters that cannot stand somewhere, and what to write."""
 
+    blanks: str = " \t"
+    """What may stand between pieces on a line."""
+
+    comments: tuple[str, ...] = ("#",)
+    """The signs that begin a comment, which goes to the end of its line."""
+
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
+        self.at: int = 0
         self.depth = 0
         self.meter = Meter()
 
@@ -330,6 +336,18 @@ class GrammarReader(ABC):
             )  # fmt: skip
         return self.pattern(inner, start, self.at, given)
 
+    def no_token(self) -> GrammarError:
+        """The error for the name of a token at the place."""
+        return self.wrong(
+            "A token cannot be named in a grammar: a constraint is a set of texts",
+            "Write the token's text in quotes.",
+        )
+
+    def repeated_group(self, close: str, most: int | None) -> Node:
+        """Read a group whose brackets say that it may be missing, or repeated."""
+        start, inner = self.at, self.group(close)
+        return Repeat(start, self.at, inner, 0, most, False)
+
     def called(self, name: str, start: int) -> Node:
         """A call of a rule."""
         return Call(start, self.at, name)
@@ -340,13 +358,23 @@ class GrammarReader(ABC):
     def atom(self) -> Node | None:
         """The piece that comes next; ``None`` where a sequence ends."""
 
-    @abstractmethod
     def skip(self) -> None:
-        """Pass what lies between two pieces."""
+        """Pass blanks and comments between two pieces; line breaks too within parentheses."""
+        blanks = self.blanks + "\r\n" if self.depth else self.blanks
+        while self.at < len(self.text):
+            if self.text[self.at] in blanks:
+                self.at += 1
+            elif self.text.startswith(self.comments, self.at):
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                return
 
     def skip_lines(self) -> None:
-        """Pass what lies between rules, and after a bar."""
+        """Pass blanks, comments and line breaks between rules, and after a bar."""
+        self.depth += 1
         self.skip()
+        self.depth -= 1
 
     @abstractmethod
     def rules(self) -> list[WrittenRule]:
