@@ -85,13 +85,8 @@ MACHINES: Final[Mapping[str, frozenset[str]]] = {
     "ByteMachine": frozenset(
         {"CountingTokens", "Dfa", "OnDemand", "Paired", "SingleStack", "StackMachine"}
     ),
-    "TokenMachine": frozenset(
-        {
-            "CanonicalMachine", "FilteredMachine", "FilteredTable", "FixedTokensMachine", "Free",
-            "LazyMachine", "LookaheadMachine", "RuledMachine", "TokenDFA", "VisitedWhole",
-        }
-    ),
-}  # fmt: skip
+    "TokenMachine": frozenset({"FilteredMachine", "Free", "LazyMachine", "TokenDFA"}),
+}
 """The kinds of machines. One more is one more walk, cache and file form for everyone who reads
 them: what it can do that a program, a configuration or a filter cannot has to be said first."""
 
@@ -143,13 +138,8 @@ def questions_of_kind(texts: Mapping[str, str]) -> Counter[str]:
 
 
 QUESTIONS_LEFT: Final[Mapping[str, int]] = {
-    "explorer/analysis: Filtered": 2,
     "explorer/analysis: HasStack": 1,
-    "explorer/analysis: KnowsText": 1,
     "explorer/analysis: SingleStack": 2,
-    "explorer/cli: Storable": 1,
-    "explorer/decoding: Free": 5,
-    "explorer/decoding: PlansAhead": 1,
     "explorer/decoding: SingleStack": 1,
     "explorer/decoding: StackMachine": 1,
     "explorer/languages: Dfa": 2,
@@ -159,11 +149,6 @@ QUESTIONS_LEFT: Final[Mapping[str, int]] = {
     "explorer/tokens: HasStack": 3,
     "explorer/tokens: OnDemand": 1,
     "explorer/tokens: SingleStack": 1,
-    "widgets/compiling: Storable": 1,
-    "widgets/figures: CanonicalMachine": 1,
-    "widgets/figures: FilteredTable": 2,
-    "widgets/figures: RuledMachine": 2,
-    "widgets/figures: SchemeMachine": 2,
     "widgets/figures: SingleStack": 1,
 }
 """Questions that the protocol or a capability should answer, by room and kind."""

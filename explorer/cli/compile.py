@@ -23,7 +23,7 @@ from explorer.cli.options import (
 )
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import Storable
+from explorer.tokens.machine import storable_of
 from explorer.vocabulary import Vocabulary
 
 
@@ -72,12 +72,13 @@ def run(arguments: argparse.Namespace) -> None:
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
     machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
     if arguments.save:
-        if not isinstance(machine, Storable):
+        storable = storable_of(machine)
+        if storable is None:
             raise ExplorerError(
                 "Only a token DFA can be saved; this machine has no table.",
                 remedy="Leave out --lazy, or --save.",
             )
-        machine.save(arguments.save)
+        storable.save(arguments.save)
     fewest = machine.distance_to_end(machine.start)
     if arguments.json:
         start = np.flatnonzero(machine.allowed(machine.start)).tolist()

@@ -11,16 +11,16 @@ States are ints: 0 or more, or one of the sentinels `DONE`, `FREE` and `DEAD`
 (`explorer.tokens.states`). A machine that discovers its states numbers each when it first meets it
 and keeps the number, so a state can stand in a message, a trace and a tensor.
 
-What only a finished table can give (all states at once, the token classes over all of them, the
-distance of every state) is a capability of its own: `TokenTable`. Whoever needs it asks
-`table_of(machine)` and says what it does without.
+A *capability* is what only some machines can do. Each has a protocol here and one function that
+asks for it, `table_of`, `filtered_of`, `planner_of`, `storable_of` and `text_to`; whoever needs it
+asks that function and says what it does without.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, ByteMachine, Int32
 from explorer.languages.constraint import Constraint
 from explorer.tokens.report import Report
+from explorer.tokens.states import FREE
 from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 
@@ -104,8 +105,8 @@ class TokenMachine(Protocol):
 
 
 @runtime_checkable
-class TokenTable(TokenMachine, Protocol):
-    """A token machine whose states are all known, as a table of states × token classes."""
+class _HasTable(Protocol):
+    """The questions that only a table answers."""
 
     @property
     def table(self) -> NDArray[np.int16] | Int32:
@@ -123,9 +124,24 @@ class TokenTable(TokenMachine, Protocol):
         ...
 
     @property
+    def accepting(self) -> Bool:
+        """bool[num_states], where the text may end."""
+        ...
+
+    @property
     def distance(self) -> Int32:
         """int32[num_states], the fewest tokens to the end of the text, EOS included."""
         ...
+
+    @property
+    def stuck(self) -> Int32:
+        """int32[n], states of `byte_machine` that tokens reach and the vocabulary cannot finish."""
+        ...
+
+
+@runtime_checkable
+class TokenTable(TokenMachine, _HasTable, Protocol):
+    """A token machine whose states are all known, as a table of states × token classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +162,36 @@ class Refusal:
     short: str = ""
 
 
+Mark = Literal["fixed", "bridge"]
+"""A remark of a filter on a token that it allows: it is fixed text, which the model was not asked
+about, or it crosses a border of terminals."""
+
+
 @runtime_checkable
-class Filtered(Protocol):
-    """A token machine that masks more than the text does, and says why."""
+class _BehindFilter(Protocol):
+    """The questions that only a machine answers that may stand behind a filter."""
+
+    @property
+    def unfiltered(self) -> TokenMachine | None:
+        """The machine before the filter; ``None`` where there is no filter."""
+        ...
+
+    @property
+    def filter_name(self) -> str:
+        """The filter's name; empty where there is no filter."""
+        ...
 
     def refusal(self, state: int, token: int) -> Refusal | None:
-        """Why the filter masks a token that the machine without it allows; else ``None``."""
+        """Why the filter masks a token that the machine before it allows; else ``None``."""
         ...
+
+    def marks(self, state: int, token: int) -> frozenset[Mark]:
+        """What the filter remarks on a token that is allowed in a state."""
+        ...
+
+
+class Filtered(TokenMachine, _BehindFilter, Protocol):
+    """A token machine that may stand behind a filter: it masks more than the text does."""
 
 
 @runtime_checkable
@@ -160,11 +199,7 @@ class KnowsText(Protocol):
     """A machine whose states remember a text that led to them."""
 
     def text_to(self, state: int) -> bytes | None:
-        """A text that leads to a state; ``None`` where none is remembered.
-
-        Args:
-            state: A state, not a sentinel.
-        """
+        """A text that leads to a state, not a sentinel; ``None`` where none is remembered."""
         ...
 
 
@@ -197,9 +232,6 @@ class Storable(Protocol):
     def save(self, path: str | Path) -> None:
         """Write the machine.
 
-        Args:
-            path: The file.
-
         Raises:
             ExplorerError: This one has no table.
         """
@@ -211,14 +243,42 @@ class Reusable(Storable, Protocol):
     """A machine that can be written to a file under any constraint of the same texts."""
 
     def of_constraint(self, constraint: Constraint) -> Storable:
-        """This machine under a constraint of the same texts, such as one with a stage.
-
-        Args:
-            constraint: The constraint.
-        """
+        """This machine under a constraint of the same texts, such as one with a stage."""
         ...
 
 
 def table_of(machine: TokenMachine) -> TokenTable | None:
     """The machine as a table, if it is one; else ``None``."""
-    return machine if isinstance(machine, TokenTable) else None
+    return machine if isinstance(machine, _HasTable) else None
+
+
+def filtered_of(machine: TokenMachine) -> Filtered | None:
+    """The machine as one that stands behind a filter; ``None`` where no filter masks anything."""
+    if isinstance(machine, _BehindFilter) and machine.unfiltered is not None:
+        return machine
+    return None
+
+
+def planner_of(machine: TokenMachine) -> PlansAhead | None:
+    """The machine as one without a table that knows all distances; ``None`` where it does not."""
+    return machine if isinstance(machine, PlansAhead) and machine.knows_distances else None
+
+
+def storable_of(machine: TokenMachine) -> Storable | None:
+    """The machine as one that can be saved, though it may still refuse; else ``None``."""
+    return machine if isinstance(machine, Storable) else None
+
+
+def reusable_of(machine: TokenMachine) -> Reusable | None:
+    """The machine as one that can be saved under another constraint; else ``None``."""
+    return machine if isinstance(machine, Reusable) else None
+
+
+def text_to(machine: TokenMachine, state: int) -> bytes | None:
+    """A text that led to a state, where the machine remembers one."""
+    return machine.text_to(state) if isinstance(machine, KnowsText) else None
+
+
+def is_free(machine: TokenMachine) -> bool:
+    """Whether a machine has no constraint at all; see `explorer.tokens.free`."""
+    return machine.start == FREE

@@ -105,7 +105,7 @@ class NumberedPlaces(ABC, Generic[P]):
             token = whole_number("token", token, None)
         if not 0 <= token < len(self._vocabulary):
             return None
-        if state == FREE:
+        if state == FREE and not (token in self._eos and self.start == FREE):
             return FREE
         if token in self._eos:
             return DONE if state != DEAD and self.is_final(state) else None

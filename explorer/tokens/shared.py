@@ -22,8 +22,7 @@ from explorer.budget import Budget
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.stage import PipelineStage
 from explorer.tokens.compile import compile
-from explorer.tokens.machine import TokenMachine
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 
 _MACHINES: Final[WeakValueDictionary[Hashable, TokenMachine]] = WeakValueDictionary()
@@ -71,7 +70,7 @@ def kept_machine(
     with _LOCK:
         known = _MACHINES.get(key)
         # A table that was not ready in time is better than the lazy machine in its place.
-        if known is None or (isinstance(made, TokenDFA) and not isinstance(known, TokenDFA)):
+        if known is None or (table_of(made) is not None and table_of(known) is None):
             known = _MACHINES[key] = made
         return known
 
@@ -83,7 +82,7 @@ def machines_in_use() -> int:
 
 
 def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) -> Hashable:
-    """What equal machines have in common; ``None`` where a source of somebody's own has no hash."""
+    """The key that equal machines share; ``None`` where a source of somebody's own has no hash."""
     if type(constraint) is not Constraint:
         return None  # A kind of somebody's own may mean more than its source.
     # With another tokenizer the same bytes split otherwise, so an encoder stands for itself.
@@ -103,23 +102,23 @@ def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) 
 
 
 def _left_out(source: Source) -> tuple[int, ...]:
-    """What sources that count as equal may differ in: the objects that their comparison leaves out.
+    """The objects that a comparison of sources leaves out, so that equal ones may differ in them.
 
     The rules given to `canonical` and the class of a type are not saved with a source, and so are
     not compared. Each stands for itself; the machine that is shared holds it.
     """
-    found: list[int] = []
+    left_out: list[int] = []
     waiting: list[object] = [source]
     while waiting:
         here = waiting.pop()
         for each in fields(here) if is_dataclass(here) else ():
             value = getattr(here, each.name)
             if not each.compare and value is not None and not isinstance(value, str | tuple):
-                found.append(id(value))
+                left_out.append(id(value))
             elif isinstance(value, Source | PipelineStage):
                 waiting.append(value)
             elif isinstance(value, tuple):
                 waiting += [
                     part for part in cast("tuple[object, ...]", value) if isinstance(part, Source)
                 ]
-    return tuple(found)
+    return tuple(left_out)

@@ -26,6 +26,7 @@ from explorer.tokens.closed_form.assemble import Table
 from explorer.tokens.closed_form.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
+from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, reusable_of
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import UInt32, pack, unpack
@@ -56,6 +57,8 @@ class TokenDFA:
         stuck: int32[n], character states that tokens reach and this vocabulary cannot finish.
         report: Times and sizes of the compilation.
         sets: The ids of each class as masks take them; made from ``token_class`` if not given.
+        filtered: The machine behind a filter whose table this is, by the same numbers; ``None``
+            where no filter masks anything.
 
     Example:
         >>> import explorer
@@ -78,6 +81,7 @@ class TokenDFA:
     stuck: Int32
     report: Report
     sets: ClassWords | None = field(default=None, repr=False)
+    filtered: Filtered | None = field(default=None, repr=False)
     _masks: Kept[int, UInt32] = field(
         default_factory=lambda: Kept[int, UInt32](), init=False, repr=False
     )
@@ -269,6 +273,29 @@ class TokenDFA:
             ) from error
         return DeviceMasks([self], device=device)
 
+    @property
+    def unfiltered(self) -> TokenMachine | None:
+        """The machine before the filter; ``None`` where there is no filter."""
+        return None if self.filtered is None else self.filtered.unfiltered
+
+    @property
+    def filter_name(self) -> str:
+        """The name of the filter that this is a table behind; empty where there is none."""
+        return "" if self.filtered is None else self.filtered.filter_name
+
+    def refusal(self, state: int, token: int) -> Refusal | None:
+        """Why a filter masks a token that the text allows; else ``None``.
+
+        Args:
+            state: A state or a sentinel.
+            token: A token id.
+        """
+        return None if self.filtered is None else self.filtered.refusal(state, token)
+
+    def marks(self, state: int, token: int) -> frozenset[Mark]:
+        """What a filter remarks on a token that is allowed in a state."""
+        return frozenset() if self.filtered is None else self.filtered.marks(state, token)
+
     def of_constraint(self, constraint: Constraint) -> TokenDFA:
         """This table under a constraint of the same texts, such as one with a stage that is off.
 
@@ -278,10 +305,18 @@ class TokenDFA:
         return replace(self, constraint=constraint)
 
     def save(self, path: str | Path) -> None:
-        """Write the machine, its constraint and the vocabulary's fingerprint to one file."""
+        """Write the machine, its constraint and the vocabulary's fingerprint to one file.
+
+        A table behind a filter writes the one before it, and is filtered anew when it is read:
+        `explorer.tokens.filtered.apply.load_filtered`.
+        """
         from explorer.tokens.closed_form.store import save
 
-        save(self, file_path("path", path))
+        filtered = None if self.filtered is None else reusable_of(self.filtered)
+        if filtered is not None:
+            filtered.of_constraint(self.constraint).save(path)
+        else:
+            save(self, file_path("path", path))
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
@@ -305,7 +340,7 @@ class TokenDFA:
     def __reduce__(self) -> tuple[object, ...]:
         return TokenDFA, (
             self.constraint, self.vocabulary, self.table, self.token_class, self.char_state,
-            self.accepting, self.distance, self.stuck, self.report,
+            self.accepting, self.distance, self.stuck, self.report, None, self.filtered,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import explorer
 from explorer import cli
 from explorer.analysis.invasiveness import invasiveness
 from explorer.analysis.invasiveness.schemes import TEMPLATES
-from explorer.tokens.schemes.lookahead import LookaheadMachine
+from explorer.tokens.schemes.lookahead import lookahead_machine
 from explorer.tokens.schemes.terminals import TerminalGrammar
 
 GRAMMAR: dict[str, Any] = {
@@ -46,7 +46,7 @@ def test_schemes_are_compared(terminals: str, capsys: pytest.CaptureFixture[str]
     rules = {name: tuple(map(tuple, ways)) for name, ways in GRAMMAR["rules"].items()}
     grammar = TerminalGrammar(GRAMMAR["terminals"], rules)
     prompt = [{"role": "user", "content": SUM}]
-    for name, machine in (("ours", None), ("k = 0", LookaheadMachine(grammar, lm.vocabulary, 0))):
+    for name, machine in (("ours", None), ("k = 0", lookahead_machine(grammar, lm.vocabulary, 0))):
         (pair,) = invasiveness(lm, prompt, grammar.constraint, machine=machine, max_tokens=20)
         (row,) = told[name]
         assert (row["free"], row["constrained"]) == (pair.free.text, pair.constrained.text)

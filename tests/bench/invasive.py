@@ -41,7 +41,7 @@ from explorer.decoding.speculation.own_first import own_first
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.examples import FLAT_OBJECT
-from explorer.tokens.schemes.lookahead import LookaheadMachine
+from explorer.tokens.schemes.lookahead import lookahead_machines
 from explorer.tokens.schemes.templates import template_machine
 from tests.bench.invasive_cases import (
     WORKLOADS,
@@ -68,9 +68,9 @@ EXAMPLE: Final = "Write the sum of 3 and 4 as JSON."
 def ways_of(lm: Any, kinds: set[str]) -> dict[str, Callable[[str], TokenMachine | None]]:
     """The ways of constraining by name; each gives the machine for a kind of question."""
     made: dict[str, Callable[[str], TokenMachine | None]] = {ALONE: lambda _: None}
-    whole = LookaheadMachine(FLAT_OBJECT, lm.vocabulary, None)
-    for k in (0, 1, None):
-        machine = whole.with_lookahead(k)
+    lookaheads = (0, 1, None)
+    machines = lookahead_machines(FLAT_OBJECT, lm.vocabulary, lookaheads)
+    for k, machine in zip(lookaheads, machines, strict=True):
         made[LIMITLESS if k is None else f"k = {k}"] = lambda _, machine=machine: machine
     for name in TEMPLATES:
         machines = {kind: _template(lm, name, kind) for kind in kinds}

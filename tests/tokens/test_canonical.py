@@ -28,8 +28,8 @@ from explorer.errors import (
     UnsupportedTokenizer,
     VocabularyError,
 )
-from explorer.tokens.filtered.machine import CanonicalMachine
-from explorer.tokens.machine import Filtered, TokenMachine
+from explorer.tokens.filtered.canonical import canonical_machine
+from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS
 from explorer.vocabulary.canonical.marked import Marked
@@ -182,9 +182,10 @@ def merges_of(vocabulary: Vocabulary) -> CanonicalRules:
     return rules
 
 
-def mutated(machine: TokenMachine, rules: CanonicalRules) -> CanonicalMachine:
-    assert isinstance(machine, CanonicalMachine)
-    return CanonicalMachine(machine.unfiltered, rules, Budget())
+def mutated(machine: TokenMachine, rules: CanonicalRules) -> TokenMachine:
+    filtered = filtered_of(machine)
+    assert filtered is not None and filtered.unfiltered is not None
+    return canonical_machine(filtered.unfiltered, rules, Budget())
 
 
 def test_without_the_relation_between_neighbours_the_law_fails() -> None:
@@ -320,7 +321,8 @@ def test_the_filter_says_why(toy: Vocabulary) -> None:
     reasons = explain_all(machine, 0)
     assert reasons.num_allowed == 1
     assert [group.reason for group in reasons.groups if group.stage == "filtered"]
-    assert isinstance(machine, Filtered) and machine.refusal(0, b) is not None
+    filtered = filtered_of(machine)
+    assert filtered is not None and filtered.refusal(0, b) is not None
 
 
 def test_an_explanation_names_a_text_that_led_to_the_state(toy: Vocabulary) -> None:
@@ -389,7 +391,7 @@ def test_another_vocabulary_is_refused(toy: Vocabulary) -> None:
 def test_a_search_keeps_to_its_budget(toy: Vocabulary) -> None:
     constraint = explorer.regex("(a|b|c){1,60}Berlin").canonical(toy)
     with pytest.raises(BudgetExceeded):
-        CanonicalMachine(
+        canonical_machine(
             explorer.compile(explorer.Constraint(constraint.source), toy),
             rules_of(toy),
             Budget(states=1),

@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 import explorer
 from explorer import Vocabulary
 from explorer.errors import IncompatibleVocabulary, UnsupportedTokenizer
-from explorer.tokens.filtered import guarded
+from explorer.tokens.filtered import neighbours
 from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from tests.tokens.canonical_oracle import accepts, by_tokenizers, paths, written
 
@@ -158,7 +158,7 @@ def test_the_row_beside_a_guard_is_the_row_worked_out_alone(
         here: tuple[int, int] = shared.start, alone.start
         for _ in range(8):
             with monkeypatch.context() as patch:
-                patch.setattr(guarded.GuardedFilter, "beside_guard", lambda *_: None)
+                patch.setattr(neighbours.GuardedFilter, "beside_guard", lambda *_: None)
                 expected = alone.allowed(here[1])
             assert (shared.allowed(here[0]) == expected).all()
             tokens = [t for t in expected.nonzero()[0].tolist() if t not in vocabulary.eos_ids]

@@ -21,7 +21,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 import explorer
 from explorer import Budget, Vocabulary
 from explorer.errors import IncompatibleVocabulary, UnsupportedTokenizer
-from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.vocabulary.canonical.cut_rules import cut_rule
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
@@ -239,7 +239,7 @@ def test_some_merges_were_out_of_order_and_count() -> None:
             continue
         ordered = replace(rules.merges, disordered=rules.merges.disordered & False)
         constraint = explorer.compile(explorer.regex("[abc]{1,6}"), vocabulary)
-        machine = CanonicalMachine(constraint, replace(rules, merges=ordered), Budget())
+        machine = canonical_machine(constraint, replace(rules, merges=ordered), Budget())
         every = ["".join(letters) for n in range(1, 7) for letters in product("abc", repeat=n)]
         try:
             found = set(paths(machine))
@@ -262,7 +262,7 @@ def test_without_one_of_the_steps_the_law_fails(name: str) -> None:
     mutant = Vocabulary.from_tokenizer(other, eos_ids=vocabulary.eos_ids)
     wrong = replace(merges_of(vocabulary), marked=merges_of(mutant).marked)
     constraint = explorer.regex("[a 0-9.\u00fc\u00f2\u00b2]{1,3}|a\n\nb|don't 12345")
-    machine = CanonicalMachine(explorer.compile(constraint, vocabulary), wrong, Budget())
+    machine = canonical_machine(explorer.compile(constraint, vocabulary), wrong, Budget())
     own_paths = {own(vocabulary, tokenizer, text) for text in constraint.examples(9000)}
     assert set(paths(machine, 40_000)) != own_paths - {None}
     right = explorer.compile(constraint.canonical(), vocabulary)

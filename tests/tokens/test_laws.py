@@ -23,14 +23,14 @@ from explorer.automata.machine import NO_ARC
 from explorer.decoding.stepping.healing import healed
 from explorer.errors import ExplorerError
 from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.filtered.table import visited_whole
 from explorer.tokens.free import Free
 from explorer.tokens.machine import Storable, TokenMachine, table_of
-from explorer.tokens.schemes.fixed import FixedTokensMachine
-from explorer.tokens.schemes.lookahead import LookaheadMachine
+from explorer.tokens.schemes.fixed import fixed_tokens
+from explorer.tokens.schemes.lookahead import lookahead_machine
 from explorer.tokens.schemes.templates import template_machine
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.visited_whole import visited_whole
 from tests.decoding.models import tokenizer
 from tests.decoding.untabled import Untabled
 
@@ -133,11 +133,11 @@ MACHINES: dict[str, Callable[[], TokenMachine]] = {
     "template of fixed tokens": lambda: template_machine(
         explorer.template("a {x}!", x=explorer.gen(regex="[0-9]+")), vocabulary()
     ),
-    "fixed tokens, no text": lambda: FixedTokensMachine(
+    "fixed tokens, no text": lambda: fixed_tokens(
         [tuple(vocabulary().encode("foo") or ()), explorer.regex("[a-z]+")], vocabulary()
     ),
-    "terminals, k = 0": lambda: LookaheadMachine(SUMS, vocabulary(), 0),
-    "terminals, any k": lambda: LookaheadMachine(SUMS, vocabulary(), None),
+    "terminals, k = 0": lambda: lookahead_machine(SUMS, vocabulary(), 0),
+    "terminals, any k": lambda: lookahead_machine(SUMS, vocabulary(), None),
     "free": lambda: Free(vocabulary()),
 }
 

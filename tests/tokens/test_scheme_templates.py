@@ -13,9 +13,9 @@ import explorer
 from explorer import explain, gen, regex, template
 from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.examples import FLAT_OBJECT, SUMS
-from explorer.tokens.schemes.fixed import FixedTokensMachine
-from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machines
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
 from explorer.vocabulary import Vocabulary
 
@@ -30,7 +30,7 @@ PLAIN = re.compile(r'\{"name": "[A-Z][a-z]{1,9}", "age": [0-9]{1,2}\}')
 MODELS = {name: explorer.load_model(name) for name in ("tiny", "tiny-sp")}
 
 
-def drawn(machine: FixedTokensMachine, seed: int, longest: int = 400) -> tuple[bytes, list[int]]:
+def drawn(machine: TokenMachine, seed: int, longest: int = 400) -> tuple[bytes, list[int]]:
     """A random text of a machine, and its tokens."""
     rng, state, ids = random.Random(seed), machine.start, list[int]()
     while len(ids) < longest:
@@ -73,7 +73,7 @@ def test_no_token_crosses_the_border_of_a_hole(model: str) -> None:
         _, ids = drawn(machine, seed)
         state, marked = machine.start, list[int]()
         for token in ids:
-            if machine.fixes(state, token):
+            if "fixed" in machine.marks(state, token):
                 marked.append(token)
             after = machine.step(state, token)
             assert after is not None
@@ -95,11 +95,13 @@ def test_the_white_space_is_left_to_the_model_and_nothing_else() -> None:
         flexible=True,
         tokenize=lambda text: [0, 3]["ab".index(text) : "ab".index(text) + 1],
     )
-    assert machine.fixes(machine.start, 0) and not machine.fixes(machine.start, 4)
+    assert "fixed" in machine.marks(machine.start, 0) and "fixed" not in machine.marks(
+        machine.start, 4
+    )
     after = machine.step(machine.start, 0)
     assert after is not None
     assert machine.allowed(after).nonzero()[0].tolist() == [1, 2, 3]
-    assert not machine.fixes(after, 1) and machine.fixes(after, 3)
+    assert "fixed" not in machine.marks(after, 1) and "fixed" in machine.marks(after, 3)
     assert "comes next" in explain(machine, machine.start, 4).message
 
 
@@ -108,12 +110,12 @@ def test_a_naturalised_template_has_the_models_own_tokens(model: str) -> None:
     """Against the definition: at each place of the fixed text the likeliest token that agrees."""
     lm, prompt = MODELS[model], "Write a JSON record of a person on one line.\n"
     machine = naturalised(lm, prompt, PERSON)
-    (pair,) = invasiveness(lm, prompt, machine.language, machine=machine, max_tokens=60)
+    (pair,) = invasiveness(lm, prompt, machine.unfiltered, machine=machine, max_tokens=60)
     state, path = machine.start, list(lm.encode_prompt(prompt))
     rest = [part for part in template_parts(PERSON) if isinstance(part, str)]
     left, checked = b"", 0
     for token in pair.constrained.tokens[:-1]:
-        if machine.fixes(state, token):
+        if "fixed" in machine.marks(state, token):
             left = left or rest.pop(0).encode()
             known = lm.vocabulary.tokens
             agreeing = [k for k, data in enumerate(known) if data and left.startswith(data)]
@@ -135,7 +137,7 @@ def test_a_template_is_naturalised_within_the_context(monkeypatch: pytest.Monkey
     monkeypatch.setattr(type(lm), "max_length", full)  # Four tokens: the last one is not read.
     machine = naturalised(lm, "Name:", endless)
     assert [part for part in template_parts(endless) if isinstance(part, str)] == [" ", "<b>"]
-    assert machine.fixes(machine.start, machine.allowed(machine.start).nonzero()[0][0])
+    assert "fixed" in machine.marks(machine.start, machine.allowed(machine.start).nonzero()[0][0])
 
 
 def test_a_template_that_writes_otherwise_is_refused() -> None:
@@ -176,7 +178,8 @@ def test_schemes_of_a_grammar_and_a_template(model: str) -> None:
 def test_what_a_token_crosses_is_the_fewest_borders() -> None:
     """Against the smallest k that allows the token, at every state of random walks."""
     lm = MODELS["tiny"]
-    whole = LookaheadMachine(FLAT_OBJECT, lm.vocabulary, None)
+    *few, whole = lookahead_machines(FLAT_OBJECT, lm.vocabulary, (*range(5), None))
+    rule = Lookahead(FLAT_OBJECT, lm.vocabulary, None)
     rng, checked = random.Random(4), 0
     for _ in range(3):
         state, ids = whole.start, list[int]()
@@ -186,13 +189,13 @@ def test_what_a_token_crosses_is_the_fewest_borders() -> None:
             ]
             likely = [t for t in may if len(lm.vocabulary.tokens[t] or b"") > 2] or may
             token = rng.choice(likely)
-            for k in range(5):
-                machine = whole.with_lookahead(k)
+            crossed = rule.crossed(whole.known(state), token)
+            for k, machine in enumerate(few):
                 at = machine.start
                 for one in ids:
                     at = -9 if at < 0 else _forced(machine, at, one)
                 if at >= 0:
-                    assert bool(machine.allowed(at)[token]) == (whole.crossed(state, token) <= k)
+                    assert bool(machine.allowed(at)[token]) == (crossed <= k)
                     checked += 1
             after = whole.step(state, token)
             assert after is not None
@@ -201,7 +204,7 @@ def test_what_a_token_crosses_is_the_fewest_borders() -> None:
     assert checked > 40
 
 
-def _forced(machine: LookaheadMachine, state: int, token: int) -> int:
+def _forced(machine: TokenMachine, state: int, token: int) -> int:
     """The state after a token; -9 where the scheme does not allow it."""
     after = machine.step(state, token)
     return -9 if after is None or after < 0 else after

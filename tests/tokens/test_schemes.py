@@ -14,10 +14,10 @@ import explorer
 from explorer import Sampler, Session, choice, explain, regex
 from explorer.analysis.invasiveness import invasiveness_table, retokenize
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.tokens.machine import Filtered, TokenMachine
+from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.schemes import lookahead
-from explorer.tokens.schemes.fixed import FixedTokensMachine
-from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.fixed import fixed_tokens
+from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machine
 from explorer.tokens.schemes.subterminals import (
     BORDER,
     SubterminalNode,
@@ -117,7 +117,7 @@ def test_what_the_parser_prunes(
     text: list[bytes], pruned: list[str], by_k: dict[int, list[str]]
 ) -> None:
     for k, expected in by_k.items():
-        machine = LookaheadMachine(SUMS, PAPER, k)
+        machine = lookahead_machine(SUMS, PAPER, k)
         state: int | None = machine.start
         for piece in text:
             assert state is not None
@@ -127,10 +127,11 @@ def test_what_the_parser_prunes(
         assert sorted(PAPER_TOKENS[i].decode() for i in ids) == sorted(expected)
         ((chart, place),) = machine.known(state)
         assert place == INSIDE
-        after = machine.grammar.after(chart, "int")
-        children = {key[0] for key in machine.tree(place).children["int"].tokens}
+        rule = Lookahead(SUMS, PAPER, k)
+        after = SUMS.after(chart, "int")
+        children = {key[0] for key in rule.tree(place).children["int"].tokens}
         assert after is not None
-        assert sorted(children - machine.grammar.expected(after)) == pruned
+        assert sorted(children - SUMS.expected(after)) == pruned
 
 
 # --- brute force --------------------------------------------------------------------------------
@@ -220,8 +221,8 @@ def test_masks_are_those_of_all_cuts(name: str, k: int | None) -> None:
 
 def differences(name: str, k: int | None, seed: int, walks: int = 6) -> list[str]:
     vocabulary, cuts = tokens_of(name, seed), Cuts(name)
-    machine = LookaheadMachine(cuts.grammar, vocabulary, k)
-    whole = LookaheadMachine(cuts.grammar, vocabulary, None)
+    machine = lookahead_machine(cuts.grammar, vocabulary, k)
+    whole = lookahead_machine(cuts.grammar, vocabulary, None)
     language = explorer.compile(cuts.grammar.constraint, vocabulary)
     chance = random.Random(seed)
     eos = vocabulary.eos_ids[0]
@@ -251,7 +252,7 @@ def differences(name: str, k: int | None, seed: int, walks: int = 6) -> list[str
             if (mask & ~language.allowed(other)).any():
                 found.append(f"more than the language after {text!r}")
             if k is not None and k > 0:
-                less = LookaheadMachine(cuts.grammar, vocabulary, k - 1)
+                less = lookahead_machine(cuts.grammar, vocabulary, k - 1)
                 at: int | None = less.start
                 for piece in path_of(text, vocabulary):
                     at = None if at is None else less.step(at, piece)
@@ -289,8 +290,8 @@ def test_the_brute_force_sees_a_wrong_count(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_session_says_why_a_bridge_is_masked() -> None:
-    machine = LookaheadMachine(SUMS, PAPER, 0)
-    assert isinstance(machine, TokenMachine) and isinstance(machine, Filtered)
+    machine = lookahead_machine(SUMS, PAPER, 0)
+    assert isinstance(machine, TokenMachine) and filtered_of(machine) is machine
     session = Session(HashModel(PAPER), machine, sampler=Sampler(1.0), seed=1)
     session.step(token="(")
     session.step(token="12")
@@ -336,8 +337,8 @@ def test_tokens_that_may_not_cross_distort_a_model_and_ours_does_not() -> None:
     ]
     schemes: dict[str, TokenMachine | None] = {
         "ours": None,
-        "k = 0": LookaheadMachine(JSON, lm.vocabulary, 0),
-        "k = any": LookaheadMachine(JSON, lm.vocabulary, None),
+        "k = 0": lookahead_machine(JSON, lm.vocabulary, 0),
+        "k = any": lookahead_machine(JSON, lm.vocabulary, None),
     }
     table = invasiveness_table(
         lm, prompts, JSON.constraint, schemes, max_tokens=20,
@@ -359,7 +360,7 @@ def test_a_template_writes_its_own_tokens() -> None:
     vocabulary = Vocabulary.from_bytes(
         [b"a=", b"a", b"=", b"=1", b"1", b"12", b"2;", b";", b"2"], eos_ids=[9]
     )
-    machine = FixedTokensMachine([(1, 2), regex("[12]{1,3}"), (7,)], vocabulary)
+    machine = fixed_tokens([(1, 2), regex("[12]{1,3}"), (7,)], vocabulary)
     texts: set[str] = set()
     for state, text in list_of(machine, vocabulary, 6):
         allowed = {vocabulary.tokens[int(t)] for t in machine.allowed(state).nonzero()[0]}
@@ -399,7 +400,7 @@ def test_a_naturalised_template_has_the_tokens_that_the_model_would_write() -> N
     own = retokenize(lm, prompt, text).tokens
     letters = tuple(lm.vocabulary.ids_of(bytes([byte]))[0] for byte in text.encode())
     for ids in (own, letters):
-        machine = FixedTokensMachine(
+        machine = fixed_tokens(
             [ids, regex("[0-9]{1,2}"), lm.vocabulary.ids_of(b"}")[:1]], lm.vocabulary
         )
         session = Session(lm, machine, prompt)
@@ -422,8 +423,8 @@ def test_grammars_that_cannot_be_are_named() -> None:
     with pytest.raises(ConstraintError, match="needs a rule"):
         TerminalGrammar({"a": "a"}, {})
     with pytest.raises(ExplorerError, match="lookahead is -1"):
-        LookaheadMachine(SUMS, PAPER, -1)
+        lookahead_machine(SUMS, PAPER, -1)
     with pytest.raises(ConstraintError, match="needs a part"):
-        FixedTokensMachine([], PAPER)
+        fixed_tokens([], PAPER)
     with pytest.raises(ConstraintError, match=r"id 7 .* is not text"):
-        FixedTokensMachine([(7,), choice(["0"])], PAPER)
+        fixed_tokens([(7,), choice(["0"])], PAPER)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.tokens.filtered.table import MOST_STATES, visited_whole
 from explorer.tokens.machine import TokenMachine, TokenTable
 from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.visited_whole import MOST_STATES, visited_whole
 
 VOCABULARY = explorer.load_model("tiny").vocabulary
 

@@ -13,7 +13,6 @@ from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
-from explorer.tokens.schemes.lookahead import LookaheadMachine
 from tests.widgets.page import Page
 from widgets import Explorer
 from widgets.cursor import Cursor
@@ -201,7 +200,7 @@ def test_schemes_are_compared_with_their_marks() -> None:
             strip = getattr(both, f"{side}_line")["strip"]["tokens"]
             assert [token["id"] for token in strip] == [token["id"] for token in row["tokens"]]
             machine = both.left.session.machine if side == "left" else both.right.session.machine
-            for mark in marks if isinstance(machine, LookaheadMachine) else ("fixed",):
+            for mark in marks if machine.report.kind == "lookahead" else ("fixed",):
                 assert [mark in token for token in strip] == [
                     mark in token for token in row["tokens"]
                 ]

@@ -18,7 +18,6 @@ from explorer.analysis.invasiveness.schemes import TEMPLATES
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.lookahead import bridges_of
-from explorer.tokens.schemes.scheme import SchemeMachine
 from tests.widgets.page import Page
 from widgets.cursor import whole_trace
 from widgets.figures.panels.schemes import ALONE
@@ -89,7 +88,7 @@ def test_a_row_is_opened_where_its_token_was_chosen(page: Page) -> None:
         assert all(step.chosen_by == "sampler" for step in taken)  # Greedy: nothing by hand.
         machine = made.session.machine
         if number and row["name"] != "ours":
-            assert isinstance(machine, SchemeMachine) and machine is made.machines[row["name"]]
+            assert machine is made.machines[row["name"]]
     # What a person does there leaves the row as it is.
     made.show_step("ours", 2)
     before = made.schemes

@@ -12,7 +12,7 @@ import explorer
 from explorer.analysis.invasiveness import invasiveness
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.lookahead import bridges_of, lookahead_machine
 from explorer.tokens.schemes.subterminals import scanner_arcs
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from widgets.figures.snapshot import Snapshot
@@ -126,7 +126,7 @@ PAPER = explorer.Vocabulary.from_bytes([b"+1", b"1 ", b"12", b"(", b")", b"0", b
 @pytest.mark.parametrize("path", [(), (3,), (3, 2), (2, 6), (5, 5)], ids=str)
 def test_the_subterminal_tree_shows_what_the_mask_allows(k: int | None, path: tuple[int]) -> None:
     """What is drawn as let through is the mask, at the paper's own example and other places."""
-    scheme = LookaheadMachine(SUMS, PAPER, k)
+    scheme = lookahead_machine(SUMS, PAPER, k)
     state = scheme.start
     for token in path:
         after = scheme.step(state, token)
@@ -148,7 +148,7 @@ def test_the_subterminal_tree_shows_what_the_mask_allows(k: int | None, path: tu
 
 
 def test_figure_3_after_a_bracket_and_twelve() -> None:
-    scheme = LookaheadMachine(SUMS, PAPER, 0)
+    scheme = lookahead_machine(SUMS, PAPER, 0)
     shown = subterminal_picture(scheme, scheme.step(scheme.step(scheme.start, 3) or 0, 2))
     assert shown.text.splitlines() == [
         "Inside int, k = 0: 5 tokens, 4 allowed",
@@ -161,7 +161,7 @@ def test_figure_3_after_a_bracket_and_twelve() -> None:
     with pytest.raises(ExplorerError, match="arcs"):
         words = {f"w{k}": f"{chr(97 + k)}+" for k in range(12)}
         every = TerminalGrammar(words, {"T": (("T", "T"), *((name,) for name in words))})
-        subterminal_picture(LookaheadMachine(every, large, None))
+        subterminal_picture(lookahead_machine(every, large, None))
 
 
 def test_the_scanner_of_the_terminals() -> None:
@@ -187,12 +187,12 @@ def test_schemes_are_rows_and_lines() -> None:
     tiny, prompt = explorer.load_model("tiny"), "The sum is "
     machines: dict[str, explorer.Constraint | TokenMachine] = {
         "ours": SUMS.constraint,
-        "k = 0": LookaheadMachine(SUMS, tiny.vocabulary, 0),
+        "k = 0": lookahead_machine(SUMS, tiny.vocabulary, 0),
     }
     found = {
         name: invasiveness(
             tiny, prompt, SUMS.constraint, max_tokens=6,
-            machine=machine if isinstance(machine, LookaheadMachine) else None,
+            machine=machine if isinstance(machine, TokenMachine) else None,
         )[0]
         for name, machine in machines.items()
     }  # fmt: skip

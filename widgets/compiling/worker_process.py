@@ -30,7 +30,7 @@ from explorer.languages.constraint import Constraint, regex
 from explorer.languages.stages.staged import Placed, stages_of, with_stages
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.machine import Storable
+from explorer.tokens.machine import storable_of
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
@@ -169,9 +169,10 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
         # has the tokenizer.
         machine = compile_soon(made, vocabulary, job.budget)
-        if not isinstance(machine, Storable):
+        storable = storable_of(machine)
+        if storable is None:
             return Outcome("lazy", reason=machine.report.reason)
-        machine.save(Path(job.path))
+        storable.save(Path(job.path))
     except MemoryError:
         return Outcome("failed", _out_of_memory(limit))
     except Exception as error:  # Whatever it is, the kernel shows it.

@@ -12,7 +12,8 @@ from explorer.alphabet import in_quotes
 from explorer.arguments import instance, whole_number
 from explorer.automata.textbook.detokenizing import readable
 from explorer.errors import ExplorerError
-from explorer.tokens.schemes.lookahead import LookaheadMachine
+from explorer.tokens.filtered.machine import FilteredMachine
+from explorer.tokens.schemes.lookahead import Lookahead, Threads
 from explorer.tokens.schemes.subterminals import BORDER, SubterminalNode, scanner_arcs
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from widgets.figures.drawing.labels import ranges_label, token_names
@@ -24,6 +25,8 @@ from widgets.lessons.drawn_stages import drawn_figure
 
 MOST: Final[int] = 80
 """The most arcs of a tree that are drawn."""
+
+_WANTED: Final = "a machine that lookahead_machine(...) made"
 
 
 def scanner_picture(grammar: TerminalGrammar, terminal: str = "") -> Snapshot:
@@ -101,7 +104,7 @@ def _ranges(read: bytes) -> list[tuple[int, int]]:
     return found
 
 
-def subterminal_picture(scheme: LookaheadMachine, state: int | None = None) -> Snapshot:
+def subterminal_picture(scheme: FilteredMachine[Threads], state: int | None = None) -> Snapshot:
     """The subterminal tree of a place: which terminals a token completes, and where it ends.
 
     An arc to a single ring is a terminal that is completed within a token; an arc to a double ring
@@ -121,14 +124,15 @@ def subterminal_picture(scheme: LookaheadMachine, state: int | None = None) -> S
         ...     {"plus": r"\\+", "int": "[1-9][0-9]*|0+"},
         ...     {"E": (("E", "plus", "E"), ("int",))})
         >>> vocab = Vocabulary.from_bytes([b"12", b"+", b"+1"], eos_ids=[3])
-        >>> scheme = LookaheadMachine(sums, vocab, 0)
+        >>> from explorer.tokens.schemes.lookahead import lookahead_machine
+        >>> scheme = lookahead_machine(sums, vocab, 0)
         >>> print(subterminal_picture(scheme, scheme.step(scheme.start, 0)).text)
         Inside int, k = 0: 3 tokens, 2 allowed
         12: in int, allowed
         int -> +: in plus, allowed
         int -> plus -> +1: in int, pruned
     """
-    scheme = instance("scheme", scheme, LookaheadMachine, "a LookaheadMachine")
+    rule = instance("scheme", getattr(scheme, "filter", scheme), Lookahead, _WANTED)
     state = scheme.start if state is None else whole_number("state", state, 0)
     threads = sorted(scheme.known(state))
     nodes = [FigureNode("n", "", "state", False, True)]
@@ -137,7 +141,7 @@ def subterminal_picture(scheme: LookaheadMachine, state: int | None = None) -> S
     lit: set[str] = set()
     allowed: set[int] = set()
     asked: set[int] = set()
-    grammar, k = scheme.grammar, scheme.lookahead
+    grammar, k = rule.grammar, rule.most
 
     def below(node: SubterminalNode, chart: int | None, name: str, path: tuple[str, ...]) -> None:
         expected = frozenset[str]() if chart is None else grammar.expected(chart)
@@ -166,7 +170,7 @@ def subterminal_picture(scheme: LookaheadMachine, state: int | None = None) -> S
             below(child, after, inner, (*path, terminal))
 
     (chart, place), *others = threads
-    below(scheme.tree(place), chart, "n", ())
+    below(rule.tree(place), chart, "n", ())
     if len(edges) > MOST:
         raise ExplorerError(
             f"The tree has {len(edges)} arcs.",

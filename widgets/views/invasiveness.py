@@ -314,7 +314,7 @@ class Invasiveness(Explorer):
         except ExplorerError as error:
             unmade[name] = error
             return others
-        return (*others, Scheme(name, made, made.language, others[0].grammar))
+        return (*others, Scheme(name, made, made.unfiltered, others[0].grammar))
 
     def _put(self, packet: dict[str, Any]) -> None:
         with self.hold_sync():

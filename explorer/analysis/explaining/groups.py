@@ -34,7 +34,7 @@ from explorer.automata.machine import NO_ARC, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import Filtered, TokenMachine
+from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import BEFORE, READ, run
 
@@ -273,7 +273,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     of_id[list(vocabulary.eos_ids)] = _STAGE[
         "allowed" if machine.is_final(state) else "end_of_text"
     ]
-    if isinstance(machine, Filtered):
+    if filtered_of(machine) is not None:
         # A filter masks each token that the text allows and the mask does not; EOS is one of them.
         if state >= 0 and background.byte_machine.is_accepting(machine.byte_state(state)):
             of_id[list(vocabulary.eos_ids)] = _STAGE["allowed"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
 from explorer.arguments import whole_text
@@ -26,9 +26,10 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, literal
 from explorer.languages.template.source import Template
 from explorer.tokens.compile import compile
+from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.fixed import FixedTokensMachine
-from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.fixed import FixedTokens, Spots, fixed_tokens
+from explorer.tokens.schemes.lookahead import bridges_of, lookahead_machines
 from explorer.tokens.schemes.templates import template_machine, template_parts
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.tokens.states import DONE
@@ -133,16 +134,16 @@ def schemes_of(
     found: list[Scheme] = []
     if isinstance(constraint, TerminalGrammar):
         language: TokenMachine = compile(constraint.constraint, known, budget)
-        first = LookaheadMachine(constraint, known, None, budget)
-        for k in lookaheads:
-            found.append(Scheme(f"k = {k}", first.with_lookahead(k), language, grammar))
+        machines = lookahead_machines(constraint, known, lookaheads, budget)
+        for k, machine in zip(lookaheads, machines, strict=True):
+            found.append(Scheme(f"k = {k}", machine, language, grammar))
     else:
         language = (
             compile(constraint, known, budget) if isinstance(constraint, Constraint) else constraint
         )
     found.append(Scheme(OURS, language, language, grammar))
     if template is not None:
-        makers: tuple[Callable[[], FixedTokensMachine], ...] = (
+        makers: tuple[Callable[[], FilteredMachine[Spots]], ...] = (
             lambda: template_machine(template, known, budget=budget),
             lambda: template_machine(template, known, flexible=True, budget=budget),
             lambda: naturalised(lm, prompt, template, max_tokens=max_tokens, budget=budget),
@@ -155,7 +156,7 @@ def schemes_of(
                     raise
                 failed[name] = error
             else:
-                found.append(Scheme(name, made, made.language, grammar))
+                found.append(Scheme(name, made, made.unfiltered, grammar))
     return tuple(found)
 
 
@@ -166,7 +167,7 @@ def naturalised(
     *,
     max_tokens: int = 512,
     budget: Budget | None = None,
-) -> FixedTokensMachine:
+) -> FilteredMachine[Spots]:
     """A template whose fixed text is in the tokens with which the model would write it.
 
     The model fills the template in once, greedily, and may split the fixed text as it likes
@@ -194,19 +195,20 @@ def naturalised(
         [b' ']
     """
     parts = template_parts(template)
-    free = FixedTokensMachine(
+    free = fixed_tokens(
         [literal(part) if isinstance(part, str) else part for part in parts], lm.vocabulary, budget
     )
+    rule = cast("FixedTokens", free.filter)
     ids: list[list[int]] = [[] for _ in parts]
     state, part = free.start, 0
     longest: int | None = getattr(lm, "max_length", None)
     if longest is not None:  # The last token that is written is not read.
         max_tokens = max(1, min(max_tokens, longest + 1 - len(prompt_ids(lm, prompt))))
     for token in own_first(lm, prompt, free, max_tokens=max_tokens).tokens:
-        may = free.parts_that_read(state, token)
         after = free.step(state, token)
-        if after is None or after == DONE or not may:
+        if after is None or after == DONE:
             break
+        may = rule.parts_that_read(free.known(state), token)
         part = min(number for number in may if number >= part)
         ids[part].append(token)
         state = after
@@ -219,7 +221,7 @@ def naturalised(
             fixed.append(made)
         else:
             fixed.append(retokenize(lm, prompt, part, budget=budget).tokens)
-    return FixedTokensMachine(fixed, lm.vocabulary, budget)
+    return fixed_tokens(fixed, lm.vocabulary, budget)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from explorer.automata.rules.moves import looks_of
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.machine import KnowsText, TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of, text_to
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.finishing import words_from
@@ -256,7 +256,7 @@ class Paths:
             BudgetExceeded: The state is further away than the limits allow.
         """
         machine = self._ground.machine
-        known = machine.text_to(state) if isinstance(machine, KnowsText) else None
+        known = text_to(machine, state)
         return self.text_to(machine.byte_state(state), meter) if known is None else known
 
     def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:

@@ -29,7 +29,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
-from explorer.tokens.machine import Filtered, Refusal
+from explorer.tokens.machine import Refusal, filtered_of
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.spelling import longest_spelled
@@ -216,8 +216,9 @@ def judge(
     # under the filter alone, the filter is the reason.
     refusal = None
     reads = stage in ("allowed", "dead_end") or (ends and stage == "end_of_text")
-    if reads and state >= 0 and isinstance(machine, Filtered):
-        refusal = machine.refusal(state, token)
+    filtered = filtered_of(machine)
+    if reads and state >= 0 and filtered is not None:
+        refusal = filtered.refusal(state, token)
         stage = "filtered" if refusal is not None else stage
     writable: bytes | None = b""
     if state >= 0:

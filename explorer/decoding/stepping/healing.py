@@ -27,8 +27,7 @@ from explorer.languages.sources.algebra import Healed
 from explorer.languages.stages.stage import TokenStage
 from explorer.languages.stages.staged import Placed, Staged, check_operand
 from explorer.tokens.compile import compile
-from explorer.tokens.free import Free
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.machine import TokenMachine, is_free, table_of
 from explorer.vocabulary import Vocabulary
 
 
@@ -157,7 +156,7 @@ def healed(
             again = Constraint(_joined(source, stages))
         return Rule.of(again, vocabulary, budget)
     if source is None:
-        if constraint is not None and not isinstance(constraint, Free):
+        if constraint is not None and not (known and is_free(constraint)):
             if not known:
                 return Rule.of(constraint, vocabulary, budget)  # It says what is wrong with it.
             raise ConstraintError(
@@ -166,7 +165,7 @@ def healed(
             )
         source = Regex.read("(?s:.*)")
     made = Constraint(_joined(Healed(prefix, source), stages))
-    if known and not isinstance(constraint, Free) and table_of(constraint) is None:
+    if known and not is_free(constraint) and table_of(constraint) is None:
         return Rule.of(compile(made, vocabulary, budget, lazy=True), vocabulary, budget)
     return Rule.of(made, vocabulary, budget)
 

@@ -18,8 +18,7 @@ from explorer.languages.constraint import Constraint, regex
 from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.stage import TextStage
 from explorer.languages.stages.staged import stages_of, unstaged, with_stages
-from explorer.tokens.free import Free
-from explorer.tokens.machine import TokenMachine
+from explorer.tokens.machine import TokenMachine, is_free
 
 Restrict = str | Sequence[str] | Mapping[str, object] | Restricted | None
 """``"ascii"`` or another name of `explorer.Constraint.restrict`, several of them, or its arguments
@@ -79,7 +78,7 @@ def kept_to(
     """
     if restrict is None:
         return constraint
-    if constraint is None or isinstance(constraint, Free):
+    if constraint is None or (isinstance(constraint, TokenMachine) and is_free(constraint)):
         given = regex("(?s:.*)")
     elif isinstance(constraint, Constraint):
         given = constraint

@@ -23,12 +23,19 @@ from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
 from explorer.memo import memo
+from explorer.tokens.filtered.table import visited_whole
 from explorer.tokens.free import Free
-from explorer.tokens.machine import PlansAhead, TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import (
+    PlansAhead,
+    TokenMachine,
+    TokenTable,
+    is_free,
+    planner_of,
+    table_of,
+)
 from explorer.tokens.masks.fitting import FittingWords
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
 from explorer.tokens.shared import shared_machine
-from explorer.tokens.visited_whole import visited_whole
 from explorer.tokens.words import UInt32, unpack
 from explorer.vocabulary import Vocabulary
 
@@ -171,15 +178,12 @@ class Rule:
     def knows_distances(self) -> bool:
         """Whether the fewest tokens to the end are known, so that a budget can be planned with."""
         known = self.planned is not None or self._ahead is not None
-        return known or isinstance(self.machine, Free)
+        return known or is_free(self.machine)
 
     @cached_property
     def _ahead(self) -> PlansAhead | None:
         """The machine, if it has no table and knows its distances all the same."""
-        machine = self.machine
-        if self.planned is None and isinstance(machine, PlansAhead) and machine.knows_distances:
-            return machine
-        return None
+        return None if self.planned is not None else planner_of(self.machine)
 
     @cached_property
     def planned(self) -> TokenTable | None:
@@ -204,7 +208,7 @@ class Rule:
             ExplorerError: It is too small for the constraint, or it is insisted on and the machine
                 does not know the distances.
         """
-        if max_tokens is None or isinstance(self.machine, Free) or asked is False:
+        if max_tokens is None or is_free(self.machine) or asked is False:
             return asked is not False
         if not self.knows_distances:
             if asked is None:

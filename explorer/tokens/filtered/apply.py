@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import singledispatch
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,13 +24,12 @@ from explorer.languages.stages.spellings import (
 from explorer.languages.stages.stage import TokenStage
 from explorer.languages.stages.staged import token_stages
 from explorer.tokens.closed_form.store import load_texts
-from explorer.tokens.filtered.machine import CanonicalMachine
-from explorer.tokens.filtered.ruled import RuledMachine
-from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
-from explorer.tokens.filtered.table import TokenRule, filtered_table
-from explorer.tokens.filtered.token_filter import check_same
-from explorer.tokens.machine import TokenMachine
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.filtered.canonical import canonical_machine
+from explorer.tokens.filtered.machine import FilteredMachine
+from explorer.tokens.filtered.of_tokenizer import check_same
+from explorer.tokens.filtered.rules import TokenRule, isolated_spaces, redundant_bytes
+from explorer.tokens.filtered.table import filtered_table
+from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 
 Stage = TypeVar("Stage", bound=TokenStage)
@@ -107,34 +105,24 @@ def load_filtered(
 def _without_bytes(
     stage: WithoutRedundantBytes, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    return behind_rule(machine, redundant_bytes(_tokenizer_of(stage, machine)), constraint, budget)
+    return _behind_rule(machine, redundant_bytes(_tokenizer_of(stage, machine)), constraint, budget)
 
 
 @filters(WithoutIsolatedSpaces)
 def _without_spaces(
     stage: WithoutIsolatedSpaces, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    return behind_rule(machine, isolated_spaces(_tokenizer_of(stage, machine)), constraint, budget)
+    return _behind_rule(machine, isolated_spaces(_tokenizer_of(stage, machine)), constraint, budget)
 
 
-@singledispatch
-def behind_rule(
+def _behind_rule(
     machine: TokenMachine, rule: TokenRule, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    """A machine behind a rule, state by state. A kind that can do better registers a function here.
-
-    Args:
-        machine: The machine before the rule; its class decides which function is called.
-        rule: The rule.
-        constraint: The constraint with all its stages.
-        budget: Limits.
-    """
-    return RuledMachine(machine, rule, budget, constraint=constraint)
-
-
-@behind_rule.register
-def _(machine: TokenDFA, rule: TokenRule, constraint: Constraint, budget: Budget) -> TokenMachine:
-    return filtered_table(machine, rule, constraint, Meter(budget))
+    """A machine behind a rule: a table stays a table."""
+    table = table_of(machine)
+    if table is None:
+        return FilteredMachine(machine, rule, budget, constraint=constraint)
+    return filtered_table(table, rule, constraint, Meter(budget))
 
 
 def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:
@@ -153,5 +141,4 @@ def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:
 def _canonically(
     stage: Canonical, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    rules = stage.rules(machine.vocabulary)
-    return CanonicalMachine(machine, rules, budget, constraint=constraint)
+    return canonical_machine(machine, stage.rules(machine.vocabulary), budget, constraint)

@@ -13,15 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.tokens.filtered.reading import MarkedTokens
-from explorer.tokens.filtered.token_filter import (
-    NO_TOKEN,
-    Group,
-    Int64,
-    WrittenSoFar,
-    check_same,
-    distinct,
-)
+from explorer.tokens.filtered.of_tokenizer import TokenizersFilter
+from explorer.tokens.filtered.reading import Int64, distinct
+from explorer.tokens.filtered.trimmed import NO_TOKEN, Group, WrittenSoFar
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.marked import LOST, Int32
 from explorer.vocabulary.canonical.merges import Bool
@@ -29,10 +23,10 @@ from explorer.vocabulary.canonical.piece_trie import BEGUN
 from explorer.vocabulary.canonical.word_rules import WordRules
 
 
-class WordFilter:
+class WordFilter(TokenizersFilter):
     """A filter of the tokens that a tokenizer's rules allow after some others; thread-safe.
 
-    Made by `explorer.tokens.filtered.choose.filter_of`.
+    Made by `explorer.tokens.filtered.canonical.filter_of`.
 
     Args:
         rules: The tokenizer's.
@@ -46,38 +40,26 @@ class WordFilter:
     """A window stays open for some tokens; ways are seldom as long as this."""
 
     def __init__(self, rules: WordRules, vocabulary: Vocabulary) -> None:
-        check_same(rules.vocabulary, vocabulary)
+        super().__init__(rules, vocabulary)
         self._pieces = rules.pieces
-        self._marked = rules.marked
-        self._read = MarkedTokens(rules.marked, vocabulary)
-        text = np.array([data is not None for data in vocabulary.tokens])
-        n = min(len(text), len(rules.usable))
-        self.usable: Bool = text.copy()
-        self.usable[n:] = False
-        self.usable[:n] &= rules.usable[:n]
 
-    @property
-    def lengths(self) -> Int64:
-        """int64[ids], in bytes."""
-        return self._read.lengths
-
-    def may_end(self, written: WrittenSoFar) -> bool:
+    def may_end(self, known: WrittenSoFar) -> bool:
         """Whether the tokenizer may have written exactly this."""
-        return bool(self._marked.ends[written.places[0]])
+        return bool(self._marked.ends[known.places[0]])
 
-    def after(self, written: WrittenSoFar, token: int) -> WrittenSoFar | None:
+    def after(self, known: WrittenSoFar, token: int) -> WrittenSoFar | None:
         """The state after one more token; ``None`` where the tokenizer would not write it."""
         if not self.usable[token]:
             return None
-        place, begins = self._step(written.places[0], token)
+        place, begins = self._step(known.places[0], token)
         if place == LOST:
             return None
-        before = BEGUN if begins else max(written.last, BEGUN)
+        before = BEGUN if begins else max(known.last, BEGUN)
         state = self._pieces.after(before, token)
         return None if state == LOST else WrittenSoFar(state, (place,))
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """What each of some tokens leads to, but for what counts within the word."""
+        """The groups that some tokens lead to, but for what counts within the word."""
         joined, begun = self._reached(written, tokens)
         fits = np.zeros(len(tokens), np.bool_)
         for reached, state in ((joined, written.last), (begun, NO_TOKEN)):
@@ -97,7 +79,7 @@ class WordFilter:
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
-        """Which of some tokens could be followed by a way to the end that follows one of them."""
+        """The tokens that could be followed by a way to the end that follows one of them."""
         place, begins = here.places[0], list[bool]()
         for token in way:
             place, begun = self._step(place, token)
@@ -111,7 +93,7 @@ class WordFilter:
         return good
 
     def _step(self, place: int, token: int) -> tuple[int, bool]:
-        """Where a token leads in the marked text, and whether a word begins with it."""
+        """The place after a token in the marked text, and whether a word begins with it."""
         within = int(self._read.row(place)[self._read.spelling_of[token]])
         if within != LOST:
             return within, False
@@ -119,7 +101,7 @@ class WordFilter:
         return int(begun[self._read.spelling_of[token]]), True
 
     def _reached(self, written: WrittenSoFar, tokens: Int32) -> tuple[Int32, Int32]:
-        """Where tokens lead in the marked text: within the present word, and beginning one."""
+        """The places after tokens in the marked text: within the present word, and anew."""
         place = written.places[0]
         return (
             self._read.lead(place, tokens),

@@ -1,4 +1,4 @@
-"""What a text must keep to for a tokenizer to write it at all: its normal form, its added tokens.
+"""The conditions for a tokenizer to write a text at all: its normal form, its added tokens.
 
 A normalizer such as NFC leaves only texts in its own form as they are, so no canonical sequence
 spells another text. Added tokens are cut out before anything else is looked at, so ordinary tokens
@@ -36,7 +36,7 @@ def _read_bytes(
     data: UInt8, offset: Int64, tokens: Int32, class_of: Int32, table: Int32, state: int,
     reached: Int32,
 ) -> None:  # fmt: skip
-    """Where the bytes of some tokens lead."""
+    """The states after the bytes of some tokens."""
     for k in range(tokens.shape[0]):
         token = tokens[k]
         here = state
@@ -78,12 +78,7 @@ class Guard:
         return self._normal is None or bool(self._normal.accepting[self._pairs[state][0]])
 
     def read(self, state: int, tokens: Int32) -> Int32:
-        """Where tokens lead as ordinary text: int32[len(tokens)], `LOST` where one may not stand.
-
-        Args:
-            state: The state before them.
-            tokens: int32[n], ids.
-        """
+        """The states after tokens as ordinary text: int32[n], `LOST` where one may not stand."""
         reached = self._reached.get(state)
         if reached is not None:
             return reached[tokens]
@@ -115,11 +110,7 @@ class Guard:
         return any(one >= 0 for one, _ in ways)
 
     def after_added(self, state: int) -> Int32:
-        """The states after each added token that is taken as one; `LOST`: int32[entries].
-
-        Args:
-            state: The state before it.
-        """
+        """The states after each added token that is taken as one; `LOST`: int32[entries]."""
         known = self._taken.get(state)
         if known is not None or self._added is None:
             return np.zeros(0, np.int32) if known is None else known
@@ -131,10 +122,10 @@ class Guard:
         numbers: dict[Pair, int] = {}
         for pair in set(zip(forms, searches.tolist(), strict=True)):
             numbers[pair] = LOST if LOST in pair else self._number(pair)
-        found = np.array([numbers[pair] for pair in zip(forms, searches.tolist(), strict=True)])
-        found = found.astype(np.int32)
-        self._taken.put(state, found, found.nbytes)
-        return found
+        pairs = zip(forms, searches.tolist(), strict=True)
+        taken = np.array([numbers[pair] for pair in pairs]).astype(np.int32)
+        self._taken.put(state, taken, taken.nbytes)
+        return taken
 
     def _form_after(self, form: int, entry: AddedText) -> int:
         """The state of the normal form after an added token; `LOST`."""

@@ -8,6 +8,7 @@ one before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -25,13 +26,15 @@ UInt8 = NDArray[np.uint8]
 FEW: Final = 2048
 """Fewer tokens than these are read by themselves."""
 
+_LARGEST_TABLE: Final = 1 << 22
+
 
 @jit
 def _read_all(
     classes: UInt16, offset: Int64, shared: Int32, table: Int32, place: int, stack: Int32,
     reached: Int32,
 ) -> None:  # fmt: skip
-    """Where each spelling leads; one without bytes leads nowhere."""
+    """The target of each spelling; one without bytes leads nowhere."""
     stack[0] = place
     alive = 0
     for word in range(offset.shape[0] - 1):
@@ -55,7 +58,7 @@ def _read_all(
 def _read_some(
     classes: UInt16, offset: Int64, spelled: Int32, table: Int32, place: int, reached: Int32
 ) -> None:
-    """Where some spellings lead, each read by itself."""
+    """The targets of some spellings, each read by itself."""
     for k in range(spelled.shape[0]):
         begin, end = offset[spelled[k]], offset[spelled[k] + 1]
         here = place if begin < end else -1
@@ -68,7 +71,7 @@ def _read_some(
 
 @jit
 def _shared(classes: UInt16, offset: Int64, shared: Int32) -> None:
-    """How much each spelling has in common with the one before it."""
+    """The length that each spelling has in common with the one before it."""
     for word in range(1, offset.shape[0] - 1):
         before, here = offset[word - 1], offset[word]
         most = min(here - before, offset[word + 1] - here)
@@ -79,7 +82,7 @@ def _shared(classes: UInt16, offset: Int64, shared: Int32) -> None:
 
 
 class MarkedTokens:
-    """Where tokens lead in texts with the cuts marked: rows are worked out when asked, and kept.
+    """The targets of tokens in texts with the cuts marked; rows are made when asked, and kept.
 
     Args:
         marked: The automaton, over bytes.
@@ -104,14 +107,14 @@ class MarkedTokens:
         ends = (2 * np.cumsum(self.lengths)).tolist()
         numbers: dict[bytes, int] = {}
         before = 0
-        found = np.empty(len(parts), np.int32)
+        spelling = np.empty(len(parts), np.int32)
         for token, end in enumerate(ends):
-            found[token] = numbers.setdefault(spelled[before:end], len(numbers))
+            spelling[token] = numbers.setdefault(spelled[before:end], len(numbers))
             before = end
         words = sorted(numbers)
         number = np.empty(len(words), np.int32)
         number[[numbers[word] for word in words]] = np.arange(len(words), dtype=np.int32)
-        self.spelling_of: Int32 = number[found]
+        self.spelling_of: Int32 = number[spelling]
         self.num_spellings = len(words)
         self._classes = np.frombuffer(b"".join(words), ">u2").astype(np.uint16)
         sizes = np.array([len(word) // 2 for word in words], np.int64)
@@ -123,7 +126,7 @@ class MarkedTokens:
         self._rows: Kept[int, Int32] = Kept()
 
     def row(self, place: int) -> Int32:
-        """Where each spelling leads from a place: int32[spellings], `LOST` where it leads nowhere.
+        """The target of each spelling from a place: int32[spellings], `LOST` where there is none.
 
         Args:
             place: A state; one from the number of states on where the token begins a word.
@@ -137,10 +140,44 @@ class MarkedTokens:
         return reached
 
     def lead(self, place: int, tokens: Int32) -> Int32:
-        """Where some tokens lead from a place: int32[n]. Few are read by themselves."""
+        """The targets of some tokens from a place: int32[n]. Few are read by themselves."""
         spelled = self.spelling_of[tokens]
         if len(tokens) >= FEW:
             return self.row(place)[spelled]
         reached = np.empty(len(tokens), np.int32)
         _read_some(self._classes, self._offset, spelled, self._table, place, reached)
         return reached
+
+
+def distinct(columns: Sequence[NDArray[np.integer]]) -> tuple[Int64, Int64]:
+    """Number the distinct rows of some columns of small numbers from 0 on.
+
+    Without sorting, as long as the numbers are small: a table of those that occur.
+
+    Args:
+        columns: int[n] each, 0 or more.
+
+    Returns:
+        int64[n], the number of each row; int64[rows], a place where each stands.
+
+    Example:
+        >>> key, firsts = distinct([np.array([1, 0, 1]), np.array([2, 2, 2])])
+        >>> key.tolist(), sorted(firsts.tolist())
+        ([1, 0, 1], [1, 2])
+    """
+    key = np.zeros(len(columns[0]), np.int64)
+    count = 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 1
+        joined = key * width + column
+        if count * width > _LARGEST_TABLE:
+            values, key = np.unique(joined, return_inverse=True)
+            count = len(values)
+            continue
+        present = np.zeros(count * width, np.bool_)
+        present[joined] = True
+        key = (np.cumsum(present) - 1)[joined]
+        count = int(present.sum())
+    firsts = np.zeros(count, np.int64)
+    firsts[key] = np.arange(len(key))
+    return key, firsts

@@ -1,198 +1,144 @@
-"""The questions that the canonical machine asks of a tokenizer's rules."""
+"""A filter of tokens as a value: the questions that `FilteredMachine` asks of it.
+
+A filter masks more than the text does: spellings that a tokenizer would not write, tokens that
+cross the border of a terminal. What it knows of the tokens so far is a value that can be a key, so
+the states of a machine behind it are pairs of a state of the machine before it and such a value.
+Filters are stacked by stacking machines: each stands behind the one before it.
+
+There are two kinds, by how a row is made. A `MaskFilter` says at once which tokens it lets through
+and looks no further. A `explorer.tokens.filtered.trimmed.TrimmedFilter` could leave dead ends, so a
+token is allowed only where a way to the end was found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from explorer.errors import VocabularyError
+from explorer.budget import Meter
+from explorer.tokens.machine import Mark, Refusal, TokenMachine
 from explorer.tokens.words import UInt32
-from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.canonical.marked import Int32
-from explorer.vocabulary.canonical.merges import Bool
 
-Int64 = NDArray[np.int64]
-
-NO_TOKEN: Final = -1
-"""The last token before the first one."""
-
-_LARGEST_TABLE: Final = 1 << 22
-
-Group = tuple[tuple[int, ...], int]
-"""What a row of tokens leads to alike: the places, and the state of the guard."""
+K = TypeVar("K", bound=Hashable)
+"""A value that says what a filter knows of the tokens so far."""
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenSoFar:
-    """The part of the tokens so far that decides which may follow.
+class MaskedToken(Generic[K]):
+    """A token that the machine before a filter allows and the machine behind it masks.
 
     Args:
-        last: What counts within the present word: the last token, or, where pieces look ahead, the
-            number of the model's state; `NO_TOKEN` at the start.
-        places: States of the marked text, ascending.
-        guard: The state of the text's normal form and of the search for added tokens
-            (`explorer.tokens.filtered.guard`); 0 without either.
+        machine: The machine before the filter.
+        state: Its state before the token.
+        known: The filter's knowledge of the tokens before it.
+        token: The token.
+        target: The state of the machine after it, or `DONE`.
+        came_by: The token that first led here; ``None`` where that was not seen.
     """
 
-    last: int
-    places: tuple[int, ...]
-    guard: int = 0
+    machine: TokenMachine
+    state: int
+    known: K
+    token: int
+    target: int
+    came_by: int | None
 
 
-START: Final = WrittenSoFar(NO_TOKEN, (0,))
+class FilteredRows(ABC, Generic[K]):
+    """The rows of a machine behind a filter. Not thread-safe: its owner holds a lock.
+
+    A place is a state of the machine before the filter and the filter's knowledge.
+    """
+
+    @abstractmethod
+    def is_end(self, place: tuple[int, K]) -> bool:
+        """Whether the text may end at a place."""
+
+    @abstractmethod
+    def can_finish(self, place: tuple[int, K], meter: Meter) -> bool:
+        """Whether the text can be completed from a place.
+
+        Raises:
+            BudgetExceeded: The search reached a limit before it found out.
+        """
+
+    @abstractmethod
+    def set_tokens(self, place: tuple[int, K], words: UInt32, meter: Meter) -> None:
+        """Set the bits of the tokens of text that are allowed at a place."""
 
 
-class TokenFilter(Protocol):
-    """A filter of the tokens that a tokenizer's rules allow after some others; thread-safe."""
+class TokenFilter(ABC, Generic[K]):
+    """A filter of tokens; thread-safe.
 
-    reach: int
-    """The number of tokens, from the first on, that must be checked on a known way to the end."""
+    Attributes:
+        name: Its name, for explanations and the times of a report.
+        kind: The kind of a machine behind it, for a report; empty for that of the machine before.
+        start: Its knowledge before the first token.
+    """
 
-    usable: Bool
-    """bool[ids], the tokens that some text is written with."""
+    name: str
+    kind: str
+    start: K
+
+    @abstractmethod
+    def after(self, known: K, token: int) -> K | None:
+        """What is known after a token that the text allows; ``None`` where it is refused."""
+
+    @abstractmethod
+    def rows(self, machine: TokenMachine) -> FilteredRows[K]:
+        """The rows of a machine behind this filter."""
+
+    @abstractmethod
+    def refusal(self, masked: MaskedToken[K]) -> Refusal:
+        """Why a token is masked."""
+
+    def may_end(self, known: K) -> bool:
+        """Whether the text may end as far as the filter goes; most allow it anywhere."""
+        return True
+
+    def marks(self, known: K, token: int) -> frozenset[Mark]:
+        """What a reader is told of an allowed token."""
+        return frozenset()
 
     @property
-    def lengths(self) -> Int64:
-        """int64[ids], in bytes."""
-        ...
-
-    def may_end(self, written: WrittenSoFar) -> bool:
-        """Whether the tokenizer may have written exactly this."""
-        ...
-
-    def after(self, written: WrittenSoFar, token: int) -> WrittenSoFar | None:
-        """The state after one more token; ``None`` where the tokenizer would not write it."""
-        ...
-
-    def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """What each of some tokens leads to, but for what counts within the word.
-
-        Args:
-            written: The tokens so far.
-            tokens: int32[n], ids.
-
-        Returns:
-            The groups; and int64[n], the group of each token, -1 where the tokenizer would not
-            write it.
-        """
-        ...
-
-    def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
-        """The state after a token that leads to a group."""
-        ...
-
-    def suits(
-        self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
-    ) -> Bool:
-        """Which of some tokens could be followed by a way to the end that follows one of them.
-
-        Args:
-            written: The tokens so far.
-            tokens: int32[n], tokens of one group.
-            here: The state after the one that the way follows.
-            way: The tokens of the way, at most `reach` of them.
-
-        Returns:
-            bool[n]; false also where it is not known.
-        """
-        ...
+    def nothing_left(self) -> tuple[str, str]:
+        """The message and the remedy of the error where the filter leaves no text."""
+        return (
+            f"The {self.name} filter leaves no spelling of any text.",
+            "Leave the stage out, or allow texts that can be written without such tokens.",
+        )
 
 
-@runtime_checkable
-class NeighbourFilter(TokenFilter, Protocol):
-    """A filter in which the last token counts only by the tokens that it refuses within a word.
+class MaskFilter(TokenFilter[K]):
+    """A filter that says which tokens it lets through, and looks no further.
 
-    So a row is worked out once for all last tokens, as two: of the tokens that stand in the present
-    word or begin one, and of those that begin one.
+    It may lead where only tokens that it refuses go on; then nothing is allowed, and a run stops
+    with an error.
     """
 
-    def following_apart(
-        self, written: WrittenSoFar, tokens: Int32
-    ) -> tuple[Sequence[Group], Int64]:
-        """`following`, as if every token were refused within the present word."""
-        ...
+    @abstractmethod
+    def mask(self, known: K) -> UInt32:
+        """uint32[words], the tokens of text that are not refused."""
 
-    def goes_on(self, places: Sequence[int]) -> bool:
-        """Whether the present word has to go on: the text is within a character, mostly."""
-        ...
-
-    def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
-        """Which of some last tokens one of some tokens may follow in the same word.
-
-        Args:
-            places: Where the last tokens led; the word has to go on there.
-            last: int32[n], ids.
-            tokens: int32[m], ids.
-        """
-        ...
-
-    def refused_words(self, last: int) -> UInt32:
-        """uint32[words], the tokens that may not follow another one within a word, as bits."""
-        ...
-
-    def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
-        """How the row of a state differs from the one at which its guard is at the start.
-
-        Returns:
-            uint32[words], the tokens that lead where they lead from there, as bits; and int32[n],
-            those that lead elsewhere. ``None`` where the row has to be worked out by itself.
-        """
-        ...
+    def rows(self, machine: TokenMachine) -> FilteredRows[K]:
+        """The words of the filter beside those of the machine."""
+        return _MaskedRows(machine, self)
 
 
-def distinct(columns: Sequence[NDArray[np.integer]]) -> tuple[Int64, Int64]:
-    """Number the distinct rows of some columns of small numbers from 0 on.
+class _MaskedRows(FilteredRows[K]):
+    def __init__(self, machine: TokenMachine, rule: MaskFilter[K]) -> None:
+        self._machine = machine
+        self._filter = rule
 
-    Without sorting, as long as the numbers are small: a table of those that occur.
+    def is_end(self, place: tuple[int, K]) -> bool:
+        return self._machine.is_final(place[0]) and self._filter.may_end(place[1])
 
-    Args:
-        columns: int[n] each, 0 or more.
+    def can_finish(self, place: tuple[int, K], meter: Meter) -> bool:
+        """True: the text can be finished, and the filter looks no further."""
+        return True
 
-    Returns:
-        int64[n], the number of each row; int64[rows], a place where each stands.
-
-    Example:
-        >>> key, firsts = distinct([np.array([1, 0, 1]), np.array([2, 2, 2])])
-        >>> key.tolist(), sorted(firsts.tolist())
-        ([1, 0, 1], [1, 2])
-    """
-    key = np.zeros(len(columns[0]), np.int64)
-    count = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        joined = key * width + column
-        if count * width > _LARGEST_TABLE:
-            values, key = np.unique(joined, return_inverse=True)
-            count = len(values)
-            continue
-        present = np.zeros(count * width, np.bool_)
-        present[joined] = True
-        key = (np.cumsum(present) - 1)[joined]
-        count = int(present.sum())
-    firsts = np.zeros(count, np.int64)
-    firsts[key] = np.arange(len(key))
-    return key, firsts
-
-
-def check_same(tokenizer: Vocabulary, vocabulary: Vocabulary) -> None:
-    """Refuse a vocabulary whose ids write something else than the tokenizer's.
-
-    Raises:
-        VocabularyError: The first such id is named.
-    """
-    if vocabulary is tokenizer or vocabulary.tokens == tokenizer.tokens:
-        return
-    known = tokenizer.tokens
-    for token, data in enumerate(vocabulary.tokens):
-        if data is not None and (token >= len(known) or known[token] != data):
-            raise VocabularyError(
-                f"The canonical filter's tokenizer is not the vocabulary's: the id {token} writes "
-                f"{data!r} here and {known[token] if token < len(known) else None!r} there.",
-                remedy="Give canonical(...) the tokenizer that the vocabulary was read from, or "
-                "that vocabulary itself.",
-                evidence={"id": token},
-            )
+    def set_tokens(self, place: tuple[int, K], words: UInt32, meter: Meter) -> None:
+        state, known = place
+        words |= self._filter.mask(known) & self._machine.mask(state)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.errors import ExplorerError
 from explorer.tokens.kept import MOST_BYTES
-from explorer.tokens.machine import PlansAhead, TokenMachine
+from explorer.tokens.machine import TokenMachine, planner_of
 from explorer.tokens.masks.needed import NO_BUDGET, UNLIMITED
 from explorer.tokens.masks.packed_on_device import unpacked
 from explorer.tokens.words import UInt32, num_words
@@ -38,8 +38,9 @@ def mask_in_time(machine: TokenMachine, state: int, remaining: int) -> UInt32:
     """
     if remaining >= NO_BUDGET:
         return machine.mask(state)
-    if isinstance(machine, PlansAhead) and machine.knows_distances:
-        return machine.mask_within(state, remaining)
+    planner = planner_of(machine)
+    if planner is not None:
+        return planner.mask_within(state, remaining)
     raise ExplorerError(
         f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
         "end from every state. A machine without a table does not know them.",

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.budget import Budget
+from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint, literal
 from explorer.tokens.compile import compile
-from explorer.tokens.machine import Refusal, TokenMachine
-from explorer.tokens.schemes.scheme import SchemeMachine
-from explorer.tokens.words import UInt32, set_bits
+from explorer.tokens.filtered.machine import FilteredMachine
+from explorer.tokens.filtered.token_filter import MaskedToken, MaskFilter
+from explorer.tokens.machine import Mark, Refusal, TokenMachine
+from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary import Vocabulary
 
 Spot = tuple[int, int]
@@ -27,70 +28,38 @@ Spot = tuple[int, int]
 Spots = frozenset[Spot]
 
 
-class FixedTokensMachine(SchemeMachine[Spots]):
-    """A template of fixed tokens and holes.
+class FixedTokens(MaskFilter[Spots]):
+    """The filter of a template of fixed tokens and holes; thread-safe.
 
     Args:
-        parts: In order: the ids of a fixed text, or a constraint for a hole.
+        ids: For each part its fixed ids; none for a hole.
+        holes: For each part the machine of a hole; ``None`` for a fixed text.
         vocabulary: The tokens.
-        budget: Limits for compiling the holes and the language.
-
-    Raises:
-        ConstraintError: There is no part, or an id is not text.
-
-    Example:
-        >>> from explorer import regex
-        >>> vocab = Vocabulary.from_bytes([b"a=", b"a", b"=", b"=1", b"1"], eos_ids=[5])
-        >>> machine = FixedTokensMachine([(0,), regex("1+")], vocab)
-        >>> machine.allowed(machine.start).nonzero()[0].tolist()  # Not "a", which begins it too.
-        [0]
-        >>> from explorer import explain
-        >>> "'a=' comes next" in explain(machine, machine.start, 1).message
-        True
     """
+
+    name = kind = "template"
 
     def __init__(
         self,
-        parts: Sequence[Sequence[int] | Constraint],
+        ids: Sequence[tuple[int, ...]],
+        holes: Sequence[TokenMachine | None],
         vocabulary: Vocabulary,
-        budget: Budget | None = None,
     ) -> None:
-        if not parts:
-            raise ConstraintError("A template needs a part.", remedy="Give ids or a constraint.")
-        self._ids: list[tuple[int, ...]] = []
-        self._holes: list[TokenMachine | None] = []
-        language: Constraint | None = None
-        for part in parts:
-            if isinstance(part, Constraint):
-                own = part
-                self._ids.append(())
-                self._holes.append(compile(part, vocabulary, budget, lazy=True))
-            else:
-                ids = tuple(part)
-                own = literal(_text_of(ids, vocabulary))
-                self._ids.append(ids)
-                self._holes.append(None)
-            language = own if language is None else language + own
-        if language is None:
-            raise ConstraintError("A template needs a part.", remedy="Give ids or a constraint.")
-        start = self._opened({(0, self._begin(0))})
-        super().__init__(language, vocabulary, start, "template", budget)
+        self._ids = ids
+        self._holes = holes
+        self._vocabulary = vocabulary
+        self.start = self._opened({(0, self._begin(0))})
 
-    def fixes(self, state: int, token: int) -> bool:
-        """Whether a token is one of the fixed text."""
-        return state >= 0 and any(
+    def marks(self, known: Spots, token: int) -> frozenset[Mark]:
+        """``"fixed"`` where a token is one of the fixed text."""
+        fixed = any(
             self._holes[part] is None and self._ids[part][at : at + 1] == (token,)
-            for part, at in self.known(state)
+            for part, at in known
         )
+        return frozenset(("fixed",)) if fixed else frozenset()
 
-    def parts_that_read(self, state: int, token: int) -> frozenset[int]:
-        """The numbers of the parts that a token may belong to.
-
-        Args:
-            state: A state that was met.
-            token: A token id.
-        """
-        known = self.known(state) if state >= 0 else ()
+    def parts_that_read(self, known: Spots, token: int) -> frozenset[int]:
+        """The numbers of the parts that a token may belong to."""
         return frozenset(part for part, at in known if self._read(part, at, token) is not None)
 
     def _read(self, part: int, at: int, token: int) -> int | None:
@@ -107,48 +76,89 @@ class FixedTokensMachine(SchemeMachine[Spots]):
 
     def _opened(self, spots: set[Spot]) -> Spots:
         """These spots, and the beginnings of the parts after those that may be over."""
-        found, waiting = set(spots), list(spots)
+        opened, waiting = set(spots), list(spots)
         while waiting:
             part, at = waiting.pop()
             hole = self._holes[part]
             over = at == len(self._ids[part]) if hole is None else hole.is_final(at)
             if over and part + 1 < len(self._holes):
                 following = (part + 1, self._begin(part + 1))
-                if following not in found:
-                    found.add(following)
+                if following not in opened:
+                    opened.add(following)
                     waiting.append(following)
-        return frozenset(found)
+        return frozenset(opened)
 
-    def _reads(self, known: Spots, token: int) -> Spots | None:
+    def after(self, known: Spots, token: int) -> Spots | None:
+        """The spots after a token; ``None`` where no part reads it."""
         read = {(part, self._read(part, at, token)) for part, at in known}
         following = {(part, after) for part, after in read if after is not None}
         return self._opened(following) if following else None
 
-    def _set_known(self, known: Spots, words: UInt32) -> None:
+    def mask(self, known: Spots) -> UInt32:
+        """uint32[words], the tokens that some part reads."""
+        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
         for part, at in known:
             hole = self._holes[part]
             if hole is not None:
                 words |= hole.mask(at)
             elif at < len(self._ids[part]):
                 set_bits(words, np.array([self._ids[part][at]], np.int32))
+        return words
 
-    def _reason(self, known: Spots, token: int) -> Refusal:
+    def refusal(self, masked: MaskedToken[Spots]) -> Refusal:
+        """The refusal that says which fixed token comes next, if one does."""
         fixed = sorted(
             self._ids[part][at]
-            for part, at in known
+            for part, at in masked.known
             if self._holes[part] is None and at < len(self._ids[part])
         )
-        pieces = tuple(self.vocabulary.tokens[one] or b"" for one in fixed)
+        pieces = tuple(self._vocabulary.tokens[one] or b"" for one in fixed)
         said, short = "it crosses the border of a hole", "crosses a hole's border"
         if pieces:
             shown = " or ".join(repr(piece.decode(errors="backslashreplace")) for piece in pieces)
             said = f"the template's text was tokenized beforehand, and {shown} comes next"
             short = "the text is fixed"
-        return Refusal("template", pieces, said, short)
+        return Refusal(self.name, pieces, said, short)
 
-    def __repr__(self) -> str:
-        holes = sum(hole is not None for hole in self._holes)
-        return f"FixedTokensMachine({holes} holes, {self.num_states} states met)"
+
+def fixed_tokens(
+    parts: Sequence[Sequence[int] | Constraint],
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+) -> FilteredMachine[Spots]:
+    """The token machine of a template of fixed tokens and holes.
+
+    Args:
+        parts: In order: the ids of a fixed text, or a constraint for a hole.
+        vocabulary: The tokens.
+        budget: Limits for compiling the holes and the language.
+
+    Raises:
+        ConstraintError: There is no part, or an id is not text.
+
+    Example:
+        >>> from explorer import explain, regex
+        >>> vocab = Vocabulary.from_bytes([b"a=", b"a", b"=", b"=1", b"1"], eos_ids=[5])
+        >>> machine = fixed_tokens([(0,), regex("1+")], vocab)
+        >>> machine.allowed(machine.start).nonzero()[0].tolist()  # Not "a", which begins it too.
+        [0]
+        >>> "'a=' comes next" in explain(machine, machine.start, 1).message
+        True
+    """
+    ids: list[tuple[int, ...]] = []
+    holes: list[TokenMachine | None] = []
+    language: Constraint | None = None
+    for part in parts:
+        hole = isinstance(part, Constraint)
+        ids.append(() if hole else tuple(part))
+        holes.append(compile(part, vocabulary, budget, lazy=True) if hole else None)
+        own = part if hole else literal(_text_of(ids[-1], vocabulary))
+        language = own if language is None else language + own
+    if language is None:
+        raise ConstraintError("A template needs a part.", remedy="Give ids or a constraint.")
+    machine = compile(language, vocabulary, budget, lazy=True)
+    rule = FixedTokens(ids, holes, vocabulary)
+    return FilteredMachine(machine, rule, Meter(budget).budget)
 
 
 def _text_of(ids: tuple[int, ...], vocabulary: Vocabulary) -> str:

@@ -14,13 +14,17 @@ some hundred.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from explorer.arguments import counted, instance, whole_number
 from explorer.automata.machine import NO_ARC
-from explorer.budget import Budget
-from explorer.tokens.machine import Refusal
-from explorer.tokens.schemes.scheme import SchemeMachine
+from explorer.budget import Budget, Meter
+from explorer.tokens.compile import compile
+from explorer.tokens.filtered.machine import FilteredMachine
+from explorer.tokens.filtered.token_filter import MaskedToken, MaskFilter
+from explorer.tokens.machine import Mark, Refusal
 from explorer.tokens.schemes.subterminals import (
     BORDER,
     ScannerPlace,
@@ -29,7 +33,7 @@ from explorer.tokens.schemes.subterminals import (
     subterminal_tree,
 )
 from explorer.tokens.schemes.terminals import TerminalGrammar
-from explorer.tokens.words import UInt32, set_bits
+from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary import Vocabulary
 
 Thread = tuple[int, ScannerPlace]
@@ -38,8 +42,98 @@ Thread = tuple[int, ScannerPlace]
 Threads = frozenset[Thread]
 
 
-class LookaheadMachine(SchemeMachine[Threads]):
-    """The tokens that cross at most k borders of terminals; thread-safe.
+class Lookahead(MaskFilter[Threads]):
+    """The filter of the tokens that cross at most k borders of terminals; thread-safe.
+
+    Args:
+        grammar: Terminals and rules.
+        vocabulary: The tokens.
+        most: k, how many borders a token may cross; ``None`` for any number.
+        trees: The subterminal trees that are known, by the place of the scanner. They do not depend
+            on k, so several filters may share them.
+    """
+
+    name = kind = "lookahead"
+
+    def __init__(
+        self,
+        grammar: TerminalGrammar,
+        vocabulary: Vocabulary,
+        most: int | None,
+        trees: dict[ScannerPlace, SubterminalNode] | None = None,
+    ) -> None:
+        self.grammar = grammar
+        self.most = most
+        self.start: Threads = frozenset({(grammar.first_chart, BORDER)})
+        self._vocabulary = vocabulary
+        self._most_parts = None if most is None else most + 1
+        self._trees = {} if trees is None else trees
+
+    def tree(self, place: ScannerPlace) -> SubterminalNode:
+        """The subterminal tree of a place of the scanner, made when it is first asked for.
+
+        Args:
+            place: A terminal and a state of its machine, or `BORDER`.
+        """
+        known = self._trees.get(place)
+        if known is None:
+            made = subterminal_tree(self.grammar, self._vocabulary, place)
+            known = self._trees.setdefault(place, made)
+        return known
+
+    def crossed(self, known: Threads, token: int) -> int:
+        """How many borders of terminals a token crosses, in the way with the fewest."""
+        data = self._vocabulary.tokens[token]
+        return min(_parts(self.grammar, known, data).values(), default=1) - 1 if data else 0
+
+    def marks(self, known: Threads, token: int) -> frozenset[Mark]:
+        """``"bridge"`` where a token crosses a border of terminals."""
+        return frozenset(("bridge",)) if self.crossed(known, token) > 0 else frozenset()
+
+    def after(self, known: Threads, token: int) -> Threads | None:
+        """The threads after a token that has few enough subterminals; ``None`` for none."""
+        data = self._vocabulary.tokens[token] or b""
+        return _read(self.grammar, known, data, self._most_parts) or None
+
+    def mask(self, known: Threads) -> UInt32:
+        """uint32[words], the tokens that the parser and k let through."""
+        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
+        for chart, place in known:
+            self._set_below(self.tree(place), chart, words)
+        return words
+
+    def _set_below(self, node: SubterminalNode, chart: int, words: UInt32) -> None:
+        expected = self.grammar.expected(chart)
+        for (terminal, parts), ids in node.tokens.items():
+            if terminal in expected and (self._most_parts is None or parts <= self._most_parts):
+                set_bits(words, np.array(ids, np.int32))
+        for terminal, child in node.children.items():
+            after = self.grammar.after(chart, terminal)  # The parser prunes.
+            if after is not None:
+                self._set_below(child, after, words)
+
+    def refusal(self, masked: MaskedToken[Threads]) -> Refusal:
+        """The refusal that says which borders a token crosses."""
+        data = self._vocabulary.tokens[masked.token] or b""
+        cuts = [cut for _, place in masked.known for cut in cut_token(self.grammar, data, place)]
+        best = min(cuts, key=lambda cut: len(cut.parts)).parts
+        shown = " | ".join(f"{name} {part}" for name, part, _ in best)
+        borders = counted(len(best) - 1, "border")
+        return Refusal(
+            self.name,
+            tuple(piece for _, _, piece in best),
+            f"it crosses {borders} of terminals ({shown}), and k is {self.most}",
+            f"crosses {borders}",
+        )
+
+
+def lookahead_machine(
+    grammar: TerminalGrammar,
+    vocabulary: Vocabulary,
+    lookahead: int | None,
+    budget: Budget | None = None,
+) -> FilteredMachine[Threads]:
+    """The token machine of the tokens that cross at most k borders of terminals.
 
     Args:
         grammar: Terminals and rules.
@@ -57,108 +151,37 @@ class LookaheadMachine(SchemeMachine[Threads]):
         ...     {"E": (("E", "plus", "E"), ("int",))})
         >>> vocab = Vocabulary.from_bytes([b"1", b"2", b"+", b"+1", b"0"], eos_ids=[5])
         >>> for k in (0, 1):
-        ...     machine = LookaheadMachine(sums, vocab, k)
+        ...     machine = lookahead_machine(sums, vocab, k)
         ...     after = machine.step(machine.start, 0)
         ...     print([vocab.tokens[i] for i in machine.allowed(after).nonzero()[0]])
         [b'1', b'2', b'+', b'0', None]
         [b'1', b'2', b'+', b'+1', b'0', None]
     """
+    instance("grammar", grammar, TerminalGrammar, "a TerminalGrammar")
+    most = None if lookahead is None else whole_number("lookahead", lookahead)
+    (machine,) = lookahead_machines(grammar, vocabulary, (most,), budget)
+    return machine
 
-    def __init__(
-        self,
-        grammar: TerminalGrammar,
-        vocabulary: Vocabulary,
-        lookahead: int | None,
-        budget: Budget | None = None,
-    ) -> None:
-        instance("grammar", grammar, TerminalGrammar, "a TerminalGrammar")
-        self._grammar = grammar
-        self._most = None if lookahead is None else whole_number("lookahead", lookahead) + 1
-        self._lookahead = lookahead
-        self._trees: dict[ScannerPlace, SubterminalNode] = {}
-        begun: Threads = frozenset({(grammar.first_chart, BORDER)})
-        super().__init__(grammar.constraint, vocabulary, begun, "lookahead", budget)
 
-    @property
-    def grammar(self) -> TerminalGrammar:
-        """Terminals and rules."""
-        return self._grammar
-
-    @property
-    def lookahead(self) -> int | None:
-        """How many borders a token may cross; ``None`` for any number."""
-        return self._lookahead
-
-    def with_lookahead(self, lookahead: int | None) -> LookaheadMachine:
-        """The machine of another k over the same trees, which do not depend on it.
-
-        Args:
-            lookahead: k, how many borders a token may cross; ``None`` for any number.
-        """
-        made = LookaheadMachine(self._grammar, self.vocabulary, lookahead)
-        made._trees = self._trees
-        return made
-
-    def tree(self, place: ScannerPlace) -> SubterminalNode:
-        """The subterminal tree of a place of the scanner, made when it is first asked for.
-
-        Args:
-            place: A terminal and a state of its machine, or `BORDER`.
-        """
-        with self._lock:
-            if place not in self._trees:
-                self._trees[place] = subterminal_tree(self._grammar, self.vocabulary, place)
-            return self._trees[place]
-
-    def crossed(self, state: int, token: int) -> int:
-        """How many borders of terminals a token crosses, in the way with the fewest."""
-        data = None if state < 0 else self.vocabulary.tokens[token]
-        if not data:
-            return 0
-        return min(_parts(self._grammar, self.known(state), data).values(), default=1) - 1
-
-    def _reads(self, known: Threads, token: int) -> Threads | None:
-        data = self.vocabulary.tokens[token] or b""
-        return _read(self._grammar, known, data, self._most) or None
-
-    def _set_known(self, known: Threads, words: UInt32) -> None:
-        for chart, place in known:
-            self._set_below(self.tree(place), chart, words)
-
-    def _set_below(self, node: SubterminalNode, chart: int, words: UInt32) -> None:
-        expected = self._grammar.expected(chart)
-        for (terminal, parts), ids in node.tokens.items():
-            if terminal in expected and (self._most is None or parts <= self._most):
-                set_bits(words, np.array(ids, np.int32))
-        for terminal, child in node.children.items():
-            after = self._grammar.after(chart, terminal)  # The parser prunes.
-            if after is not None:
-                self._set_below(child, after, words)
-
-    def _reason(self, known: Threads, token: int) -> Refusal:
-        data = self.vocabulary.tokens[token] or b""
-        cuts = [cut for _, place in known for cut in cut_token(self._grammar, data, place)]
-        best = min(cuts, key=lambda cut: len(cut.parts)).parts
-        shown = " | ".join(f"{name} {part}" for name, part, _ in best)
-        borders = counted(len(best) - 1, "border")
-        return Refusal(
-            "lookahead",
-            tuple(piece for _, _, piece in best),
-            f"it crosses {borders} of terminals ({shown}), and k is {self._lookahead}",
-            f"crosses {borders}",
-        )
-
-    def __repr__(self) -> str:
-        k = "any number of" if self._lookahead is None else f"at most {self._lookahead}"
-        return f"LookaheadMachine({k} borders, {self.num_states} states met)"
+def lookahead_machines(
+    grammar: TerminalGrammar,
+    vocabulary: Vocabulary,
+    lookaheads: Iterable[int | None],
+    budget: Budget | None = None,
+) -> tuple[FilteredMachine[Threads], ...]:
+    """`lookahead_machine` of several k, over the same trees and one machine of the language."""
+    language = compile(grammar.constraint, vocabulary, budget, lazy=True)
+    limits, trees = Meter(budget).budget, dict[ScannerPlace, SubterminalNode]()
+    rules = (Lookahead(grammar, vocabulary, k, trees) for k in lookaheads)
+    return tuple(FilteredMachine(language, rule, limits) for rule in rules)
 
 
 def _read(
     grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes, most: int | None
 ) -> frozenset[Thread]:
     """The threads after a token that has few enough subterminals."""
-    found = _parts(grammar, threads, data)
-    return frozenset(thread for thread, parts in found.items() if most is None or parts <= most)
+    reached = _parts(grammar, threads, data)
+    return frozenset(thread for thread, parts in reached.items() if most is None or parts <= most)
 
 
 def _parts(grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes) -> dict[Thread, int]:

@@ -19,7 +19,8 @@ from explorer.budget import Budget
 from explorer.errors import ConstraintError, VocabularyError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.template.source import Template
-from explorer.tokens.schemes.fixed import FixedTokensMachine
+from explorer.tokens.filtered.machine import FilteredMachine
+from explorer.tokens.schemes.fixed import Spots, fixed_tokens
 from explorer.vocabulary import Vocabulary
 
 Tokenize = Callable[[str], Sequence[int]]
@@ -59,17 +60,17 @@ def template_parts(template: Constraint, *, flexible: bool = False) -> tuple[str
             f"{template} is not a template.",
             remedy=_REMEDY,
         )
-    found: list[str | Constraint] = []
+    parts: list[str | Constraint] = []
     for k, fixed in enumerate(source.fixed):
         texts = _RUN.split(fixed) if flexible else [fixed]
         for number, text in enumerate(texts):
             if number:
-                found.append(regex(WHITE_SPACE))
+                parts.append(regex(WHITE_SPACE))
             if text:
-                found.append(text)
+                parts.append(text)
         if k < len(source.parts):
-            found.append(Constraint(source.parts[k]))
-    return tuple(found)
+            parts.append(Constraint(source.parts[k]))
+    return tuple(parts)
 
 
 def template_machine(
@@ -79,7 +80,7 @@ def template_machine(
     flexible: bool = False,
     tokenize: Tokenize | None = None,
     budget: Budget | None = None,
-) -> FixedTokensMachine:
+) -> FilteredMachine[Spots]:
     """A template as systems decode it that tokenize its fixed text beforehand.
 
     Args:
@@ -103,7 +104,7 @@ def template_machine(
     """
     ids_of = partial(fixed_ids, vocabulary=vocabulary) if tokenize is None else tokenize
     parts = template_parts(template, flexible=flexible)
-    return FixedTokensMachine(
+    return fixed_tokens(
         [ids_of(part) if isinstance(part, str) else part for part in parts], vocabulary, budget
     )
 

@@ -12,7 +12,7 @@ pattern (Tekken); Unigram and WordPiece models and RWKV's list of tokens
 A normalizer such as NFC leaves only texts in its own form as they are, so other texts have no
 canonical sequence. Added tokens that are text cut a text before anything else does
 (`explorer.vocabulary.canonical.added_search`); where flags decide on one, or a part of a text gets
-a prefix, a constraint that can hold it is refused (`explorer.tokens.filtered.limits`). Special
+a prefix, a constraint that can hold it is refused (`explorer.tokens.filtered.canonical`). Special
 tokens are never text here: the pieces that spell ``</s>`` are, though a library may read them as
 the special token.
 

@@ -3,7 +3,7 @@
 Within a word `explorer.vocabulary.canonical.best_paths` or `longest_pieces` decides; cuts between
 words are known by the character alone. A normalizer is asked of the library, character by
 character; texts that it would change are refused, as are those of which some character may change
-another one (`explorer.tokens.filtered.limits`). A character without a piece becomes the unknown
+another one (`explorer.tokens.filtered.canonical`). A character without a piece becomes the unknown
 token, which writes nothing: no canonical sequence spells it.
 """
 

@@ -19,10 +19,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.languages.stages.canonical import Canonical
 from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.languages.stages.stage import PipelineStage
-from explorer.tokens.filtered.machine import CanonicalMachine
-from explorer.tokens.filtered.ruled import RuledMachine
-from explorer.tokens.filtered.table import FilteredTable
-from explorer.tokens.machine import TokenMachine
+from explorer.tokens.machine import Filtered, TokenMachine, filtered_of
 from widgets.figures.drawing.labels import token_names, token_text
 
 SHOWN: Final = 8
@@ -36,11 +33,7 @@ NAMES: Final[dict[type[PipelineStage], str]] = {
 """The name of the filter that a stage becomes."""
 
 
-FilterMachine = CanonicalMachine | FilteredTable | RuledMachine
-"""A token machine that knows the machine before its filter."""
-
-
-def machine_behind(machine: TokenMachine, stage: PipelineStage) -> FilterMachine | None:
+def machine_behind(machine: TokenMachine, stage: PipelineStage) -> Filtered | None:
     """The machine right behind a stage of the tokens; ``None`` where the stage is not in it.
 
     Args:
@@ -48,15 +41,10 @@ def machine_behind(machine: TokenMachine, stage: PipelineStage) -> FilterMachine
         stage: The stage.
     """
     name = NAMES.get(type(stage))
-    here: TokenMachine | None = machine
-    while here is not None and name is not None:
-        if isinstance(here, CanonicalMachine) and name == "canonical":
-            return here
-        ruled = here.rule if isinstance(here, FilteredTable | RuledMachine) else None
-        if isinstance(here, FilteredTable | RuledMachine) and ruled and ruled.name == name:
-            return here
-        here = here.unfiltered if isinstance(here, FilterMachine) else None
-    return None
+    here = filtered_of(machine)
+    while here is not None and here.filter_name != name:
+        here = None if here.unfiltered is None else filtered_of(here.unfiltered)
+    return here
 
 
 def neighbours_packet(

@@ -15,9 +15,8 @@ from explorer.analysis.invasiveness import RunPair, Scheme
 from explorer.analysis.invasiveness.schemes import OURS
 from explorer.arguments import counted
 from explorer.decoding.speculation.own_first import OwnFirstText
-from explorer.tokens.machine import TokenMachine
+from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.schemes.lookahead import bridges_of
-from explorer.tokens.schemes.scheme import SchemeMachine
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
@@ -169,14 +168,15 @@ def _row(
 
 def _fixed(text: OwnFirstText, machine: TokenMachine | None) -> list[bool]:
     """For each token whether a scheme fixed it beforehand."""
-    if not isinstance(machine, SchemeMachine):
+    scheme = None if machine is None else filtered_of(machine)
+    if scheme is None:
         return [False] * len(text.tokens)
-    found: list[bool] = []
-    state: int | None = machine.start
+    fixed: list[bool] = []
+    state: int | None = scheme.start
     for token in text.tokens:
-        found.append(state is not None and machine.fixes(state, token))
-        state = None if state is None else machine.step(state, token)
-    return found
+        fixed.append(state is not None and "fixed" in scheme.marks(state, token))
+        state = None if state is None else scheme.step(state, token)
+    return fixed
 
 
 def _outcome(pair: RunPair) -> str:

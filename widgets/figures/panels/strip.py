@@ -13,8 +13,7 @@ from typing import Final
 from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
-from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.scheme import SchemeMachine
+from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.distribution import reason_at, table_text
@@ -68,10 +67,9 @@ def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> di
         "intervention": step.intervention,
         "eos": step.token in trace.tokens.eos_ids,
     }
-    if isinstance(machine, SchemeMachine):
-        state = step.before.state
-        marks["bridge"] = machine.crossed(state, step.token) > 0
-        marks["fixed"] = machine.fixes(state, step.token)
+    scheme = None if machine is None else filtered_of(machine)
+    if scheme is not None:
+        marks |= dict.fromkeys(scheme.marks(step.before.state, step.token), True)
     return found | {name: True for name, there in marks.items() if there}
 
 

@@ -1,6 +1,6 @@
-"""The search for an end: whether what was written can be completed canonically.
+"""Filters that can leave dead ends, and the search for an end behind them.
 
-A filter can leave dead ends that the machine without it does not have: after ``Ber`` of the choice
+A filter can leave dead ends that the machine before it does not have: after ``Ber`` of the choice
 "Berlin" only ``lin`` is left, and the tokenizer never writes the two. So before a token is
 allowed, a way to the end is looked for, nearest states first. Every state on a way that was found
 can finish; where nothing new can be reached, none of the states that were met can. Both are kept.
@@ -11,7 +11,9 @@ together: the first token of a way for one of them is a witness for all whose la
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -19,23 +21,18 @@ import numpy as np
 
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
-from explorer.tokens.filtered.token_filter import (
-    NO_TOKEN,
-    Group,
-    Int64,
-    NeighbourFilter,
-    TokenFilter,
-    WrittenSoFar,
-)
+from explorer.tokens.filtered.reading import Int64, distinct
+from explorer.tokens.filtered.token_filter import FilteredRows, TokenFilter
 from explorer.tokens.kept import Kept
-from explorer.tokens.machine import PlansAhead, TokenMachine, table_of
+from explorer.tokens.machine import TokenMachine, planner_of, table_of
+from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary.canonical.marked import Int32
 from explorer.vocabulary.canonical.merges import Bool
 
 STAGE: Final = "The search for a canonical end"
 
-Place = tuple[int, WrittenSoFar]
-"""A state of the machine without the filter, and what was written."""
+NO_TOKEN: Final = -1
+"""The last token before the first one."""
 
 _END: Final = -1
 _UNKNOWN: Final = -2
@@ -45,42 +42,228 @@ _FAR: Final = 1 << 30
 _DEEPEST: Final = 200
 """So many tokens more than four times the way without the filter, and a grammar is given up."""
 
+Group = tuple[tuple[int, ...], int]
+"""What a row of tokens leads to alike: the places, and the state of the guard."""
 
-class FilteredEnds:
-    """The places that can finish. Not thread-safe: its owner holds a lock.
+
+@dataclass(frozen=True, slots=True)
+class WrittenSoFar:
+    """The part of the tokens so far that decides which may follow.
 
     Args:
-        machine: The machine without the filter.
-        rules: The filter.
+        last: What counts within the present word: the last token, or, where pieces look ahead, the
+            number of the model's state; `NO_TOKEN` at the start.
+        places: States of the marked text, ascending; of a rule, its state.
+        guard: The state of the text's normal form and of the search for added tokens
+            (`explorer.tokens.filtered.guard`); 0 without either.
     """
 
-    def __init__(self, machine: TokenMachine, rules: TokenFilter) -> None:
+    last: int
+    places: tuple[int, ...]
+    guard: int = 0
+
+
+START: Final = WrittenSoFar(NO_TOKEN, (0,))
+
+Place = tuple[int, WrittenSoFar]
+"""A state of the machine before the filter, and what was written."""
+
+
+class TrimmedFilter(TokenFilter[WrittenSoFar]):
+    """A filter behind which dead ends are trimmed.
+
+    Attributes:
+        reach: The number of tokens, from the first on, that must be checked on a known way to the
+            end.
+        usable: bool[ids], the tokens that some text is written with.
+        lengths: int64[ids], in bytes.
+    """
+
+    start = START
+    reach: int = 1
+    usable: Bool
+    lengths: Int64
+
+    def rows(self, machine: TokenMachine) -> FilteredRows[WrittenSoFar]:
+        """FilteredRows without dead ends."""
+        return TrimmedRows(machine, self)
+
+    @abstractmethod
+    def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
+        """The groups that some tokens lead to, but for what counts within the word.
+
+        Args:
+            written: The tokens so far.
+            tokens: int32[n], ids.
+
+        Returns:
+            The groups; and int64[n], the group of each token, -1 where the filter refuses it.
+        """
+
+    @abstractmethod
+    def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
+        """The state after a token that leads to a group."""
+
+    def after(self, known: WrittenSoFar, token: int) -> WrittenSoFar | None:
+        """The state after one more token; ``None`` where the filter refuses it."""
+        groups, group_of = self.following(known, np.array([token], np.int32))
+        return None if group_of[0] < 0 else self.state(known, token, groups[int(group_of[0])])
+
+    def suits(
+        self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
+    ) -> Bool:
+        """The tokens that could be followed by a way to the end that follows one of them.
+
+        Args:
+            written: The tokens so far.
+            tokens: int32[n], tokens of one group.
+            here: The state after the one that the way follows.
+            way: The tokens of the way, at most `reach` of them.
+
+        Returns:
+            bool[n]; false also where it is not known. True of all where a group is one state.
+        """
+        return np.ones(len(tokens), np.bool_)
+
+
+class NeighbourFilter(TrimmedFilter):
+    """A filter in which the last token counts only by the tokens that it refuses within a word.
+
+    So a row is worked out once for all last tokens, as two: of the tokens that stand in the present
+    word or begin one, and of those that begin one.
+    """
+
+    @abstractmethod
+    def following_apart(
+        self, written: WrittenSoFar, tokens: Int32
+    ) -> tuple[Sequence[Group], Int64]:
+        """`following`, as if every token were refused within the present word."""
+
+    @abstractmethod
+    def goes_on(self, places: Sequence[int]) -> bool:
+        """Whether the present word has to go on: the text is within a character, mostly."""
+
+    @abstractmethod
+    def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
+        """The last tokens, of some, that one of some tokens may follow in the same word.
+
+        Args:
+            places: Where the last tokens led; the word has to go on there.
+            last: int32[n], ids.
+            tokens: int32[m], ids.
+        """
+
+    @abstractmethod
+    def refused_words(self, last: int) -> UInt32:
+        """uint32[words], the tokens that may not follow another one within a word, as bits."""
+
+    def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
+        """The differences between the row of a state and the one whose guard is at the start.
+
+        Returns:
+            uint32[words], the tokens that lead where they lead from there, as bits; and int32[n],
+            those that lead elsewhere. ``None`` where the row has to be worked out by itself.
+        """
+        return None
+
+
+class TrimmedRows(FilteredRows[WrittenSoFar]):
+    """The rows behind a filter, and the places that can finish."""
+
+    def __init__(self, machine: TokenMachine, rule: TrimmedFilter) -> None:
         self._machine = machine
-        self._filter = rules
+        self._filter = rule
         self._table = table_of(machine)
         self._eos = np.array(machine.vocabulary.eos_ids, np.int64)
         # For each place the first token of a way to the end, `_END` where it is one; or None.
         self._ways: dict[Place, int | None] = {}
         self._orders: Kept[int, Int32] = Kept()
         # Where the last token counts by its neighbours alone, ways serve other tokens before it.
-        self._neighbours = rules if isinstance(rules, NeighbourFilter) else None
+        self._neighbours = rule if isinstance(rule, NeighbourFilter) else None
         self._witnesses: dict[tuple[int, Group], list[tuple[WrittenSoFar, list[int]]]] = {}
         # First tokens of such ways, by state and, between characters, by places.
         self._usual: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        # For a filter of neighbours, the rows of a state of all last tokens.
+        self._rows: Kept[Place, tuple[UInt32, UInt32]] = Kept()
 
-    def candidates(self, state: int) -> Int32:
-        """The tokens of text that the machine without the filter allows, and that may be used."""
+    def set_tokens(self, place: Place, words: UInt32, meter: Meter) -> None:
+        """Set the bits of the tokens of text after which the text can be completed."""
+        before, written = place
+        if self._neighbours is None:
+            tokens = self._candidates(before)
+            following = self._filter.following(written, tokens)
+            self._decide(before, written, tokens, following, words, meter)
+            return
+        joined, apart = self._rows_of(
+            self._neighbours, before, replace(written, last=NO_TOKEN), meter
+        )
+        refused = self._neighbours.refused_words(written.last)
+        words |= (joined & ~refused) | (apart & refused)
+
+    def _rows_of(
+        self, rule: NeighbourFilter, before: int, written: WrittenSoFar, meter: Meter
+    ) -> tuple[UInt32, UInt32]:
+        """The rows of all last tokens: of those that it leaves in the word, and of the others."""
+        key = before, written
+        known = self._rows.get(key)
+        if known is not None:
+            return known
+        size = num_words(len(self._machine.vocabulary))
+        joined, apart = (np.zeros(size, np.uint32) for _ in range(2))
+        tokens = self._candidates(before)
+        beside = rule.beside_guard(written)
+        if beside is not None:
+            like_start, others = beside
+            base = self._rows_of(rule, before, replace(written, guard=START.guard), meter)
+            joined |= base[0] & like_start
+            apart |= base[1] & like_start
+            tokens = np.intersect1d(tokens, others, assume_unique=True)
+        self._decide(before, written, tokens, rule.following(written, tokens), joined, meter)
+        self._decide(before, written, tokens, rule.following_apart(written, tokens), apart, meter)
+        self._rows.put(key, (joined, apart), joined.nbytes + apart.nbytes)
+        return joined, apart
+
+    def _decide(
+        self,
+        before: int,
+        written: WrittenSoFar,
+        tokens: Int32,
+        following: tuple[Sequence[Group], Int64],
+        words: UInt32,
+        meter: Meter,
+    ) -> None:
+        """Set the bits of the tokens after which the text can be completed."""
+        groups, group_of = following
+        tokens, group_of = tokens[group_of >= 0], group_of[group_of >= 0]
+        if not len(tokens):
+            return
+        targets = self._targets(before, tokens)
+        # Tokens that lead to one state of the machine and one group differ only in themselves.
+        key, firsts = distinct([group_of, targets + 1])
+        order = np.argsort(key, kind="stable")
+        ends = np.cumsum(np.bincount(key, minlength=len(firsts)))
+        for number, members in enumerate(np.split(order, ends[:-1])):
+            first = firsts[number]
+            target = int(targets[first])
+            if target < 0:
+                continue
+            last = tokens[members]
+            able = self._able(target, groups[int(group_of[first])], written, last, meter)
+            set_bits(words, last[able])
+
+    def _candidates(self, state: int) -> Int32:
+        """The tokens of text that the machine before the filter allows, and that may be used."""
         row = self._machine.allowed(state) & self._filter.usable
         row[self._eos] = False
         return np.flatnonzero(row).astype(np.int32)
 
-    def targets(self, state: int, tokens: Int32) -> Int64:
-        """Where tokens lead that the machine without the filter allows."""
+    def _targets(self, state: int, tokens: Int32) -> Int64:
+        """The targets of tokens that the machine before the filter allows."""
         if self._table is not None:
             row = self._table.table[state]
             return row[self._table.token_class[tokens]].astype(np.int64)
-        found = [self._machine.step(state, token) for token in tokens.tolist()]
-        return np.array([-1 if target is None else target for target in found], np.int64)
+        targets = [self._machine.step(state, token) for token in tokens.tolist()]
+        return np.array([-1 if target is None else target for target in targets], np.int64)
 
     def is_end(self, place: Place) -> bool:
         """Whether the text may end here."""
@@ -96,20 +279,16 @@ class FilteredEnds:
             self._search(place, meter)
         return self._ways[place] is not None
 
-    def able(
+    def _able(
         self, state: int, group: Group, written: WrittenSoFar, last: Int32, meter: Meter
     ) -> Bool:
-        """`can_finish` of places that differ only in what counts of the last token.
+        """`can_finish` of places that differ only in what counts of the last token: bool[n].
 
         Args:
-            state: Their state of the machine without the filter.
-            group: What their last tokens lead to.
+            state: Their state of the machine before the filter.
+            group: Where their last tokens lead.
             written: The tokens before those.
             last: int32[n], the last tokens.
-            meter: Watches the searches.
-
-        Returns:
-            bool[n].
         """
         able = np.zeros(len(last), np.bool_)
         left = np.arange(len(last))
@@ -153,20 +332,20 @@ class FilteredEnds:
         if self._neighbours is None:
             return []
         key = state, group
-        found = self._witnesses.get(key)
-        if found is None:
-            found = self._witnesses[key] = []
+        known = self._witnesses.get(key)
+        if known is None:
+            known = self._witnesses[key] = []
             here = WrittenSoFar(NO_TOKEN, *group)
             if self.is_end((state, here)):
-                found.append((here, []))
-                return found
+                known.append((here, []))
+                return known
             # What completes one character mostly completes another one as well.
             for token in self._usual.get(self._alike(state, group[0]), ()):
                 after = self._after(state, here, token)
                 if after is not None and self._known(after) not in (None, _UNKNOWN):
-                    found.append((here, [token]))
+                    known.append((here, [token]))
                     break
-        return found
+        return known
 
     def _alike(self, state: int, places: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         """Places from which one token mostly completes the text as it does from another."""
@@ -283,16 +462,16 @@ class FilteredEnds:
         """The candidates of a state in the order in which they are tried."""
         order = self._orders.get(state)
         if order is None:
-            tokens = self.candidates(state)
+            tokens = self._candidates(state)
             far = self._far(state, tokens)
             order = tokens[np.argsort(far, kind="stable")]
             self._orders.put(state, order, order.nbytes)
         return order
 
     def _far(self, state: int, tokens: Int32) -> Int64:
-        """How far from the end some tokens lead, as far as that is known: int64[n]."""
+        """The distances from the end after some tokens, as far as they are known: int64[n]."""
         if self._table is not None:
-            return self._table.distance[self.targets(state, tokens)].astype(np.int64)
+            return self._table.distance[self._targets(state, tokens)].astype(np.int64)
         lengths = self._filter.lengths[tokens]
         machine = self._machine
         if not self._is_of_grammar:
@@ -300,7 +479,7 @@ class FilteredEnds:
         # A grammar that recurses leads away from the end for ever; what leads there is tried first.
         distances = [
             machine.distance_to_end(target) if target >= 0 else None
-            for target in self.targets(state, tokens).tolist()
+            for target in self._targets(state, tokens).tolist()
         ]
         far = np.array([_FAR if one is None else one for one in distances], np.int64)
         return far * (int(lengths.max(initial=0)) + 1) + lengths
@@ -308,5 +487,4 @@ class FilteredEnds:
     @cached_property
     def _is_of_grammar(self) -> bool:
         """Whether the machine is that of a grammar that recurses; it knows how far its end is."""
-        machine = self._machine
-        return self._table is None and isinstance(machine, PlansAhead) and machine.knows_distances
+        return self._table is None and planner_of(self._machine) is not None
