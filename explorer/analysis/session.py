@@ -79,15 +79,15 @@ class Session(Walk):
                 remedy="Give the session a constraint.",
             )
         trace = self.trace
-        found = machine_traps(self.machine, budget=budget)
+        known = machine_traps(self.machine, budget=budget)
         passed = {position.state for position in trace.positions}
         here = trace.positions[-1].state
-        own = sorted(found, key=lambda trap: _distance(trap, here, passed))
+        own = sorted(known, key=lambda trap: _distance(trap, here, passed))
         return (*session_traps(self.machine, trace), *own)
 
 
 def _distance(trap: Trap, here: int, passed: Set[int]) -> int:
-    """How far a trap of the constraint is from a run: 0 for where it is, 1 for where it was."""
+    """The distance of a trap of the constraint from a run: 0 where it is, 1 where it was."""
     states = trap.evidence.get("states")
     if trap.kind == "visited_only":
         return 3  # It speaks about all that was said before it.

@@ -30,7 +30,7 @@ NOTHING: Final = char_set([])
 LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
 
 MOST_SHOWN: Final = 8
-"""How many characters or ranges of a set are written out."""
+"""The most characters or ranges of a set that are written out."""
 
 
 def is_continuation(byte: int) -> bool:
@@ -39,7 +39,7 @@ def is_continuation(byte: int) -> bool:
 
 
 def character_start(data: bytes, index: int) -> int:
-    """Where the character begins that a byte belongs to.
+    """The offset at which the character begins that a byte belongs to.
 
     Args:
         data: Bytes that are valid UTF-8 up to ``index``; the byte there may be any.
@@ -59,7 +59,7 @@ def character_start(data: bytes, index: int) -> int:
 
 
 def remaining_bytes(lead: int) -> int:
-    """How many bytes a lead byte asks for after itself; 0 for any other byte."""
+    """The number of bytes that a lead byte asks for after itself; 0 for any other byte."""
     return next((count for low, high, count, _ in LEADS if low <= lead <= high), 0)
 
 
@@ -134,9 +134,6 @@ def quoted(code: int) -> bool:
 @lru_cache(maxsize=1024)
 def show_characters(chars: CharSet) -> str:
     """A set of characters in few words.
-
-    Args:
-        chars: Any set.
 
     Example:
         >>> show_characters(char_set([(97, 99), (228, 228)]))
@@ -237,7 +234,6 @@ def show_text(data: bytes, most: int = 60) -> str:
     """Text in quotes, and beside the quotes the bytes that are not a whole character.
 
     Args:
-        data: Any bytes.
         most: Longer text is cut in the middle.
 
     Example:

@@ -125,9 +125,9 @@ class TokenKinds:
         data = np.frombuffer(b"".join(words), np.uint8)
         codes = np.empty(len(data), np.int32)
         _code_points(data, self._start, codes)
-        found, inverse = np.unique(codes, return_inverse=True)
+        distinct, inverse = np.unique(codes, return_inverse=True)
         kinds = np.array(
-            [HALF if code < 0 else character_kind(chr(code)) for code in found.tolist()]
+            [HALF if code < 0 else character_kind(chr(code)) for code in distinct.tolist()]
         )
         self._kind = kinds.astype(np.uint8)[inverse.reshape(-1)]
 
@@ -135,7 +135,6 @@ class TokenKinds:
         """The kind of one byte of each of some words.
 
         Args:
-            words: Word numbers.
             offsets: An offset below the length of each, or the length itself.
         """
         text = words < len(self._start) - 1

@@ -182,10 +182,10 @@ class Characters:
             known = np.zeros((dfa.num_states, 4), np.int8)
         room = ROOM
         while True:
-            found = np.empty((room, 2), np.int32)
-            count = _ranges(dfa.table, dfa.symbol_class, state, owed, code, known, found)
+            ranges = np.empty((room, 2), np.int32)
+            count = _ranges(dfa.table, dfa.symbol_class, state, owed, code, known, ranges)
             if count <= room:
-                return char_set(map(tuple, found[:count].tolist()))
+                return char_set(map(tuple, ranges[:count].tolist()))
             room = count
 
 

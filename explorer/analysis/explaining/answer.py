@@ -17,8 +17,7 @@ from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
 from explorer.analysis.wording.markup import answer_html
-from explorer.analysis.wording.message import message
-from explorer.analysis.wording.prose import prose
+from explorer.analysis.wording.sentences import message, prose
 from explorer.analysis.wording.words import Names, title, underlined
 from explorer.arguments import instance
 from explorer.languages.constraint import Constraint
@@ -131,7 +130,7 @@ class Answered:
         return {"text/plain": self.paragraph, "text/html": shown}
 
 
-def verdict_dict(verdict: Verdict, found: Sequence[SourcePart]) -> dict[str, object]:
+def verdict_dict(verdict: Verdict, parts: Sequence[SourcePart]) -> dict[str, object]:
     """A verdict and its parts as plain values."""
     return {
         "stage": verdict.stage,
@@ -166,14 +165,14 @@ def verdict_dict(verdict: Verdict, found: Sequence[SourcePart]) -> dict[str, obj
                 "state": part.state,
                 "assertion": part.assertion,
             }
-            for part in found
+            for part in parts
         ],
     }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class TextExplanation(Answered):
-    """How far a constraint reads a text, or a token of a record.
+    """The answer to how far a constraint reads a text, or a token of a record.
 
     Made by `explain_text` and by `explorer.analysis.explaining.step.explain_recorded`. For a text
     the stage is `allowed` for a word of the constraint, `end_of_text` for the beginning of one,
@@ -196,7 +195,7 @@ class TextExplanation(Answered):
 
     @property
     def names(self) -> Names | None:
-        """What the record knows of the vocabulary; ``None`` for a text."""
+        """The facts about the vocabulary in the record; ``None`` for a text."""
         return self.recorded
 
 

@@ -57,10 +57,10 @@ if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
     from explorer.decoding.sampling.sampler import SampledOut
 
 NEAREST: Final = 5
-"""How many near tokens an explanation names."""
+"""The number of near tokens that an explanation names."""
 
 LONGEST_FORCED: Final = 200
-"""How many bytes of forced text are followed."""
+"""The most bytes of forced text that are followed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +306,14 @@ class Explanation(Answered):
         )
 
     def _completion_hints(self) -> list[str]:
-        found = self._completion
-        if isinstance(found, BudgetExceeded):
+        completion = self._completion
+        if isinstance(completion, BudgetExceeded):
             return [*self.stopped]
-        if found is None:
+        if completion is None:
             return []
-        forced = [f"After it, the text must go on with {show_text(found.forced)}."]
-        complete = f"The shortest complete text through it is {show_text(found.text)}."
-        return [*(forced if found.forced else []), complete]
+        forced = [f"After it, the text must go on with {show_text(completion.forced)}."]
+        complete = f"The shortest complete text through it is {show_text(completion.text)}."
+        return [*(forced if completion.forced else []), complete]
 
     def _after_hints(self) -> list[str]:
         after = self._after
@@ -338,8 +338,8 @@ class Explanation(Answered):
             lazy: Also what must be searched for; without it the answer takes no longer than the
                 verdict did.
         """
-        found = super().to_dict()
-        found |= {
+        values = super().to_dict()
+        values |= {
             "assumed_prefix": self.assumed_prefix,
             "same_bytes": list(self.same_bytes),
             "asked": list(self.asked),
@@ -355,10 +355,10 @@ class Explanation(Answered):
             },
         }  # fmt: skip
         if not lazy:
-            return found
+            return values
         after = None if isinstance(self._after, BudgetExceeded) else self._after
         completion = None if isinstance(self._completion, BudgetExceeded) else self._completion
-        found |= {
+        values |= {
             "after": None if after is None else list(after),
             "earlier": None if self.earlier is None else {
                 "position": self.earlier.position, "chosen": self.earlier.chosen,
@@ -377,7 +377,7 @@ class Explanation(Answered):
             "stopped": list(self.stopped),
             "paragraph": self.paragraph,
         }  # fmt: skip
-        return found
+        return values
 
 
 def explain(

@@ -39,10 +39,10 @@ from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import BEFORE, READ, run
 
 MOST_GROUPS: Final = 12
-"""How many groups there are at most, "other" not counted."""
+"""The most groups, "other" not counted."""
 
 EXAMPLES: Final = 6
-"""How many ids a group names."""
+"""The most ids that a group names."""
 
 ALLOWED: Final = -1
 """In place of a group: the id is allowed."""

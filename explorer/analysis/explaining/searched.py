@@ -60,25 +60,25 @@ class Completion:
     forced: bytes
 
 
-def unless_stopped(found: _Found | BudgetExceeded) -> _Found:
+def unless_stopped(result: _Found | BudgetExceeded) -> _Found:
     """The result of a search, unless it stopped.
 
     Args:
-        found: That, or the limit at which the search stopped.
+        result: That, or the limit at which the search stopped.
 
     Raises:
         BudgetExceeded: It stopped.
     """
-    if isinstance(found, BudgetExceeded):
-        raise found
-    return found
+    if isinstance(result, BudgetExceeded):
+        raise result
+    return result
 
 
 def stopped_sentences(searches: Mapping[str, object]) -> tuple[str, ...]:
     """A sentence about each search that stopped.
 
     Args:
-        searches: By what they look for, what they found or the limit at which they stopped.
+        searches: By what they look for, what they result or the limit at which they stopped.
 
     Example:
         >>> limit = BudgetExceeded("states", limit=10, reached=11, stage="The search")
@@ -86,9 +86,9 @@ def stopped_sentences(searches: Mapping[str, object]) -> tuple[str, ...]:
         ('The search for a way to the end stopped: The search reached 11 states; the limit is 10.',)
     """
     return tuple(
-        f"The search for {what} stopped: {found.message}"
-        for what, found in searches.items()
-        if isinstance(found, BudgetExceeded)
+        f"The search for {what} stopped: {result.message}"
+        for what, result in searches.items()
+        if isinstance(result, BudgetExceeded)
     )
 
 

@@ -124,14 +124,14 @@ def explain_trace(
     here = trace.positions[k]
     # A machine that numbers its states as it meets them has other numbers in another process.
     states = states_along(machine, trace.ids[:k])
-    found = explain(
+    explanation = explain(
         machine, states[-1], token, text=here.data,
         probabilities=_probabilities(trace, k, len(machine.vocabulary), logits),
         history=History(states, trace.ids[:k]), budget=budget,
     )  # fmt: skip
     # The first token of a text that the session refuses may come before the first masked one.
-    for index in range(found.index + 1):
-        one = _at(found, index, here.data, k)
+    for index in range(explanation.index + 1):
+        one = _at(explanation, index, here.data, k)
         over = _over_budget(trace, k + index, one)
         out = None
         if over is None and index == 0 and logits is not None:
@@ -139,22 +139,22 @@ def explain_trace(
             out = _sampled_out(trace, k, one, logits)
         if over is not None or out is not None:
             return with_limits(one, out, over)
-    return found
+    return explanation
 
 
-def _at(found: Explanation, index: int, text: bytes, k: int) -> Explanation:
+def _at(explanation: Explanation, index: int, text: bytes, k: int) -> Explanation:
     """The explanation of an earlier token of the same text."""
-    history = found.history
-    if index == found.index or history is None:
-        return found
-    before = found.asked[:index]
-    data = b"".join(found.machine.vocabulary.tokens[token] or b"" for token in before)
+    history = explanation.history
+    if index == explanation.index or history is None:
+        return explanation
+    before = explanation.asked[:index]
+    data = b"".join(explanation.machine.vocabulary.tokens[token] or b"" for token in before)
     one = explain(
-        found.machine, history.states[k + index], found.asked[index], text=text + data,
+        explanation.machine, history.states[k + index], explanation.asked[index], text=text + data,
         history=History(history.states[: k + index + 1], history.tokens[: k + index]),
-        budget=found.budget,
+        budget=explanation.budget,
     )  # fmt: skip
-    return replace(one, asked=found.asked, index=index, note=found.note)
+    return replace(one, asked=explanation.asked, index=index, note=explanation.note)
 
 
 def reasons_at(
@@ -185,13 +185,7 @@ def reasons_at(
 def model_probabilities(
     session: SteppedSession, trace: Trace, k: int
 ) -> NDArray[np.float64] | None:
-    """The model's probability of every id; ``None`` without a model, or where it was not asked.
-
-    Args:
-        session: The session.
-        trace: The record of its line.
-        k: A position.
-    """
+    """The model's probability of every id; ``None`` without a model, or where it was not asked."""
     # Without a distribution the text has ended, or fills all that the model can read.
     if session.lm is None or trace.positions[k].distribution is None:
         return None
@@ -309,14 +303,14 @@ def _probabilities(
     return known
 
 
-def _over_budget(trace: Trace, k: int, found: Explanation) -> OverBudget | None:
+def _over_budget(trace: Trace, k: int, explanation: Explanation) -> OverBudget | None:
     """The tokens that are needed to the end, where they are more than remain."""
-    if trace.max_tokens is None or not trace.masking_budget or not found.allowed:
+    if trace.max_tokens is None or not trace.masking_budget or not explanation.allowed:
         return None
-    target = found.machine.step(found.state, found.token)
-    if found.state < 0 or target is None:
+    target = explanation.machine.step(explanation.state, explanation.token)
+    if explanation.state < 0 or target is None:
         return None
-    distance = found.machine.distance_to_end(target) if target >= 0 else 0
+    distance = explanation.machine.distance_to_end(target) if target >= 0 else 0
     if distance is None:
         return None
     needs = 1 + distance
@@ -324,9 +318,11 @@ def _over_budget(trace: Trace, k: int, found: Explanation) -> OverBudget | None:
     return OverBudget(needs, remain) if needs > remain else None
 
 
-def _sampled_out(trace: Trace, k: int, found: Explanation, logits: Tensor) -> SampledOut | None:
-    """What the sampler's filters do to an allowed token."""
-    if not found.allowed or not 0 <= found.token < logits.shape[-1]:
+def _sampled_out(
+    trace: Trace, k: int, explanation: Explanation, logits: Tensor
+) -> SampledOut | None:
+    """The filter of the sampler that removes an allowed token; ``None`` if none does."""
+    if not explanation.allowed or not 0 <= explanation.token < logits.shape[-1]:
         return None
     import torch
 
@@ -337,4 +333,4 @@ def _sampled_out(trace: Trace, k: int, found: Explanation, logits: Tensor) -> Sa
     kept[: len(allowed)] = allowed
     mask = torch.from_numpy(kept)  # pyright: ignore[reportUnknownMemberType]  # torch's stub.
     mask = mask.to(logits.device)
-    return sampled_out(trace.sampler, logits.masked_fill(~mask, -torch.inf), found.token)
+    return sampled_out(trace.sampler, logits.masked_fill(~mask, -torch.inf), explanation.token)

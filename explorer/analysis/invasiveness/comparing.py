@@ -183,33 +183,24 @@ def invasiveness(
     scheme = language if machine is None else Rule.of(machine, lm.vocabulary, budget)
     free = Rule.of(None, lm.vocabulary)
     ids = prompt_ids(lm, prompt)
-    found: list[RunPair] = []
+    pairs: list[RunPair] = []
     store = logits_store(lm) if store is None else store
     for number in range(seed, seed + seeds):
         own = followed(store, free, ids, sampler, max_tokens, number, 0)
         made = followed(store, scheme, ids, sampler, max_tokens, number, 0)
         outcome, valid = judged(language, own)
         crossed = None if bridges is None else bridges(made)
-        found.append(RunPair(own, made, outcome, valid, crossed))
-    return tuple(found)
+        pairs.append(RunPair(own, made, outcome, valid, crossed))
+    return tuple(pairs)
 
 
 def logits_store(lm: LanguageModel) -> LogitsStore:
-    """An empty store of logits, which the runs of several schemes may share.
-
-    Args:
-        lm: The model.
-    """
+    """An empty store of logits, which the runs of several schemes may share."""
     return LogitsStore(lm, _LOGITS_BYTES)
 
 
 def judged(language: Rule, own: OwnFirstText) -> tuple[Outcome, int]:
-    """The kind of text of a free run, and how many tokens come before the first invalid one.
-
-    Args:
-        language: What is valid.
-        own: The free run.
-    """
+    """The kind of text of a free run, and how many tokens come before the first invalid one."""
     state: int = language.start
     for k, token in enumerate(own.tokens):
         after = language.step(state, token) if token < len(language.vocabulary) else None
@@ -369,7 +360,7 @@ def invasiveness_table(
     if not prompts:
         raise ExplorerError("There are no prompts.", remedy="Give at least one.")
     language = Rule.of(constraint, lm.vocabulary, budget).machine
-    found = {
+    by_scheme = {
         name: [
             invasiveness(
                 lm, prompt, language, machine=machine, sampler=sampler, seeds=seeds,
@@ -379,7 +370,7 @@ def invasiveness_table(
         ]
         for name, machine in schemes.items()
     }  # fmt: skip
-    return table_of_pairs(found)
+    return table_of_pairs(by_scheme)
 
 
 def table_of_pairs(found: Mapping[str, Sequence[Sequence[RunPair]]]) -> InvasivenessTable:

@@ -35,7 +35,7 @@ from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.tokens.states import DONE
 
 LOOKAHEADS: Final = (0, 1, 2)
-"""How many borders of terminals a token may cross, in the schemes beside ours."""
+"""The numbers of borders of terminals that a token may cross, in the schemes beside ours."""
 
 OURS: Final = "ours"
 """The name of the language itself, token by token."""
@@ -131,17 +131,17 @@ def schemes_of(
         template_parts(template)  # A wrong argument is an error, not a row.
     known = lm.vocabulary
     grammar = constraint if isinstance(constraint, TerminalGrammar) else None
-    found: list[Scheme] = []
+    schemes: list[Scheme] = []
     if isinstance(constraint, TerminalGrammar):
         language: TokenMachine = compile(constraint.constraint, known, budget)
         machines = lookahead_machines(constraint, known, lookaheads, budget)
         for k, machine in zip(lookaheads, machines, strict=True):
-            found.append(Scheme(f"k = {k}", machine, language, grammar))
+            schemes.append(Scheme(f"k = {k}", machine, language, grammar))
     else:
         language = (
             compile(constraint, known, budget) if isinstance(constraint, Constraint) else constraint
         )
-    found.append(Scheme(OURS, language, language, grammar))
+    schemes.append(Scheme(OURS, language, language, grammar))
     if template is not None:
         makers: tuple[Callable[[], FilteredMachine[Spots]], ...] = (
             lambda: template_machine(template, known, budget=budget),
@@ -156,8 +156,8 @@ def schemes_of(
                     raise
                 failed[name] = error
             else:
-                found.append(Scheme(name, made, made.unfiltered, grammar))
-    return tuple(found)
+                schemes.append(Scheme(name, made, made.unfiltered, grammar))
+    return tuple(schemes)
 
 
 def naturalised(

@@ -1,4 +1,4 @@
-"""Which part of a source a verdict is about.
+"""The part of a source that a verdict is about.
 
 Read in this order: `part` (what is named, and what is asked), `spans` (the part that expects or
 excludes something), `deciding` (the parts that decide a verdict, limits on tokens included),

@@ -27,7 +27,6 @@ def deciding_parts(
 
     Args:
         constraint: The constraint; ``None`` decides nothing.
-        verdict: The verdict.
         machine: The machine over bytes that was walked; default the constraint's own.
     """
     if constraint is None or verdict.char_state == NO_ARC:

@@ -101,13 +101,13 @@ class SourcePart:
         The parts of a template have texts of their own, so where a part may go on or end these are
         two: its own, and the template's.
         """
-        found: dict[int, list[SourcePlace]] = {}
+        by_source: dict[int, list[SourcePlace]] = {}
         for place in self.positions:
             if place.span is not None:
-                found.setdefault(id(place.source), []).append(place)
+                by_source.setdefault(id(place.source), []).append(place)
         return tuple(
             MarkedText(places[0].source.text, tuple(p.span for p in places if p.span is not None))
-            for places in found.values()
+            for places in by_source.values()
         )
 
     @property
@@ -129,7 +129,6 @@ def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePl
     """The places of a configuration as places of sources, each once.
 
     Args:
-        places: The places.
         source: What was written, where nothing in the tree says so.
     """
     # The texts of a choice share their first letters, so some origins are one place.
@@ -168,8 +167,6 @@ def expecting(
 
     Args:
         places: The places at which the source goes on.
-        source: The source.
-        path: The way to it.
     """
     by_rule: dict[str, list[LivePlace]] = {}
     for place in places:

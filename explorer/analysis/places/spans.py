@@ -1,4 +1,4 @@
-"""Which part of the source expects this, or excludes it.
+"""The part of the source that expects this, or excludes it.
 
 The tree that the source lowers to is asked part by part, each with its own machine:
 
@@ -62,7 +62,7 @@ LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, second
 """Limits for laying out a source; a larger source has no places, and the explanation says so."""
 
 MOST_ASSERTIONS: Final = 8
-"""How many assertions of one pattern are tried alone."""
+"""The most assertions of one pattern that are tried alone."""
 
 
 @runtime_checkable
@@ -165,10 +165,10 @@ class SourceMachines:
         Raises:
             BudgetExceeded: It is larger than `LIMITS`.
         """
-        found = whole_table(self.machines.get(id(node)))
-        if found is None:
-            found = self.machines[id(node)] = build(node, Meter(LIMITS))
-        return found
+        table = whole_table(self.machines.get(id(node)))
+        if table is None:
+            table = self.machines[id(node)] = build(node, Meter(LIMITS))
+        return table
 
     def as_written(self, node: Node, at: _At) -> Configurations:
         """A part as it was written, and the configurations that texts lead to.
@@ -283,8 +283,8 @@ class SourceMachines:
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
         if dying:
-            found = [part for item, there in dying for part in self.find(item, there, question)]
-            return [replace(part, beside=len(dying) > 1) for part in found]
+            parts = [part for item, there in dying for part in self.find(item, there, question)]
+            return [replace(part, beside=len(dying) > 1) for part in parts]
         words = tuple(self.word(item, question) for item, _ in operands)
         names = tuple(_name(item, there) for item, there in operands)
         _, there = at.entered(node)
@@ -316,14 +316,14 @@ class SourceMachines:
 
     def nested(self, node: Node, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
-        found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
+        parts: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         for below, begin, may_end in self.reading(node, question.text):
             # Where it may end itself, what must come before the end is in the parts after it.
             if question.byte is None and may_end and self.is_closed(below):
                 continue
             for part in self.find(below, at, question.shifted(begin)):
-                found.setdefault((part.path, part.role, part.positions), part)
-        return list(found.values())
+                parts.setdefault((part.path, part.role, part.positions), part)
+        return list(parts.values())
 
     def reading(self, node: Node, text: bytes) -> Iterator[tuple[Node, int, bool]]:
         """The parts of a sequence that may be reading where a text ends: each with where in the
@@ -374,7 +374,7 @@ class SourceMachines:
 
     def assertions(self, whole: Whole, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The assertions without one of which the pattern would go on; else their combination."""
-        found: list[SourcePart] = []
+        excluding: list[SourcePart] = []
         tried: list[SourcePart] = []
         for assertion, machine in self.without_one(whole):
             start, end = assertion.start, assertion.end
@@ -385,11 +385,11 @@ class SourceMachines:
             there = state_after(machine, question.longer)
             if there != NO_ARC and (question.byte is not None or machine.accepting[there]):
                 rest = b"" if question.byte is None else shortest_word(machine, there)
-                found.append(replace(part, words=(question.longer + rest,)))
-        if not found and tried:
+                excluding.append(replace(part, words=(question.longer + rest,)))
+        if not excluding and tried:
             together = tuple(part.positions[0] for part in tried)
-            found.append(SourcePart("combination", at.source, at.path, together))
-        return found
+            excluding.append(SourcePart("combination", at.source, at.path, together))
+        return excluding
 
     def without_one(self, whole: Whole) -> tuple[tuple[Assertion, Dfa], ...]:
         """Each assertion of a pattern, and the machine of the pattern without it."""

@@ -35,7 +35,7 @@ LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, second
 """Limits for laying out a grammar, and for reading one text."""
 
 MOST_PLACES: Final = 16
-"""How many places a row names at most."""
+"""The most places that a row names."""
 
 MOST_REPLAYED: Final = 2_000
 """Up to so many bytes and symbols a text is read once more to find where symbols were pushed."""
@@ -107,7 +107,7 @@ class GrammarStack:
 
     @property
     def depth(self) -> int | None:
-        """How many symbols the machine has on its stack; ``None`` if it follows several stacks."""
+        """The number of symbols on the machine's stack; ``None`` if it follows several stacks."""
         if self._symbols is None:
             return None
         return sum(symbol is not None for symbol in self._symbols)
@@ -121,7 +121,7 @@ class GrammarStack:
 
     @property
     def live(self) -> int:
-        """How many rows the next byte can be for: a row that may end leaves it to the next one."""
+        """The number of rows the next byte can be for: one that may end leaves it to the next."""
         count = 1
         while count < len(self) and self.reader.may_end(self.derivation.open[count - 1]):
             count += 1
@@ -197,11 +197,6 @@ class StackReader:
     def at(self, text: bytes, machine: ByteMachine | None, state: int) -> GrammarStack | None:
         """The stack after a text; ``None`` if no word begins so.
 
-        Args:
-            text: The bytes so far.
-            machine: The machine that decides.
-            state: Its state after the text.
-
         Raises:
             BudgetExceeded: The text is too long.
         """
@@ -236,19 +231,19 @@ class StackReader:
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
         symbols = machine.configuration(state)[1]
-        found: list[int | None] = [None] * len(opened)
+        placed: list[int | None] = [None] * len(opened)
         if len(waiting) == len(symbols):
             for place, symbol in zip(reversed(waiting), symbols, strict=True):
-                found[place] = symbol
+                placed[place] = symbol
             if all(
                 self._holds(opened[place:], machine, symbol)
-                for place, symbol in enumerate(found)
+                for place, symbol in enumerate(placed)
                 if symbol is not None
             ):
-                return found
+                return placed
         if max(len(text), len(symbols)) > MOST_REPLAYED:
             return None
-        found = [None] * len(opened)
+        placed = [None] * len(opened)
         outer = len(opened)
         for symbol, begun in zip(reversed(symbols), _pushed_at(machine, text), strict=True):
             places = (
@@ -261,8 +256,8 @@ class StackReader:
             outer = next(places, NO_PLACE)
             if outer == NO_PLACE:
                 return None
-            found[outer] = symbol
-        return found
+            placed[outer] = symbol
+        return placed
 
     def _holds(self, rows: Sequence[OpenRule], machine: SingleStack, symbol: int) -> bool:
         """Whether the rule that a symbol leads back to is one of some open rules."""
@@ -283,13 +278,7 @@ class StackReader:
         return any(map(self.program.may_end, opened.points))
 
     def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
-        """One open rule, as it is shown.
-
-        Args:
-            derivation: The open rules.
-            place: Which of them, from the innermost.
-            symbol: The machine's symbol for it.
-        """
+        """One open rule, as it is shown."""
         here = derivation.open[place]
         written = [
             origin for point in here.points for *_, origin in self.program.moves(point).reads
@@ -378,11 +367,7 @@ def _in_words(following: bytes) -> str:
 
 @lru_cache(maxsize=16)
 def stack_reader(source: Source) -> StackReader | None:
-    """The reader of a constraint, kept for the last few; ``None`` without a grammar inside.
-
-    Args:
-        source: The constraint, with its stages.
-    """
+    """The reader of a constraint, kept for the last few; ``None`` without a grammar inside."""
     bare = unstaged(source)
     try:
         grammars = [node for node in walk(bare.tree) if isinstance(node, Rules)]

@@ -56,7 +56,6 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     """The smallest change that lets a token through, where exactly one place is live.
 
     Args:
-        machine: The token machine that masks it.
         verdict: Why; only `constraint` can be widened.
         parts: The parts of the source that decide.
 

@@ -37,10 +37,10 @@ LEAST_TEXT: Final = 120
 """Fewer bytes than these are a string or an array as others are."""
 
 LEAST_ITEMS: Final = 8
-"""How many items of an array, or members of an object, at least."""
+"""The fewest items of an array, or members of an object."""
 
 _TAIL: Final = 40
-"""How many characters before a loop are shown."""
+"""The number of characters before a loop that are shown."""
 
 _SPACE: Final = b" \t\n\r"
 _DIGITS: Final = b"0123456789"
@@ -55,7 +55,7 @@ REMEDIES: Final[dict[Loop, str]] = {
     "object": "Bound how many members it has, such as {0,20} for *.",
     "repeat": "Bound the repeat, such as {1,40} for +, or give max_tokens, which ends it in time.",
 }
-"""How each kind of loop is ended in a pattern or a grammar."""
+"""The way to end each kind of loop in a pattern or a grammar."""
 
 _NAMES: Final[dict[Loop, str]] = {
     "space": "white space",
@@ -73,8 +73,6 @@ def run_loops(
     """Find the loop in which a run is at its end, if it is in one.
 
     Args:
-        machine: The token machine of the run.
-        tokens: The tokens that were taken.
         states: int[len(tokens) + 1], the state before each of them and after the last.
 
     Yields:
@@ -113,7 +111,7 @@ def _after(data: bytes) -> str:
 
 
 def _remedy(machine: TokenMachine, what: Loop) -> str:
-    """How the loop is ended, in the words of the part that was written with it."""
+    """The way to end the loop, in the words of the part that was written with it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
         said = (source.space_remedy if what == "space" else "") or source.loop_remedy(what)
@@ -129,7 +127,7 @@ Found = tuple[Loop, int, str]
 
 @dataclass(frozen=True, slots=True)
 class _StatesOfRun:
-    """What was written, and the states on the way.
+    """The bytes that were written, and the states on the way.
 
     Args:
         data: The bytes of the tokens.
@@ -203,7 +201,7 @@ class _StatesOfRun:
         return None
 
     def _loop(self) -> int:
-        """Where the states begin that come again until the end, in bytes."""
+        """The first byte from which on the states come again until the end."""
         first: dict[int, int] = {}
         for position, place in enumerate(self.places):
             first.setdefault(place, position)
@@ -214,7 +212,7 @@ class _StatesOfRun:
         return self.offsets[self._first_time(begin)]
 
     def _first_time(self, begin: int) -> int:
-        """Where the first time round began, which may come from a state outside the loop.
+        """The place where the first time round began, which may come from a state outside the loop.
 
         In ``(ab)+`` the first ``a`` leaves the start, to which nothing returns; but it goes where
         the later ones go.

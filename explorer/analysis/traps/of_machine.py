@@ -38,13 +38,13 @@ from explorer.tokens.walks.failing import READ
 from explorer.vocabulary import Vocabulary
 
 MOST_STATES: Final = 400
-"""How many states are looked at token by token."""
+"""The most states that are looked at token by token."""
 
 MOST_CHOICES: Final = 5_000
-"""How many texts of a choice are split into tokens."""
+"""The most texts of a choice that are split into tokens."""
 
 MOST_WORDS: Final = 48
-"""How many words of another finite language are."""
+"""The most words of another finite language that are."""
 
 FEW_CHARACTERS: Final = 16
 """A place that expects more characters than these means a class, not a character."""
@@ -87,25 +87,25 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
     )
     if table is None and budget is None:
         return _as_far_as_possible(searches, machine, len(arcs.states))
-    found = tuple(chain(*searches))
+    traps = tuple(chain(*searches))
     if table is None:
-        return (*found, _visited_only(machine, len(arcs.states), None))
-    known.append(found)
-    return found
+        return (*traps, _visited_only(machine, len(arcs.states), None))
+    known.append(traps)
+    return traps
 
 
 def _as_far_as_possible(
     searches: Sequence[Iterator[Trap]], machine: TokenMachine, count: int
 ) -> tuple[Trap, ...]:
     """The traps that are found before a limit is reached, and what was looked at."""
-    found: list[Trap] = []
+    traps: list[Trap] = []
     stopped: BudgetExceeded | None = None
     for search in searches:
         try:
-            found.extend(search)  # One by one: those before the limit stay.
+            traps.extend(search)  # One by one: those before the limit stay.
         except BudgetExceeded as error:
             stopped = error
-    return (*found, _visited_only(machine, count, stopped))
+    return (*traps, _visited_only(machine, count, stopped))
 
 
 @memo
@@ -130,7 +130,6 @@ class _ArcsOfStates(Protocol):
         """Whether one of some ids leads from a member to a member.
 
         Args:
-            members: States.
             some: bool[ids].
         """
         ...
@@ -213,7 +212,7 @@ def _visited_only(machine: TokenMachine, count: int, stopped: BudgetExceeded | N
 
 @dataclass(frozen=True, eq=False)
 class _Sorts:
-    """Which ids are white space only, and which write a whole character that is not.
+    """The ids that are white space only, and those that write a whole character that is not.
 
     Args:
         blank: bool[ids].
@@ -288,7 +287,7 @@ def _whitespace_loop(background: Background, members: list[int], blank: Bool, me
 
 
 def _space_remedy(machine: TokenMachine) -> str:
-    """How the white space is bounded, in the words of the part that was written with it."""
+    """The way to bound the white space, in the words of the part that was written with it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
         if source.space_remedy:
@@ -325,17 +324,17 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     noun = "choices" if choices else "texts"
     whole = whole_table(byte_machine)
     if 0 < len(choices) <= MOST_CHOICES:
-        found = choices
+        texts_listed = choices
     elif whole is not None and not is_over_tokens(whole) and is_finite(whole, meter):
         # However it is written, a language of few words is a choice.
         first = list(islice(words(whole, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:
             return
-        found = tuple(word.decode() for word in first)
+        texts_listed = tuple(word.decode() for word in first)
     else:
         return
     by_token: dict[int, list[str]] = {}
-    for text in found:
+    for text in texts_listed:
         meter.check_time(STAGE)
         ids = machine.vocabulary.encode(text) if text else None
         if ids and machine.step(machine.start, ids[0]) is not None:

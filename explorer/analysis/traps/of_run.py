@@ -48,7 +48,7 @@ ENDS_SEEN: Final = 4
 """In how many complete texts at least."""
 
 LOOK: Final = Budget(states=100_000, seconds=1.0)
-"""How far a way around a state is looked for."""
+"""Limits of the search for a way around a state."""
 
 
 def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
@@ -63,18 +63,18 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
     moments: list[RunMoment] = []
     for k, position in enumerate(trace.positions):
         step = trace.steps[k] if k < len(trace.steps) else None
-        found = position.distribution
+        distribution = position.distribution
         end = None
-        if found is not None:
-            known = [found.candidate(token) for token in ends]
+        if distribution is not None:
+            known = [distribution.candidate(token) for token in ends]
             # Every token outside the candidates is less likely than all of them.
             end = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
         moments.append(
             RunMoment(
                 position.index, position.state, None if step is None else step.token,
                 None if step is None else step.log_prob_model,
-                None if found is None else found.z,
-                None if found is None else found.first_choice,
+                None if distribution is None else distribution.z,
+                None if distribution is None else distribution.first_choice,
                 end, lambda position=position: (position.num_allowed, position.over_budget),
             )
         )  # fmt: skip
@@ -165,8 +165,8 @@ def prompt_traps(
         return ()
     # One token would have held the space and what comes after it.
     joined, pairs = _joined(vocabulary)
-    found = joined if allowed is None else np.unique(pairs[allowed[pairs[:, 1]], 0])
-    lost: list[int] = found.tolist()
+    lost_ids = joined if allowed is None else np.unique(pairs[allowed[pairs[:, 1]], 0])
+    lost: list[int] = lost_ids.tolist()
     if not lost:
         return ()
     shown = ", ".join(show_text(vocabulary.tokens[token] or b"") for token in lost[:3])

@@ -35,7 +35,7 @@ from explorer.tokens.walks.written import trie_for
 
 
 def common_length(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their begin.
+    """The number of bytes that two texts have in common at their beginning.
 
     Example:
         >>> common_length(b"food", b"for")
@@ -94,7 +94,6 @@ class SortedTokens:
         """Allowed tokens with the longest common byte prefix, then of the highest rank.
 
         Args:
-            data: The bytes to be near to.
             allowed: bool[ids].
             rank: float64[ids], higher is better; of equals the lower id.
             count: How many at most.
@@ -205,7 +204,6 @@ class Background:
         """The byte state after a text, or `NO_ARC`.
 
         Args:
-            text: What was written.
             wanted: The state that it should lead to. Where the ends of tokens count a text leads to
                 several, and this is taken for the one if any text of the constraint begins so.
         """
@@ -229,7 +227,7 @@ class Background:
         return writable_bytes(self.trie, self.byte_machine, kept, byte_state, data)
 
     def fail_words(self, byte_state: int, owed: int) -> tuple[Int32, Int32, Int32]:
-        """Where each word fails; see `explorer.tokens.walks.failing.fail_words`."""
+        """The offset at which each word fails; see `explorer.tokens.walks.failing.fail_words`."""
         return fail_words(self.trie, self.byte_machine, byte_state, owed)
 
     @cached_property

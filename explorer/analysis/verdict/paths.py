@@ -249,7 +249,6 @@ class Paths:
         """The text that a machine remembers of a token state, else a shortest one to it.
 
         Args:
-            state: A token state, not a sentinel.
             meter: Limits; default those of `meter()`.
 
         Raises:
@@ -263,8 +262,6 @@ class Paths:
         """The shortest tokens after which a token is allowed.
 
         Args:
-            state: A byte state.
-            token: An id of the vocabulary.
             meter: Limits; default those of `meter()`.
 
         Returns:

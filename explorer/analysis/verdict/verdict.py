@@ -178,8 +178,6 @@ def judge(
     """The verdict on an id.
 
     Args:
-        background: The token machine's.
-        state: A state or a sentinel.
         token: Any int; ids outside the vocabulary have a stage of their own.
         prefix: The text read so far, which leads to the state.
         ended_by: The id that ended it, where it has ended and that is known.
@@ -203,12 +201,12 @@ def judge(
         stage = "allowed" if machine.is_final(state) else "end_of_text"
     # No machine reads free text: nothing can fail.
     written = b"" if data is None or state == FREE else data
-    found = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
+    read = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
     if stage is None:
-        after = found.walk[-1].after if found.walk else byte_state
-        if found.byte_offset is None and after != NO_ARC:
+        after = read.walk[-1].after if read.walk else byte_state
+        if read.byte_offset is None and after != NO_ARC:
             after = token_end(byte_machine, after)
-        if found.byte_offset is not None or after == NO_ARC:
+        if read.byte_offset is not None or after == NO_ARC:
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
@@ -222,15 +220,15 @@ def judge(
         stage = "filtered" if refusal is not None else stage
     writable: bytes | None = b""
     if state >= 0:
-        writable = background.writable(byte_state, (data or b"")[: found.byte_offset])
+        writable = background.writable(byte_state, (data or b"")[: read.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        after = token_end(byte_machine, found.walk[-1].after)
+        after = token_end(byte_machine, read.walk[-1].after)
         dead_end = _dead_end(background, after, prefix + (data or b""))
     return Verdict(
-        stage, token, data, prefix, state, byte_state, found.byte_offset, found.char_offset,
-        found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, dead_end, ended_by, _mark(byte_machine, found.here), refusal, found.could_end,
+        stage, token, data, prefix, state, byte_state, read.byte_offset, read.char_offset,
+        read.expected, writable, read.may_end, read.begin, read.chars, read.mid_character,
+        read.walk, dead_end, ended_by, _mark(byte_machine, read.here), refusal, read.could_end,
     )  # fmt: skip
 
 
@@ -248,20 +246,16 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
     """The verdict on a text without a tokenizer.
 
     Its stage is `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
-
-    Args:
-        machine: The machine over bytes.
-        text: The text.
     """
-    found = _read(machine, Characters(machine), b"", machine.start, text, False)
+    read = _read(machine, Characters(machine), b"", machine.start, text, False)
     stage: Stage = "constraint"
-    if found.byte_offset is None and machine.start != NO_ARC:
-        after = found.walk[-1].after if found.walk else machine.start
+    if read.byte_offset is None and machine.start != NO_ARC:
+        after = read.walk[-1].after if read.walk else machine.start
         stage = "allowed" if machine.is_accepting(after) else "end_of_text"
     return Verdict(
-        stage, None, text, b"", -1, machine.start, found.byte_offset, found.char_offset,
-        found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, could_end=found.could_end,
+        stage, None, text, b"", -1, machine.start, read.byte_offset, read.char_offset,
+        read.expected, None, read.may_end, read.begin, read.chars, read.mid_character,
+        read.walk, could_end=read.could_end,
     )  # fmt: skip
 
 
@@ -273,14 +267,9 @@ def judge_recorded(
     """The verdict on an id from a record of a run, without its vocabulary.
 
     Args:
-        machine: The machine over bytes.
-        prefix: The text read so far.
         state: The token state that was recorded, or a sentinel.
-        token: The id.
         data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
         inside: Whether the id is in the vocabulary.
-        ends: Whether it ends a text.
-        allowed: Whether the recorded mask allows it.
         ended_by: The id that ended the text, where it has ended.
         byte_state: The byte state that was recorded; default where the text leads.
     """
@@ -288,7 +277,7 @@ def judge_recorded(
         byte_state = NO_ARC
     elif byte_state is None:
         byte_state = int(run(machine, machine.start, prefix)[-1])
-    found = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
+    read = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
     stage: Stage
     if not inside:
         stage = "beyond_vocabulary"
@@ -299,12 +288,12 @@ def judge_recorded(
     elif not data:
         stage = "not_text" if data is None else "empty_token"
     else:
-        read = found.byte_offset is None and token_end(machine, found.here) != NO_ARC
-        stage = "dead_end" if read else "constraint"
+        whole = read.byte_offset is None and token_end(machine, read.here) != NO_ARC
+        stage = "dead_end" if whole else "constraint"
     return Verdict(
-        stage, token, data or None, prefix, state, byte_state, found.byte_offset, found.char_offset,
-        found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, ended_by=ended_by, mark=_mark(machine, found.here), could_end=found.could_end,
+        stage, token, data or None, prefix, state, byte_state, read.byte_offset, read.char_offset,
+        read.expected, None, read.may_end, read.begin, read.chars, read.mid_character,
+        read.walk, ended_by=ended_by, mark=_mark(machine, read.here), could_end=read.could_end,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ _MONO: Final = "font-family:var(--jp-code-font-family,monospace)"
 _BOX: Final = "display:inline-block;padding:0 .3em;margin:1px;text-align:center;"
 
 MOST_BYTES: Final = 64
-"""How many bytes of a token are drawn."""
+"""The most bytes of a token that are drawn."""
 
 
 def pattern_html(shown: MarkedText) -> str:
@@ -82,14 +82,7 @@ def _byte(verdict: Verdict, at: int, byte: int) -> str:
 def answer_html(
     verdict: Verdict, lines: Sequence[str], parts: Sequence[SourcePart], hints: Sequence[str]
 ) -> str:
-    """The rich display of an answer.
-
-    Args:
-        verdict: For the boxes.
-        lines: What is said above them.
-        parts: For the pattern.
-        hints: What is said below.
-    """
+    """The rich display of an answer."""
     said = "".join(f"<div>{escape(line)}</div>" for line in lines)
     patterns = "".join(
         dict.fromkeys(pattern_html(shown) for part in parts for shown in part.marked)

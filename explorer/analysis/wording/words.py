@@ -2,8 +2,8 @@
 
 Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are
 shown where there is no character. Text is always quoted or escaped, because tokens can hold
-anything. `explorer.analysis.wording.message` makes a line for a log of them,
-`explorer.analysis.wording.prose` a paragraph for a person.
+anything. `explorer.analysis.wording.sentences` makes a line for a log of them, and a paragraph for
+a person.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
 LONGEST_PIECE = 48
-"""How many characters of a piece of a pattern a sentence holds."""
+"""The most characters of a piece of a pattern in a sentence."""
 
 LONGEST_LINE = 160
-"""How many characters of a text on one line are shown above the marks."""
+"""The most characters of a text on one line that are shown above the marks."""
 
 TAIL = 24
-"""How many characters of the text before a token are shown."""
+"""The most characters of the text before a token that are shown."""
 
 FAMILIAR = 0x250
 """Up to here characters are Latin; what comes later is told by its code point too, because many
@@ -64,7 +64,6 @@ def show_token(names: Names | None, token: int | None, data: bytes | None) -> st
     Args:
         names: Gives the names of ids that are not text.
         token: The id; ``None`` for text without a tokenizer.
-        data: Its bytes.
     """
     if token is None:
         return show_text(data or b"")
@@ -99,7 +98,7 @@ def place_name(place: SourcePlace) -> str:
 
 
 def show_place(verdict: Verdict, assumed: bool) -> str:
-    """Where in the text this is: `` at the start``, or `` after …``."""
+    """The place in the text: `` at the start``, or `` after …``."""
     if verdict.ended:
         return " after the end of the text"
     if verdict.left:
@@ -125,7 +124,6 @@ def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> st
     """The question and the decision, without the reason and without a full stop.
 
     Args:
-        verdict: The verdict.
         names: The vocabulary; ``None`` for text without a tokenizer.
         assumed: Whether the text before the token is only an example.
     """

@@ -43,16 +43,16 @@ ANY_BYTE: Final = (1 << NUM_BYTES) - 1
 """All bytes, as bits."""
 
 MOST_KEPT: Final = 10_000
-"""How many configurations are kept beside those of the text itself."""
+"""The number of configurations that are kept beside those of the text itself."""
 
 MOST_FRAMES: Final = 1000
-"""How many calls of a stack are followed down at most."""
+"""The most calls of a stack that are followed down."""
 
 MOST_WAYS: Final = 10_000
-"""How many calls are looked at for the ways to read a byte."""
+"""The most calls that are looked at for the ways to read a byte."""
 
 MOST_NAMED: Final = 8
-"""How many rules of a stack a message names."""
+"""The most rules of a stack that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,6 @@ class Configurations:
         """The configuration after a text; ``None`` if no word begins so.
 
         Args:
-            text: The bytes so far.
             boundary: Where in it a token begins; ``None`` if that is not known.
 
         Raises:
@@ -275,12 +274,7 @@ class Configurations:
         return known
 
     def close(self, here: ReadText, wanted: int) -> Closed:
-        """Begin and end the rules that can be begun and ended before one of some bytes.
-
-        Args:
-            here: The text so far.
-            wanted: The bytes, as bits.
-        """
+        """Begin and end the rules that can be begun and ended before one of some bytes."""
         program, at = self.program, here.at
         closed = Closed(at)
         items = closed.items
@@ -380,12 +374,7 @@ class Configuration:
         return LivePlace(name, origin, tuple(frames), len(ways))
 
     def ways(self, byte: int, most: int) -> list[LivePlace]:
-        """The shortest different ways in which a byte can be read, each with its whole stack.
-
-        Args:
-            byte: The byte.
-            most: How many.
-        """
+        """The shortest different ways in which a byte can be read, each with its whole stack."""
         program, names = self.program, self.program.names
         queue: list[tuple[int, int, int, Closed, tuple[Frame, ...], str, Origin]] = []
         for item in self._readers:

@@ -48,7 +48,7 @@ Point = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What can be done at a point, once everything is followed that reads nothing.
+    """The moves from a point, once everything is followed that reads nothing.
 
     Args:
         reads: Rows ``(lowest, highest, point after, origin)`` over bytes.

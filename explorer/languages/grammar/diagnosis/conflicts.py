@@ -21,7 +21,7 @@ from explorer.budget import Meter
 STAGE: Final = "The search for an ambiguous text"
 
 MOST_LOOKED_AT: Final = 500
-"""How many conflicts are looked at for the shortest text."""
+"""The most conflicts that are looked at for the shortest text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,7 @@ def shortest_ambiguous(
     """A shortest text that leads to two stacks.
 
     Args:
-        network, looks: The network.
         conflicts: Its conflicts, at least one; the first `MOST_LOOKED_AT` are looked at.
-        meter: Watches the time.
 
     Raises:
         BudgetExceeded: The time is up.

@@ -26,10 +26,10 @@ MOST_LOOKED_AT: Final = 300
 """Up to so many bytes of an ambiguous text are looked through for a keyword."""
 
 LONGEST_QUOTED: Final = 60
-"""How many characters of a pattern a message quotes."""
+"""The most characters of a pattern that a message quotes."""
 
 MOST_COMPARED: Final = 8
-"""How many ways to read a byte are compared for that."""
+"""The most ways to read a byte that are compared for that."""
 
 
 def check_deterministic(
@@ -38,9 +38,6 @@ def check_deterministic(
     """Refuse a grammar some text of which leads to two stacks.
 
     Args:
-        text: The grammar.
-        rules: Its rules.
-        node: Their tree.
         dialect: How it is written, for `rewrites`.
         given: Of the budget that the reader gave; without one, `LIMITS` hold.
 
