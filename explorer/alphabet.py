@@ -30,7 +30,7 @@ FIRST_DIGIT: Final = TOKEN_END + 1
 """A token that is not text writes its id instead of bytes, in hexadecimal: digit d is this + d."""
 
 NUM_DIGITS: Final = 8
-"""How many digits an id has."""
+"""The digits of an id."""
 
 NUM_TOKEN_SYMBOLS: Final = FIRST_DIGIT + 16
 """Bytes, the end of a token, and the digits of ids."""

@@ -94,7 +94,6 @@ class Meter:
         """Raise `BudgetExceeded` if the time is up, or will be.
 
         Args:
-            stage: What is being built.
             ahead: Seconds that the next piece of work takes and during which nobody can look.
         """
         spent = perf_counter() - making_code.seconds - self._zero + ahead  # As `seconds`.
@@ -110,7 +109,6 @@ class Meter:
 
         Args:
             stage: What is being built, as the subject of a sentence ("Determinization").
-            states, arcs, bytes: The sizes reached, or about to be reached.
             ahead: Seconds that the next piece of work takes and during which nobody can look.
         """
         budget = self.budget

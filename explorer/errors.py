@@ -88,7 +88,7 @@ def _restored(kind: type[ExplorerError], args: tuple[object, ...]) -> ExplorerEr
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a text takes (Unicode Standard Annex 11).
+    """The columns of a terminal that a text takes (Unicode Standard Annex 11).
 
     Example:
         >>> display_width("a日e\u0301")
@@ -99,7 +99,7 @@ def display_width(text: str) -> int:
 
 
 _AROUND = 100
-"""How many characters before a place are shown, and half of how many after it."""
+"""The characters that are shown before a place; half as many are shown after it."""
 
 
 def caret(text: str, start: int, end: int | None = None) -> str:
@@ -235,7 +235,7 @@ class ConstraintError(ExplorerError):
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where in a text something is wrong, in characters."""
+    """A span of a text where something is wrong, in characters."""
 
     text: str
     start: int

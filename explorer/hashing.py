@@ -38,12 +38,7 @@ def folded(code: np.uint64) -> np.uint64:
 
 @jit
 def first_slot(code: np.uint64, mask: int) -> int:
-    """Where to look for a code; the next places are ``(slot + 1) & mask``.
-
-    Args:
-        code: Of a whole run.
-        mask: One less than the number of slots.
-    """
+    """The first place to look for a code; the next places are ``(slot + 1) & mask``."""
     return np.int64(code & np.uint64(mask))  # type: ignore[return-value]
 
 

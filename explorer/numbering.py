@@ -18,7 +18,6 @@ def number_of(value: K, values: list[K], numbers: dict[K, int]) -> int:
     """The number of a value, given now if it is met for the first time.
 
     Args:
-        value: The value.
         values: The values by number; may get a new one.
         numbers: The number of each value; may get a new one.
 

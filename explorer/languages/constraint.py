@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import interegular.fsm
     import pynini
 Labels = Literal["bytes", "codepoints", "explorer"]
-"""How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
+"""The ways in which an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
 
 
 class Constraint(StageMethods):
@@ -288,7 +288,7 @@ class Constraint(StageMethods):
         return accepts(self._dfa, text) if self._dfa else self._texts.has(text)
 
     def parse(self, text: str) -> Any:
-        """What a text of this language means: data for JSON, an instance for a type, ...
+        """The meaning of a text of this language: data for JSON, an instance for a type, ...
 
         A choice with aliases gives the name, a template the parts as a dict, `many` a list, a JSON
         Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
@@ -343,8 +343,8 @@ class Constraint(StageMethods):
         """
         most = min(max(whole_number("n", n, None), 0), sys.maxsize)
         meter = Meter(budget)
-        found = islice(words(built_or_discovered(self.build, meter, self.source), meter), most)
-        return [word.decode(errors="backslashreplace") for word in found]
+        first = islice(words(built_or_discovered(self.build, meter, self.source), meter), most)
+        return [word.decode(errors="backslashreplace") for word in first]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
         """Whether both have the same words.
@@ -422,7 +422,7 @@ def _check_operand(sign: str, other: object) -> None:
 
 
 def _depth(*operands: Constraint, flat: type | None = None) -> int:
-    """How deep a combination is nested; operands of the kind ``flat`` are merged into it."""
+    """The depth of a combination; operands of the kind ``flat`` are merged into it."""
     for part in operands:
         check_operand(part.source)
     return 1 + max(

@@ -25,11 +25,6 @@ def built_or_discovered(
 ) -> ByteMachine:
     """A closed machine, or where rules recurse the machine that discovers its states.
 
-    Args:
-        build: Builds the closed one.
-        meter: The limits for either.
-        source: The same constraint.
-
     Raises:
         BudgetExceeded: A limit was reached.
     """

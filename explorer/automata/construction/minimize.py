@@ -307,10 +307,6 @@ def empty_dfa(num_symbols: int) -> Dfa:
 def minimize(dfa: Dfa, meter: Meter) -> Dfa:
     """The smallest machine of the same language, trimmed and in canonical form.
 
-    Args:
-        dfa: Any deterministic machine.
-        meter: Watches bytes and seconds.
-
     Returns:
         A machine in which every state lies on an accepting path, states are numbered breadth
         first and classes by their lowest symbol; without any state if the language is empty.

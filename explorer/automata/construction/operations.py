@@ -173,10 +173,6 @@ def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
 def intersection(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
     """The minimal machine of the words that both accept.
 
-    Args:
-        a, b: Machines over the same number of symbols.
-        meter: Watches states, cells, bytes and seconds.
-
     Raises:
         BudgetExceeded: A limit was reached.
     """
@@ -260,7 +256,6 @@ def union(parts: Sequence[Dfa], meter: Meter) -> Dfa:
 
     Args:
         parts: At least one machine, all over the same number of symbols.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -20,7 +20,6 @@ def by_head(tail: Int32, head: Int32, states: int) -> tuple[NDArray[np.int64], I
     Args:
         tail: int32[arcs], where each arc begins.
         head: int32[arcs], where it leads.
-        states: How many states there are.
 
     Returns:
         int64[states + 2] and int32[arcs]: the arcs to state s begin in the states
@@ -44,8 +43,6 @@ def by_target(table: Int32, rows: Bool, columns: Bool) -> tuple[NDArray[np.int64
 
     Args:
         table: int32[states, classes], −1 where there is no arc.
-        rows: bool[states], the states that count.
-        columns: bool[classes], the classes that count.
     """
     states, classes = table.shape
     offset = np.zeros(states + 2, np.int64)
@@ -68,11 +65,10 @@ def by_target(table: Int32, rows: Bool, columns: Bool) -> tuple[NDArray[np.int64
 
 @jit
 def steps_from(offset: NDArray[np.int64], neighbour: Int32, begin: Bool) -> Int32:
-    """How many states a shortest way has from those where a search begins to each state.
+    """The number of states on a shortest way from those where a search begins to each state.
 
     Args:
         offset, neighbour: The states beside each: those that arcs to it come from, or lead to.
-        begin: bool[states], where the search begins.
 
     Returns:
         int32[states]: 1 where it begins, 0 where it does not get to.

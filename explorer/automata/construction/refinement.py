@@ -271,7 +271,6 @@ def refined(dfa: Dfa, useful: Bool, look: Callable[[], None]) -> tuple[Int32, Bo
     """The machine of the blocks of equal states.
 
     Args:
-        dfa: Any deterministic machine.
         useful: bool[num_states], the states to keep, the start among them.
         look: Called between chunks of work, to look at the clock.
 

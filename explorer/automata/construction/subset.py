@@ -291,7 +291,6 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
 
     Args:
         nfa: Any automaton over symbol intervals, with or without ε-arcs.
-        meter: Watches states, cells (``states × classes``, as arcs), bytes and seconds.
 
     Returns:
         A `Dfa` whose states are numbered in the order in which they were found.

@@ -25,7 +25,7 @@ from explorer.budget import Meter
 STAGE: Final = "Composing transducers"
 
 NOTHING: Final = -1
-"""What an arc reads or writes where it reads or writes no byte."""
+"""The label of an arc where it reads or writes no byte."""
 
 _AT_ONCE: Final = 4096
 """The pairs of one round, so that a round takes bounded memory and the clock is asked often."""
@@ -38,10 +38,8 @@ class Transducer:
     """A transducer over bytes; state 0 is the start.
 
     Args:
-        num_states: How many states there are.
         arcs: int32[arcs, 4], rows ``(source, read, written, target)`` ascending by source; a byte,
             or `NOTHING`.
-        accepting: bool[num_states].
 
     Example:
         >>> from explorer import regex
@@ -58,11 +56,6 @@ class Transducer:
 
 def image_of(machine: Dfa, transducer: Transducer, meter: Meter) -> Dfa:
     """The texts that a transducer writes while it reads the words of a machine.
-
-    Args:
-        machine: The words that are read.
-        transducer: What is written for them.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -171,11 +164,6 @@ def _stepped(machine: Dfa, states: Int64, labels: Int32) -> Int64:
 def in_turn(first: Transducer, second: Transducer, meter: Meter) -> Transducer:
     """The transducer that does what two small ones do one after the other, in its smallest form.
 
-    Args:
-        first: Reads the text.
-        second: Reads what the first writes.
-        meter: Watches every limit.
-
     Raises:
         BudgetExceeded: A limit was reached.
     """
@@ -213,7 +201,6 @@ def smallest(transducer: Transducer, meter: Meter) -> Transducer:
 
     Args:
         transducer: Arcs that read and write nothing are taken out.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -144,7 +144,7 @@ class _CharacterWalk:
                     _append(pieces, base + inner_low, base + inner_high, inner)
 
     def remainder(self, state: int, left: int) -> list[Piece]:
-        """Where the rest of a character, ``left`` bytes, leads; relative to the byte before."""
+        """The states after ``left`` more bytes of a character; relative to the byte before."""
         if left == 0:
             return [(0, 0, state)]
         pieces = self.known.get((state, left))
@@ -190,11 +190,10 @@ def character_arcs(
 
 
 def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Piece]:
-    """Where each character leads from one state, as code point ranges in order.
+    """The state that each character leads to from one state, as code point ranges in order.
 
     Args:
         steps: The byte intervals of each state; only those that a character passes are asked.
-        state: A state between characters.
 
     Example:
         >>> character_pieces({0: [(97, 99, 1)]}, 0)

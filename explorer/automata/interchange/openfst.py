@@ -51,9 +51,7 @@ def write(num_states: int, start: int, arcs: Int32, accepting: Bool) -> bytes:
 
     Args:
         num_states: States are ``0 .. num_states - 1``.
-        start: The start state.
         arcs: int32[arcs, 4], rows ``(source, input label, output label, target)``.
-        accepting: bool[num_states].
     """
     order = np.argsort(arcs[:, 0], kind="stable")
     arcs = arcs[order]
@@ -80,7 +78,7 @@ def write(num_states: int, start: int, arcs: Int32, accepting: Bool) -> bytes:
 
 @jit
 def _offsets(words: Int32, num_states: int) -> NDArray[np.int64]:
-    """Where each state begins, in words; one more for the end, −1 in front of a broken file."""
+    """The beginning of each state, in words; one more for the end, −1 in front of a broken file."""
     result = np.full(num_states + 1, -1, np.int64)
     here = 0
     for s in range(num_states):

@@ -48,11 +48,7 @@ def checked_dfa(
     Args:
         symbol_class: int[256], the class of each byte.
         table: int[num_states, num_classes], the target state or −1.
-        accepting: bool[num_states].
         start: The start state; −1 exactly where there is no state.
-        meter: Watches the sizes; default a budget of its own.
-        error: The class of the exception.
-        remedy: What to do about it.
 
     Returns:
         The machine, its states numbered as they were given.
@@ -112,10 +108,8 @@ def checked_nfa(
 
     Args:
         num_states: At least 1.
-        start: The start state.
         arcs: int[arcs, 4], rows ``(source, low, high, target)``.
         epsilons: int[epsilons, 2], rows ``(source, target)``.
-        accepting: int[n], accepting states.
         meter, error, remedy: As in `checked_dfa`.
 
     Raises:
@@ -149,7 +143,6 @@ def check_text(
     """Refuse a machine with a word that is not valid UTF-8.
 
     Args:
-        dfa: A machine over bytes whose arrays are sound.
         meter, error, remedy: As in `checked_dfa`.
 
     Raises:

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 def fst_letters(fst: pynini.Fst) -> DrawnTransducer:
     """A machine of pynini, its start first; labels by its symbol tables, or as characters.
 
-    Args:
-        fst: A machine of a few states.
-
     Example:
         >>> import pynini
         >>> fst_letters(pynini.cross("ab", "x")).arcs
@@ -118,9 +115,7 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
     """The deterministic machine over token ids: compose, project, remove ε, determinize, connect.
 
     Args:
-        vocabulary: The tokens.
         dfa: The character FSA; its language is not empty.
-        meter: Watches the time between the operations, and the sizes.
 
     Returns:
         The start state; int32[arcs, 3], rows ``(source, token id, target)``; bool[states], where
@@ -171,9 +166,7 @@ class Stage:
     Args:
         name: One of `STAGES`.
         num_states: States are ``0 .. num_states - 1``.
-        start: The start state.
         arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
-        accepting: The accepting states.
         characters: The character state of each state; `NO_ARC` if it has no character state.
         between: The states between two tokens; the others are within one.
         prefixes: The bytes of the unfinished token that each state has written; empty between two
@@ -199,11 +192,6 @@ def composition_stages(
     vocabulary: Vocabulary, machine: Dfa, only: Collection[int]
 ) -> tuple[Stage, ...]:
     """T_V ∘ A for some tokens, step by step.
-
-    Args:
-        vocabulary: The tokens.
-        machine: The character FSA.
-        only: The ids to compose with; text tokens.
 
     Returns:
         The four stages, in order.

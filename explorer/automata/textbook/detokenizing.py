@@ -161,7 +161,6 @@ def detokenizing_fst(
             writes its bytes but the last, and then reads the id together with the last byte.
             ``"compact"``: cycles that begin alike share states, so that a state is a proper prefix
             of a token (Figure 9 of the paper shows both).
-        only: Restrict the machine to these ids, for pictures.
 
     Returns:
         A transducer with token labels (id + 1) on the input side and byte labels (byte + 1) on
@@ -227,8 +226,6 @@ class ExecutedLine:
     Args:
         line: Its number in `LINES`, from 1.
         token: The token that it works on; empty at the beginning.
-        words: What it did.
-        machine: The transducer after it.
     """
 
     line: int
@@ -239,9 +236,6 @@ class ExecutedLine:
 
 def algorithm_one(tokens: Sequence[bytes]) -> tuple[ExecutedLine, ...]:
     """Run Algorithm 1 over a few tokens.
-
-    Args:
-        tokens: Token bytes, none of them empty.
 
     Returns:
         The executed lines, loops without those that only say "for each"; the machine of the last

@@ -32,7 +32,6 @@ class Subsets:
         sets: Each once, in the order in which they are found; the first is that of the start.
         arcs: ``(source, low, high, target)``: from the set with the number ``source`` every symbol
             of ``low .. high`` leads to the set ``target``.
-        accepting: The sets with an accepting state among them.
     """
 
     sets: tuple[frozenset[int], ...]
@@ -42,10 +41,6 @@ class Subsets:
 
 def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
     """Follow every symbol from every set of states, beginning with the start.
-
-    Args:
-        nfa: A small machine.
-        meter: Watches the number of sets; default `LIMITS`.
 
     Raises:
         BudgetExceeded: There are more sets.
@@ -85,7 +80,6 @@ def closure(states: frozenset[int], free: list[tuple[int, ...]]) -> frozenset[in
     """Some states, and those that arcs that read nothing lead to from them.
 
     Args:
-        states: Some states.
         free: The arcs that read nothing, ``(source, target)``.
 
     Example:
@@ -161,7 +155,6 @@ class FoundArc:
 
     Args:
         source, target: Pairs of states, by their numbers in `PairMachine.pairs`.
-        read: What the transducer reads; empty for ε.
         byte: What it writes and the acceptor reads; empty if it writes nothing.
         new: Whether the target was not known before.
     """
@@ -179,7 +172,6 @@ class PairMachine:
 
     Args:
         pairs: ``(state of the transducer, state of the acceptor)``, in the order they are found.
-        arcs: In the order they are found.
         machine: The same as an acceptor of what the transducer reads.
     """
 
@@ -190,10 +182,6 @@ class PairMachine:
 
 def pairs_of(transducer: DrawnTransducer, acceptor: DrawnTransducer) -> PairMachine:
     """Follow both machines from the pair of their starts.
-
-    Args:
-        transducer: Its arcs write one letter, or nothing.
-        acceptor: Its arcs read one letter; none reads nothing.
 
     Raises:
         BudgetExceeded: There are too many pairs.

@@ -30,7 +30,7 @@ from explorer.budget import Meter
 JUDGING: Final = "Finding where the assertions of the pattern hold"
 
 _MANY: Final = 1024
-"""How many nodes are visited between two looks at the clock."""
+"""The nodes that are visited between two looks at the clock."""
 
 _AT_START: Final = frozenset({AssertionKind.TEXT_START, AssertionKind.LINE_START})
 _AT_END: Final = frozenset(
@@ -39,11 +39,7 @@ _AT_END: Final = frozenset(
 
 
 def looks(meter: Meter | None) -> Callable[[], None]:
-    """A function to call at every node: it looks at the clock now and then.
-
-    Args:
-        meter: Watches the time; ``None`` for nobody.
-    """
+    """A function to call at every node: it looks at the clock now and then."""
     visited = 0
 
     def look() -> None:
@@ -57,10 +53,6 @@ def looks(meter: Meter | None) -> Callable[[], None]:
 
 def without_edge_anchors(root: Node, meter: Meter | None = None) -> Node:
     """The same pattern without anchors that always hold, because they stand at an edge.
-
-    Args:
-        root: The pattern.
-        meter: Watches the time; default none.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -100,10 +92,6 @@ def _strip(
 
 def each_once(node: Node, meter: Meter | None = None) -> Node:
     """The same pattern with duplicate assertions at one place written once.
-
-    Args:
-        node: The pattern.
-        meter: Watches the time; default none.
 
     Example:
         >>> from explorer.languages.regex import parse

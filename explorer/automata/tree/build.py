@@ -75,10 +75,6 @@ from explorer.errors import ConstraintError, NotRegular
 def build(node: Node, meter: Meter) -> Dfa:
     """The machine of a tree.
 
-    Args:
-        node: The root.
-        meter: Watches every limit on the way.
-
     Returns:
         The minimal machine over the 256 bytes, in canonical form. It has no state if there are no
         words.
@@ -124,10 +120,6 @@ _NO_EPSILONS: Final[Int32] = np.empty((0, 2), np.int32)
 def build_over_tokens(node: Node, meter: Meter) -> Dfa:
     """The minimal machine of a tree over bytes and the ends of tokens.
 
-    Args:
-        node: The root.
-        meter: Watches every limit on the way.
-
     Returns:
         A machine over `NUM_TOKEN_SYMBOLS`. It has no state if there are no words.
 
@@ -157,7 +149,6 @@ def texts_of(machine: Dfa, meter: Meter) -> Dfa:
 
     Args:
         machine: From `build_over_tokens`.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -177,9 +168,6 @@ def texts_are_those_of(node: Node) -> bool:
 
     So it is where nothing but limits speaks about tokens, and no limit stands in what is taken
     away: a text that is one token keeps every limit.
-
-    Args:
-        node: The root.
     """
     match node:
         case TokenPiece():
@@ -246,10 +234,6 @@ def _regular(node: Rules, meter: Meter) -> Dfa:
 
 def in_any_tokens(dfa: Dfa, meter: Meter) -> Dfa:
     """The words of a machine over bytes, with any beginnings and ends of tokens.
-
-    Args:
-        dfa: A machine over bytes.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -65,7 +65,7 @@ from explorer.errors import ExplorerError
 STAGE: Final = "Writing out the pattern as an automaton"
 
 MANY: Final = 4096
-"""How many pieces of a sequence are looked at between two looks at the clock."""
+"""The pieces of a sequence between two looks at the clock."""
 
 
 def foreseen(node: Concat, write: Callable[[CharSet], Fragment], meter: Meter) -> tuple[int, int]:
@@ -106,9 +106,7 @@ def lay_out(
     """The NFA of a node, over the 256 bytes or any other alphabet, from state 0 to state 1.
 
     Args:
-        meter: Asked before anything is copied.
         write: The machine of a set of characters in this alphabet.
-        mark: The symbol of an assertion.
         machine: Builds the nodes that must be machines first; over another alphabet also the texts
             of choices.
         relax_assertions: Read every assertion as if it always held: more texts than the pattern's.

@@ -163,10 +163,6 @@ EMPTY_TEXT_HAS_NON_BOUNDARY: Final = re.fullmatch(r"\B", "") is not None
 def resolve(root: Node, meter: Meter) -> Nfa:
     """The language of a pattern with assertions, as an NFA over bytes.
 
-    Args:
-        root: The pattern.
-        meter: Watches every limit.
-
     Returns:
         An NFA without marks, over the 256 bytes.
 
@@ -197,10 +193,6 @@ class Resolver:
     """The assertions of one pattern and what is known about them.
 
     Symbols are the character classes, then the point ``#``, then one mark per distinct assertion.
-
-    Args:
-        root: The whole pattern.
-        meter: Watches every limit.
     """
 
     root: Node
@@ -249,7 +241,7 @@ class Resolver:
     def judged(self, marked: Nfa, assertions: Iterable[Assertion]) -> Dfa:
         """Keep the words whose marks are all in right places, and erase the marks."""
         kept = minimal_dfa(marked, self.meter)
-        for mark, assertion in {self.mark(found): found for found in assertions}.items():
+        for mark, assertion in {self.mark(each): each for each in assertions}.items():
             kept = difference(kept, self.misplaced(mark, assertion), self.meter)
         return minimal_dfa(self.erased(kept), self.meter)
 
@@ -395,7 +387,7 @@ class Resolver:
 
 def _assertions_of(node: Node, meter: Meter) -> list[Assertion]:
     """The assertions of a pattern that are not inside another assertion of it."""
-    found: list[Assertion] = []
+    outermost: list[Assertion] = []
     look = looks(meter)
     waiting = [node]
     while waiting:
@@ -403,10 +395,10 @@ def _assertions_of(node: Node, meter: Meter) -> list[Assertion]:
         node = waiting.pop()
         match node:
             case Assertion():
-                found.append(node)
+                outermost.append(node)
             case _:
                 waiting.extend(children(node))
-    return found
+    return outermost
 
 
 # Back to bytes
@@ -416,11 +408,6 @@ def in_bytes(dfa: Dfa, classes: CharClasses, meter: Meter) -> Nfa:
     """Write each step over character classes out as UTF-8.
 
     Steps into one state that read the same characters share all but their first byte.
-
-    Args:
-        dfa: A machine over character classes.
-        classes: What the symbols stand for.
-        meter: Watches the sizes.
 
     Returns:
         An NFA over the 256 bytes, deterministic but for shared lead bytes.
@@ -446,8 +433,8 @@ def in_bytes(dfa: Dfa, classes: CharClasses, meter: Meter) -> Nfa:
         for k, target in enumerate(row):
             if target != NO_ARC:
                 columns_to.setdefault(target, []).append(k)
-        for target, found in columns_to.items():
-            key = tuple(found)
+        for target, columns_read in columns_to.items():
+            key = tuple(columns_read)
             chars = read.get(key)
             if chars is None:
                 chars = classes.characters(symbol for k in key for symbol in symbols_of[columns[k]])

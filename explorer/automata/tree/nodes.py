@@ -143,7 +143,6 @@ class Assertion:
     Args:
         negated: Whether the place must *not* be so.
         body: The pattern to look for; for the two lookaround kinds only.
-        word: The word characters; for boundaries only.
     """
 
     start: int
@@ -335,8 +334,8 @@ Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subt
 
 
 Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
-"""What a run may write without end: white space, digits of a number, characters of a string, items
-of an array, members of an object, or any other part that repeats."""
+"""The kinds of endless runs: white space, digits of a number, characters of a string, items of an
+array, members of an object, or any other part that repeats."""
 
 
 class Source(ABC):
@@ -390,7 +389,7 @@ class Source(ABC):
         raise NotImplementedError
 
     def parse(self, text: str) -> object:
-        """What a word of the language means to a program; by default the text itself.
+        """The meaning of a word of the language to a program; by default the text itself.
 
         Args:
             text: A word of the language (`explorer.Constraint.parse` sees to that). It was
@@ -455,7 +454,7 @@ class Source(ABC):
         return None
 
     def warnings(self) -> tuple[str, ...]:
-        """What the source asks for and the machine leaves out, as sentences; those of children too.
+        """Sentences on what the source asks for and the machine leaves out; those of children too.
 
         Asked after the machine was built.
         """
@@ -466,7 +465,6 @@ class Source(ABC):
         characters first.
 
         Args:
-            start, end: The span of a leaf of the tree.
             rest: The text that should be readable from there on.
         """
         return ()
@@ -484,7 +482,7 @@ class Source(ABC):
 
     @cached_property
     def parts_written_out(self) -> int:
-        """How many sources it is made of, itself included; one that stands twice counts twice."""
+        """The number of sources in it, itself included; one that stands twice counts twice."""
         return 1 + sum(child.parts_written_out for child in self.children)
 
     @property

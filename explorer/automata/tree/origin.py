@@ -13,10 +13,8 @@ class Origin:
     """The origin of an arc.
 
     Args:
-        node: The leaf of the tree.
         source: Whose text its span counts in; ``None`` outside any source.
         label: What the place is called beside its span; empty if it has no name.
-        before: For texts: the bytes before the arc.
     """
 
     node: Leaf | Texts | Closed | Call
@@ -26,12 +24,12 @@ class Origin:
 
     @property
     def start(self) -> int:
-        """Where its span begins, in characters of the source's text."""
+        """The beginning of its span, in characters of the source's text."""
         return self.node.start
 
     @property
     def end(self) -> int:
-        """Where its span ends."""
+        """The end of its span."""
         return self.node.end
 
 
@@ -40,7 +38,6 @@ class Built:
     """An NFA, and where its arcs come from.
 
     Args:
-        nfa: The automaton.
         origins: The origins, each once, in the order of the tree; empty without origin.
         arc_origin: int32[arcs], the index into ``origins`` for each row of ``nfa.arcs``, or −1 for
             the mark of an assertion; ``None`` without origin.

@@ -71,8 +71,6 @@ class Copies:
     """The states of copies of a body.
 
     Args:
-        source: Where the body that was laid begins.
-        first_end: Where it ends.
         states: The first state inside of it; those inside follow each other.
         ends: int64[copies], where each copy ends; the states inside of it follow.
     """
@@ -136,7 +134,6 @@ class Scope:
         first, end: Its states are ``first .. end - 1``, those of scopes inside it included.
         parent: The scope around it; −1 if there is none.
         size: How many counts it tells apart: the most copies, or the fewest if there is no most.
-        fewest: The fewest copies.
         endless: Whether there is no most.
     """
 
@@ -152,7 +149,6 @@ def value_after(scope: Scope, action: int, value: int) -> int | None:
     """The counts after a move; ``None`` where it is not allowed.
 
     Args:
-        scope: Whose counter it moves.
         action: `ENTER`, `AGAIN` or `LEAVE`.
         value: The counts of all scopes around, as one number.
     """
@@ -175,7 +171,6 @@ class Counters:
     """The counters of an NFA while it is laid out, and the parts that are left for later.
 
     Args:
-        scopes: The scopes, each after the one around it.
         moves: Rows ``(source, target, action, scope)`` beside the ε-arcs of the NFA.
         current: The scope that is being laid; −1 outside all.
         late: The parts that are left for later; ``None`` if every part is laid out now.
@@ -188,15 +183,13 @@ class Counters:
 
     @property
     def noted(self) -> int:
-        """How many scopes and late parts there are so far."""
+        """The number of scopes and late parts there are so far."""
         return len(self.scopes) + len(self.late or ())
 
     def open(self, first: int, minimum: int, maximum: int | None) -> int:
         """Begin a scope at a state; its number. `close` it once its last state is laid.
 
         Args:
-            first: Its first state.
-            minimum: The fewest copies.
             maximum: The most; ``None`` for no limit.
         """
         number = len(self.scopes)
@@ -210,7 +203,6 @@ class Counters:
 
         Args:
             number: From `open`.
-            end: One more than its last state.
             between: The state before the repeat, those where a copy begins and ends, and the state
                 after the repeat.
         """

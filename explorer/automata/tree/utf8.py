@@ -48,7 +48,6 @@ class Fragment:
     Args:
         arcs: Rows ``(source, low, high, target)`` over symbols. State `ENTRY` only has arcs
             out, `EXIT` only arcs in; the states between them count from 2.
-        num_inner: How many states lie between.
         rows: int32[arcs, 4], the same arcs, kept for large fragments only.
     """
 
@@ -111,10 +110,7 @@ class _Builder:
         """Arcs that read the leading digit of ``numbers``, of which ``below`` digits follow it.
 
         Args:
-            source: Where the arcs begin.
-            numbers: Ascending ranges that do not touch.
             below: How many digits follow the one that is read.
-            bits: The bits of the byte beside the digit.
         """
         shift = _BASE_BITS * below
         full = (1 << shift) - 1

@@ -42,7 +42,7 @@ from explorer.automata.tree.nodes import (
 )
 
 Part = OneOf["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
-"""What a node makes of the nodes below it.
+"""The part that a node plays to the nodes below it.
 
 ``around``: nothing; it names or bounds the text of the one below. ``pattern``: a pattern that looks
 at nothing outside. ``sequence``: one after the other. ``alternatives``: any of them. ``both``: what
@@ -53,10 +53,9 @@ a machine, with no nodes below. ``leaf``: it reads or asserts something by itsel
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """What is known of a kind of node.
+    """The facts about a kind of node.
 
     Args:
-        part: What it makes of the nodes below it.
         fields: The fields that hold them: a node each, or one field with a tuple of nodes.
         again: Whether what is below may be read more than once.
     """
@@ -86,7 +85,7 @@ _LEAF: Final = NodeShape("leaf")
 
 
 def shape_of(node: Node) -> NodeShape:
-    """What is known of the kind of a node."""
+    """The facts about the kind of a node."""
     return SHAPES.get(type(node), _LEAF)
 
 
@@ -106,7 +105,6 @@ def with_children(node: Node, below: tuple[Node, ...]) -> Node:
     """The same node with others below it, as many as before.
 
     Args:
-        node: A node.
         below: What takes the places of its `children`.
 
     Example:
@@ -152,9 +150,6 @@ _UNLIMITED: Final = 2**64
 def width(node: Node) -> tuple[int, int]:
     """The fewest and the most characters that a node can take, as `re` counts them.
 
-    Args:
-        node: Any part of a tree.
-
     Returns:
         Two lengths in characters; 2**64 stands for no limit.
     """
@@ -193,7 +188,6 @@ def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
     """The characters of a text, one after the other.
 
     Args:
-        text: The text.
         span: From the number of a character to its span in the text of the source.
 
     Example:

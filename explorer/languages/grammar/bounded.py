@@ -41,7 +41,6 @@ class BoundedGrammar(Source):
     """The words of a grammar for which the stack holds a number of entries at most.
 
     Args:
-        inner: The grammar, or anything with grammars inside.
         depth: The most entries.
     """
 
@@ -130,17 +129,15 @@ def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
     """The minimal machine of a tree with grammars inside, for a stack of a depth at most.
 
     Args:
-        node: The tree.
         depth: The most entries of the stack.
-        meter: Watches sizes and time.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    found = decided(node, meter)
-    if found is None:
+    program = decided(node, meter)
+    if program is None:
         return empty_dfa(NUM_BYTES)
-    network, looks, _ = found
+    network, looks, _ = program
     below: list[Nfa] | None = None
     for _ in range(depth):
         rules = range(len(network.entry))

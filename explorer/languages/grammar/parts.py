@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Operand: TypeAlias = "RulePart | Constraint | str"
 
 
-"""What stands beside the sign of a part: a rule, a constraint, or a text, letter for letter."""
+"""An operand beside the sign of a part: a rule, a constraint, or a text, letter for letter."""
 
 _REMEDY: Final = (
     "Write the text in quotes, regex(...), choice([...]) or another constraint, or rule(...)."
@@ -174,8 +174,6 @@ class RuleRepeats(RulePart):
     """A part some times after itself.
 
     Args:
-        part: The part.
-        fewest: The fewest times.
         most: The most times; ``None`` for no limit.
     """
 
@@ -200,7 +198,6 @@ class GrammarRule(RulePart):
     """A rule of a grammar, and as a part of a body its call.
 
     Args:
-        name: Its name.
         given: What it stands for: a part, or a function without arguments that gives one, asked
             when the grammar is made; ``None`` for a call of a rule that is defined elsewhere.
     """
@@ -210,7 +207,7 @@ class GrammarRule(RulePart):
     depth: int = field(default=0, init=False)
 
     def body(self) -> RulePart | None:
-        """What it stands for; ``None`` for a call of a rule that is defined elsewhere.
+        """Its body; ``None`` for a call of a rule that is defined elsewhere.
 
         Raises:
             ConstraintError: Its function gives something that is not a part of a rule.
@@ -274,10 +271,6 @@ def rule(
 
 def part_of(where: str, value: object) -> RulePart:
     """A part of a rule, from anything that can stand beside its signs.
-
-    Args:
-        where: The sign, for the error.
-        value: A part, a constraint or a text.
 
     Raises:
         ConstraintError: It is something else, or a constraint that cannot be a part.

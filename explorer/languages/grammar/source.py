@@ -32,10 +32,10 @@ from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, Gramma
 from explorer.languages.sources.registry import register
 
 MOST_REMARKS: Final = 8
-"""How many rules that are never used are named."""
+"""The most rules that are never used and are named."""
 
 LONGEST_SHOWN: Final = 60
-"""How many characters of a grammar its short form shows."""
+"""The characters of a grammar that its short form shows."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,13 @@ class GrammarText(Source):
     """A grammar as a person wrote it.
 
     Args:
-        grammar: The text.
         ambiguous: Whether a text may lead to several stacks.
     """
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """What to do about names that are not defined in the text, and known all the same."""
+    """The remedies for names that are not defined in the text, and known all the same."""
 
     grammar: str
     ambiguous: bool = False
@@ -95,11 +94,11 @@ class GrammarText(Source):
 
     @property
     def space_remedy(self) -> str:
-        """How white space without end is bounded: where a rule has it."""
+        """White space without end is bounded where a rule has it."""
         return "Bound it in its rule, for example [ ]{0,2} for [ \\t\\n]*, or leave it out."
 
     def dialect(self) -> str:
-        """How the grammar is written: its notation, or which form of it."""
+        """The way in which the grammar is written: its notation, or which form of it."""
         return self.notation
 
     def written(self, meter: Meter) -> list[WrittenRule]:
@@ -216,7 +215,7 @@ class LarkGrammar(GrammarText):
 
     @property
     def space_remedy(self) -> str:
-        """How white space without end is bounded: what is ignored may stand anywhere, repeated."""
+        """White space is bounded where it stands: what is ignored may be repeated anywhere."""
         return (
             "Write it where it may stand, bounded, such as /[ ]{0,2}/; what %ignore names may be "
             "repeated without end."
@@ -245,7 +244,7 @@ class EbnfGrammar(GrammarText):
 
     @property
     def space_remedy(self) -> str:
-        """How white space without end is bounded: with a pattern, as EBNF has no bounds."""
+        """White space without end is bounded with a pattern, as EBNF has no bounds."""
         return "Bound it in its rule, for example /[ ]{0,2}/ for ' '*, or leave it out."
 
     @classmethod
@@ -269,7 +268,6 @@ class EmbeddingReader(GbnfReader):
     """A grammar in GBNF with constraints for some terminals.
 
     Args:
-        text: The grammar.
         terminals: The constraints, the first for ``<1: ...>``.
     """
 
@@ -291,12 +289,7 @@ class EmbeddingReader(GbnfReader):
 @register("grammar with constraints")
 @dataclass(frozen=True)
 class EmbeddingGrammar(GbnfGrammar):
-    """A grammar in GBNF with constraints for some terminals.
-
-    Args:
-        grammar, ambiguous: As of any grammar.
-        terminals: The constraints.
-    """
+    """A grammar in GBNF with constraints for some terminals."""
 
     kind: ClassVar[str] = "embedding-grammar"
     plain_text: ClassVar[bool] = False

@@ -34,7 +34,7 @@ WIDEST: Final = 16
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _ALTERNATIVES, _SEQUENCE, _PIECE = range(3)
-"""What may stand somewhere without parentheses."""
+"""The kinds of pieces that may stand somewhere without parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,6 @@ class RulesText:
     """Rules as a text.
 
     Args:
-        text: The rules in GBNF.
         terminals: The constraints that have no form in GBNF; ``<1: ...>`` is the first.
     """
 

@@ -22,7 +22,6 @@ def compile_pattern(pattern: str, meter: Meter) -> tuple[Tree, Dfa]:
 
     Args:
         pattern: Python `re` syntax; flags can be given inline.
-        meter: Watches every limit on the way.
 
     Returns:
         The tree with its spans, and the machine (see `explorer.automata.tree.build.build`).

@@ -34,10 +34,6 @@ class Escape:
     """One escape, read.
 
     Args:
-        end: One past its last character in the pattern.
-        char: The character that it stands for, or
-        category: the letter of its category, or
-        anchor: the letter of its anchor, or
         reference: the number of the group that it refers back to.
     """
 
@@ -184,9 +180,7 @@ class BadSet(Exception):
     """A set that `re` refuses; the parser makes a `RegexError` of it.
 
     Args:
-        reason: What is wrong.
         start, end: Where, in characters of the pattern; no end for a single character.
-        remedy: What to write instead.
     """
 
     def __init__(self, reason: str, start: int, end: int | None, remedy: str) -> None:
@@ -215,8 +209,6 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
     """The set that begins at a bracket, and where it ends.
 
     Args:
-        text: The pattern.
-        start: Where the opening bracket stands.
         flags: Flags of `re` that hold there.
 
     Raises:

@@ -71,10 +71,6 @@ class BadFlags(Exception):
 def read_flags(pattern: str, offset: int) -> InlineFlags:
     """Read the letters after ``(?``.
 
-    Args:
-        pattern: The whole pattern.
-        offset: Where the letters, or a minus, begin.
-
     Raises:
         BadFlags: Wherever `re` raises.
 
@@ -138,9 +134,7 @@ class Groups(ABC):
     """A pattern, how far it has been read, and its groups.
 
     Args:
-        text: The pattern.
         flags: Flags of `re` for the whole of it; flags in the pattern are added to them.
-        meter: Watches bytes and seconds.
     """
 
     __slots__ = (

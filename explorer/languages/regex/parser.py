@@ -58,11 +58,8 @@ class Tree:
     """A whole pattern.
 
     Args:
-        pattern: The source text.
         flags: The flags of `re` in force at the top, those in the pattern included.
         root: The outermost node.
-        group_names: The number of each named group.
-        num_groups: How many groups capture.
         has_assertions: Whether any assertion occurs.
         over_tokens: Whether a terminal speaks about tokens.
     """
@@ -98,12 +95,7 @@ QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 
 
 class BadCount(Exception):
-    """Counts that `re` refuses; the parser makes a `RegexError` of it.
-
-    Args:
-        reason: What is wrong.
-        remedy: What to write instead.
-    """
+    """Counts that `re` refuses; the parser makes a `RegexError` of it."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -163,7 +155,7 @@ STAGE: Final = "Reading the pattern"
 
 _BYTES_PER_CHARACTER: Final = 250
 _MANY: Final = 4096
-"""How many pieces are read between two looks at the clock."""
+"""The pieces that are read between two looks at the clock."""
 
 _ASCII: Final = int(re.ASCII)
 _IGNORECASE: Final = int(re.IGNORECASE)
@@ -178,7 +170,7 @@ _PLAIN_VERBOSE: Final = re.compile(r"[^\\.\[{()*+?^$|# \t\n\r\v\f]+")
 _SYNTAX_VERBOSE: Final = _SYNTAX | frozenset("# \t\n\r\v\f")
 _SIMPLE: Final[dict[str, tuple[int, int | None]]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _PLAIN_PIECES: Final = frozenset((Literal, Class, Dot, Group))
-"""What may be repeated without a further look."""
+"""Pieces that may be repeated without a further look."""
 _IGNORED: Final = re.compile(r"(?:[ \t\n\r\v\f]+|#(?:[^\\\n]|\\.)*\n?)+", re.DOTALL)
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
 
@@ -187,9 +179,7 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     """Read a pattern in Python's `re` syntax.
 
     Args:
-        pattern: The source text.
         flags: Flags of `re`, as if they stood in front of the pattern.
-        meter: Watches bytes and seconds; default a budget of its own.
 
     Returns:
         The tree of what was written.

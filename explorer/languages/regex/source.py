@@ -79,10 +79,6 @@ class Regex(Source):
     def read(cls, text: str, meter: Meter | None = None) -> Self:
         """The pattern that was written; it is parsed at once, so that its errors come here.
 
-        Args:
-            text: The pattern.
-            meter: Watches the reading; default a budget of its own.
-
         Raises:
             ConstraintError: It holds half of a surrogate pair, which no file could; the escape
                 ``\\ud800`` is allowed, as in `re`, and matches no text.

@@ -30,13 +30,6 @@ def read_arguments(
 ) -> tuple[list[Argument], int]:
     """The texts of a terminal.
 
-    Args:
-        text: The pattern.
-        pos: Where the first argument begins.
-        start: Where the group begins.
-        terminal: Which terminal it is.
-        error: Makes the errors.
-
     Returns:
         The texts, and where reading stopped: at the closing parenthesis, or, where a pattern
         follows, after the last bar.
@@ -44,7 +37,7 @@ def read_arguments(
     Raises:
         RegexError: An argument cannot be read.
     """
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     pieces: list[str] = []
     begin = pos
     while pos < len(text):
@@ -67,9 +60,9 @@ def read_arguments(
                 pos + 1,
                 r"Write \( for the character; explorer.terminals.escape(text) does it for a text.",
             )
-        found.append(Argument("".join(pieces), begin, pos))
-        if char == ")" or (terminal.pattern and len(found) == terminal.most):
-            return found, pos + (char == "|")
+        arguments.append(Argument("".join(pieces), begin, pos))
+        if char == ")" or (terminal.pattern and len(arguments) == terminal.most):
+            return arguments, pos + (char == "|")
         pieces, pos = [], pos + 1
         begin = pos
     raise error("this parenthesis is not closed", start, start + 1, r"Write \( for the character.")
@@ -110,13 +103,6 @@ def made(
     error: ErrorAt,
 ) -> Written:
     """The tree of a terminal, with its name as the label of the place.
-
-    Args:
-        terminal: Which terminal it is.
-        start, end: The span of the group.
-        arguments: The texts.
-        item: The pattern, where the terminal takes one.
-        error: Makes the errors.
 
     Raises:
         RegexError: The arguments are too few, too many or not what the terminal takes.

@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def cache_folder() -> Path:
-    """Where the tables lie; the folder may not exist."""
+    """The folder of the tables; the folder may not exist."""
     if given := os.environ.get("EXPLORER_CACHE"):
         return Path(given)
     return platformdirs.user_cache_path("explorer", appauthor=False)
@@ -165,7 +165,6 @@ def category(letter: Category, flags: int) -> CharSet:
     """The characters of ``\\d``, ``\\s``, ``\\w`` or their negations.
 
     Args:
-        letter: The letter of the escape; a capital negates.
         flags: Flags of `re`; only ASCII matters.
 
     Example:

@@ -331,7 +331,6 @@ class Healed(Combination):
 
     Args:
         prefix: The text of the token that was taken back.
-        part: What comes after it.
     """
 
     kind: ClassVar[str] = "healed"

@@ -26,9 +26,6 @@ from explorer.languages.sources.registry import register
 class Aliases(Source):
     """One of some texts, each of which stands for a name.
 
-    Args:
-        entries: Names and their texts, in the order given.
-
     Example:
         >>> colours = Aliases.of({"Green": "Forest green", "Red": ["Brick", "Rust"]})
         >>> colours.parse("Rust"), colours.parse("Forest green")
@@ -168,12 +165,12 @@ def _json(value: object) -> str:
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON; of a name that stands twice, Python would keep the last entry alone."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for name, texts in pairs:
-        if name in found:
+        if name in entries:
             raise ConstraintError(
                 f"The name {name!r} stands twice.",
                 remedy="Write a list of the texts that are written for it.",
             )
-        found[name] = texts
-    return found
+        entries[name] = texts
+    return entries

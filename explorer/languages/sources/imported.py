@@ -21,7 +21,6 @@ class Imported(Source):
 
     Args:
         origin: The function that took it, such as ``from_fst``.
-        machine: The minimal byte machine.
     """
 
     kind: ClassVar[str] = "imported"
@@ -32,7 +31,7 @@ class Imported(Source):
 
     @property
     def text(self) -> str:
-        """Where it came from, and its size."""
+        """Its origin, and its size."""
         return str(self)
 
     def state_name(self, state: int) -> str:

@@ -1,4 +1,4 @@
-"""How deep sources may stand inside each other, and how many a constraint may be made of.
+"""Limits of how deep sources stand inside each other, and of how many there are.
 
 What is built from a source goes down its parts by recursion, so Python's own limit would end it
 somewhere in the middle: whoever puts parts together checks the depth while building.
@@ -22,9 +22,6 @@ MOST_NESTED: Final = 100
 def check_nesting(source: Source) -> Source:
     """Refuse a source whose parts stand inside each other too deep; else return it.
 
-    Args:
-        source: Any.
-
     Raises:
         ConstraintError: They do.
 
@@ -47,7 +44,7 @@ def check_nesting(source: Source) -> Source:
 
 
 MOST_PARTS: Final = 200_000
-"""How many sources a constraint may be made of, those that stand in it twice counted twice."""
+"""The most sources that a constraint is made of, those that stand in it twice counted twice."""
 
 
 def check_parts(source: Source) -> None:

@@ -58,7 +58,6 @@ def register_reader(name: str, read: Callable[[str], Source]) -> None:
     """Offer another way to write a source that is of a known kind.
 
     Args:
-        name: What the editor calls it.
         read: From the text that a person writes to the source; its errors are shown there.
     """
     _READERS[name] = read
@@ -78,28 +77,21 @@ def forget(name: str) -> None:
 def kind_of(kind: str) -> type[Source]:
     """The class that is registered as a kind.
 
-    Args:
-        kind: As files name it.
-
     Raises:
         DamagedFile: There is no such kind.
     """
-    found = _KINDS.get(kind)
-    if found is None:
+    known = _KINDS.get(kind)
+    if known is None:
         raise DamagedFile(
             f"A constraint of kind {kind!r} is not known.",
             remedy="Use the release that wrote it, register the kind first, or write the "
             "constraint again.",
         )
-    return found
+    return known
 
 
 def name_of(source: Source) -> str:
-    """The editor's name for the kind of a source.
-
-    Args:
-        source: A source of a registered kind.
-    """
+    """The editor's name for the kind of a source."""
     return _NAMES.get(type(source), source.kind)
 
 
@@ -113,7 +105,6 @@ def read(name: str, text: str) -> Source:
 
     Args:
         name: A name from `offered`.
-        text: As it was written.
 
     Raises:
         ConstraintError: Nothing can be written under that name.

@@ -40,15 +40,11 @@ BUILT_IN: Final = (
 """The files whose kinds every process knows."""
 
 MAX_DEPTH: Final = 200
-"""How deep sources may be nested."""
+"""The deepest nesting of sources."""
 
 
 def source_to_dict(source: Source) -> dict[str, object]:
-    """A mapping of strings, numbers, lists and mappings that `source_from_dict` reads.
-
-    Args:
-        source: A source of a registered kind.
-    """
+    """A mapping of strings, numbers, lists and mappings that `source_from_dict` reads."""
     parts = [source_to_dict(child) for child in source.children]
     return {"kind": source.kind} | ({"parts": parts} if parts else {}) | source.fields()
 

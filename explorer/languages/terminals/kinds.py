@@ -22,12 +22,7 @@ _SYNTAX: Final = re.compile(r"[\\()|]")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument.
-
-    Args:
-        text: What it stands for.
-        start, end: Its span in the pattern.
-    """
+    """One argument."""
 
     text: str
     start: int
@@ -35,13 +30,7 @@ class Argument:
 
 
 class BadArgument(Exception):
-    """Arguments that a terminal cannot take; the parser makes a `RegexError` of it.
-
-    Args:
-        reason: What is wrong.
-        start, end: The span of the argument.
-        remedy: What to write instead.
-    """
+    """Arguments that a terminal cannot take; the parser makes a `RegexError` of it."""
 
     def __init__(self, reason: str, start: int, end: int, remedy: str) -> None:
         super().__init__(reason)
@@ -53,14 +42,7 @@ class BadArgument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TerminalGroup:
-    """A terminal as it was written.
-
-    Args:
-        name: The name of the terminal.
-        start, end: The span of the group in the pattern.
-        arguments: The texts.
-        item: The pattern, where the last argument is one.
-    """
+    """A terminal as it was written."""
 
     name: str
     start: int
@@ -80,7 +62,6 @@ class Terminal:
     """One kind of terminal.
 
     Args:
-        name: The name of the group.
         form: The group as one writes it, such as ``(?P<SUBSTRING_OF>text)``.
         least, most: How many texts it takes; ``None`` for any number.
         pattern: Whether a pattern follows the texts.

@@ -87,7 +87,6 @@ def substring_machine(text: str, meter: Meter) -> Dfa:
 
     Args:
         text: At least one character.
-        meter: Watches states, bytes and seconds; asked before memory is taken.
 
     Raises:
         BudgetExceeded: The text is too long for the budget.
@@ -160,7 +159,6 @@ def subsequence_machine(items: tuple[str, ...], delimiter: str, meter: Meter) ->
     Args:
         items: Texts that are not empty.
         delimiter: What stands between two items; not empty.
-        meter: Watches states, arcs, bytes and seconds.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -87,7 +87,7 @@ def _empty_text() -> Dfa:
 
 
 def _progress(phrase: bytes) -> list[list[int]]:
-    """How much of a phrase has been read after one more byte (Knuth, Morris & Pratt 1977)."""
+    """The part of a phrase that has been read after one more byte (Knuth, Morris & Pratt 1977)."""
     rows: list[list[int]] = []
     back = 0
     for k, byte in enumerate(phrase):

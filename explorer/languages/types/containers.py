@@ -48,11 +48,7 @@ class NoText:
 
 @dataclass(frozen=True)
 class Either:
-    """A union: the first alternative that a text is of.
-
-    Args:
-        options: The alternatives.
-    """
+    """A union: the first alternative that a text is of."""
 
     options: tuple[Shape, ...]
 
@@ -81,8 +77,6 @@ class Items:
 
     Args:
         kind: ``list``, ``set``, ``frozenset`` or ``tuple``.
-        item: The shape of an item.
-        least, most: How many items.
     """
 
     kind: str
@@ -138,11 +132,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A tuple whose items have shapes of their own.
-
-    Args:
-        items: Their shapes.
-    """
+    """A tuple whose items have shapes of their own."""
 
     items: tuple[Shape, ...]
 
@@ -167,11 +157,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Pairs:
-    """A dict.
-
-    Args:
-        key, item: Shapes of keys and values.
-    """
+    """A dict."""
 
     key: Shape
     item: Shape
@@ -203,8 +189,6 @@ class Part:
     """A named part of a record.
 
     Args:
-        name: What it is called in a text.
-        shape: Of its value.
         required: Whether it must be there.
     """
 
@@ -215,13 +199,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Record:
-    """A call of a constructor with named arguments, or a dict with given keys.
-
-    Args:
-        name: The constructor; empty for a dict.
-        parts: In the order in which they are written.
-        make: From the named values to the value.
-    """
+    """A call of a constructor with named arguments, or a dict with given keys."""
 
     name: str
     parts: tuple[Part, ...]
@@ -295,11 +273,7 @@ _SEQUENCES: Final[dict[object, str]] = {list: "list", set: "set", frozenset: "fr
 
 
 class Reader:
-    """Reads types; knows how deep it is in each class.
-
-    Args:
-        max_depth: How often a class may stand inside itself.
-    """
+    """Reads types; knows how deep it is in each class."""
 
     def __init__(self, max_depth: int) -> None:
         self._max_depth = max_depth
@@ -307,10 +281,6 @@ class Reader:
 
     def shape(self, described: object, limits: Mapping[str, Any] | None = None) -> Shape:
         """The shape of a type.
-
-        Args:
-            described: The type.
-            limits: Of the field that it stands in.
 
         Raises:
             ConstraintError: It cannot be written exactly.

@@ -107,11 +107,7 @@ def declared(text: str) -> object:
 
 
 class _Declarations:
-    """Reads the classes of one text.
-
-    Args:
-        text: The text.
-    """
+    """Reads the classes of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,12 +115,7 @@ class _Declarations:
         self._classes: dict[str, object] = {}
 
     def error(self, reason: str, node: ast.AST) -> ExplorerError:
-        """An error with a caret under a node.
-
-        Args:
-            reason: Without a full stop.
-            node: A statement or an expression.
-        """
+        """An error with a caret under a node."""
         place = cast("ast.expr", node)
         line = self._lines[place.lineno - 1] if self._lines else ""
         column = len(line.encode()[: place.col_offset].decode(errors="ignore"))

@@ -13,7 +13,7 @@ from explorer.languages.schema.functions import json_schema
 from explorer.languages.types.source import CallType, JsonType
 
 Style = Literal["json", "python"]
-"""How the values of a type are written."""
+"""The ways in which the values of a type are written."""
 
 
 def from_type(described: Any, *, style: Style = "json", **options: Any) -> Constraint:

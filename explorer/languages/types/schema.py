@@ -70,9 +70,6 @@ def pydantic_module() -> Any:
 def adapter_of(described: object) -> Any:
     """Pydantic's adapter of a type.
 
-    Args:
-        described: The type.
-
     Raises:
         MissingDependency: Pydantic is not installed.
         ConstraintError: It is not a type that pydantic knows.
@@ -88,7 +85,6 @@ def schema_of(described: object, adapter: Any) -> dict[str, Any]:
     """The JSON Schema of a type, closed and exact.
 
     Args:
-        described: The type, for messages.
         adapter: From `adapter_of`.
 
     Raises:
@@ -112,7 +108,6 @@ def value_of(described: object, adapter: Any, text: str) -> object:
 
     Args:
         described, adapter: As in `schema_of`.
-        text: A text of the schema.
 
     Raises:
         ConstraintError: The type's own checks refuse it.
@@ -146,9 +141,6 @@ _MOST_DIGITS: Final = 400
 
 def type_name(described: object) -> str:
     """The name of a type, for messages.
-
-    Args:
-        described: The type.
 
     Example:
         >>> type_name(int), type_name(int | None)

@@ -45,9 +45,6 @@ class Shape(Protocol):
     def value(self, node: ast.expr) -> object:
         """The value of a text.
 
-        Args:
-            node: The syntax tree of the text.
-
         Raises:
             OtherShape: The text is not of this shape.
         """
@@ -59,20 +56,12 @@ class OtherShape(Exception):
 
 
 def exact_text(written: str) -> Source:
-    """Exactly one text.
-
-    Args:
-        written: The text.
-    """
+    """Exactly one text."""
     return Choice.of([written])
 
 
 def in_sequence(*parts: Source) -> Source:
-    """Parts one after the other.
-
-    Args:
-        parts: The parts.
-    """
+    """Parts one after the other."""
     flat: list[Source] = []
     for part in parts:
         flat += part.parts if isinstance(part, Concatenation) else [part]
@@ -95,7 +84,6 @@ def literal_value(node: ast.expr, *kinds: type) -> object:
     """The value of a literal of one of some types, exactly.
 
     Args:
-        node: The syntax tree.
         kinds: The types; ``bool`` is not an ``int`` here.
 
     Raises:
@@ -114,7 +102,6 @@ def called(node: ast.expr, *names: str) -> ast.Call:
     """A call of one of some names.
 
     Args:
-        node: The syntax tree.
         names: Such as ``date`` and ``datetime.date``.
 
     Raises:
@@ -130,7 +117,6 @@ def refused(what: str, remedy: str) -> ConstraintError:
 
     Args:
         what: The part and the reason, without a full stop.
-        remedy: What to do.
     """
     return ConstraintError(f"{what}.", remedy=remedy)
 
@@ -170,13 +156,7 @@ _DELTA: Final = (
 
 @dataclass(frozen=True)
 class Scalar:
-    """A literal of one type.
-
-    Args:
-        kind: The type.
-        pattern: Its texts.
-        limits: Of a number, as JSON Schema has them.
-    """
+    """A literal of one type."""
 
     kind: type
     pattern: str
@@ -197,12 +177,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Text:
-    """A string.
-
-    Args:
-        least, most: How many characters.
-        pattern: A pattern that is found in it.
-    """
+    """A string."""
 
     least: int
     most: int | None
@@ -258,7 +233,6 @@ class Standard:
 
     Args:
         names: What may be called, the first with its module.
-        pattern: The texts.
         make: From the call's positional and named arguments to the value.
     """
 
@@ -313,10 +287,6 @@ _OF_NUMBERS: Final = {
 
 def scalar(described: object, limits: Limits) -> Scalar | Text | Constants | Standard | None:
     """The shape of a type without parts; ``None`` for other types.
-
-    Args:
-        described: The type.
-        limits: Of the field.
 
     Raises:
         ConstraintError: A limit cannot be kept.

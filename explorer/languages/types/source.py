@@ -31,8 +31,6 @@ class DescribedType(Combination):
     """A type as a source.
 
     Args:
-        part: The texts of its values.
-        name: Of the type.
         declaration: The class statements that it was declared with; empty for a type of a module.
     """
 
@@ -45,21 +43,13 @@ class DescribedType(Combination):
     def of(cls, described: object, *, declaration: str = "") -> Self:
         """The source of a type.
 
-        Args:
-            described: The type.
-            declaration: What it was declared with.
-
         Raises:
             ConstraintError: Its values cannot be written exactly.
         """
 
     @abstractmethod
     def knowing(self, described: object) -> Self:
-        """The same source with the type itself, which was read from the declaration.
-
-        Args:
-            described: The type.
-        """
+        """The same source with the type itself, which was read from the declaration."""
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -103,11 +93,7 @@ class DescribedType(Combination):
 
     @abstractmethod
     def called(self, argument: str) -> str:
-        """The call that makes the source, as Python writes it.
-
-        Args:
-            argument: What is given for the type.
-        """
+        """The call that makes the source, as Python writes it."""
 
     def spelled(self) -> str:
         """As Python writes it; a type that was not declared is named, which cannot be read back."""
@@ -126,8 +112,6 @@ class JsonType(DescribedType):
     could name any code to import. `parse` then gives what `json.loads` gives.
 
     Args:
-        part: Its JSON Schema.
-        name: Of the type.
         declaration: The class statements that it was declared with; empty for a type of a module.
         described: The type itself; ``None`` where it is not known.
     """
@@ -142,8 +126,6 @@ class JsonType(DescribedType):
         """The source of a type.
 
         Args:
-            described: The type.
-            declaration: What it was declared with.
             options: As `JsonSchema` has them.
 
         Raises:
@@ -187,8 +169,6 @@ class CallType(DescribedType):
     texts and the name, but not the type, and gives no value.
 
     Args:
-        part: The texts, made of other kinds of sources.
-        name: Of the type.
         declaration: The class statements that it was declared with; empty for a type of a module.
         shape: What the type is made of; ``None`` where it is not known.
     """
@@ -200,11 +180,6 @@ class CallType(DescribedType):
     @classmethod
     def of(cls, described: object, max_depth: object = 3, *, declaration: str = "") -> Self:
         """The source of a type.
-
-        Args:
-            described: The type.
-            declaration: What it was declared with.
-            max_depth: How often a class may stand inside itself.
 
         Raises:
             ConstraintError: The type cannot be written exactly.

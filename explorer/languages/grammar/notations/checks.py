@@ -38,12 +38,8 @@ def check_rules(
     """Refuse a grammar with a fault.
 
     Args:
-        text: The grammar.
-        rules: Its rules.
-        root: The rule to begin with.
         circles: Whether rules may derive themselves and nothing else.
         elsewhere: What to do about some names that are not defined.
-        meter: Watches the time.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -90,12 +86,7 @@ def _calls(body: Node) -> Iterator[Call]:
 
 
 def unused_rules(rules: Sequence[WrittenRule], root: str) -> tuple[WrittenRule, ...]:
-    """The rules that no text needs, because the root does not come to them.
-
-    Args:
-        rules: All rules; they were checked.
-        root: The rule to begin with.
-    """
+    """The rules that no text needs, because the root does not come to them."""
     known = {rule.name: rule for rule in rules}
     used = _used(known, {rule.name: list(_calls(rule.body)) for rule in rules}, root)
     return tuple(rule for rule in rules if rule.name not in used)

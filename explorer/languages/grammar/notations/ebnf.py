@@ -271,4 +271,4 @@ _STRAYS: Final[Mapping[bool, Mapping[str, tuple[str, str]]]] = MappingProxyType(
         ),
     }
 )
-"""What is wrong with some characters, for each form: ISO's, the W3C's."""
+"""The faults of some characters, for each form: ISO's, the W3C's."""

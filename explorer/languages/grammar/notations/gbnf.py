@@ -48,13 +48,13 @@ class GbnfReader(GrammarReader):
 
     def rules(self) -> list[WrittenRule]:
         """All rules, in their order."""
-        found: list[WrittenRule] = []
+        rules: list[WrittenRule] = []
         self.skip_lines()
         while self.at < len(self.text):
             start = self.at
             name = self.word()
             if not name:
-                if self.sees("|") and found:
+                if self.sees("|") and rules:
                     raise self.wrong(
                         "A line cannot begin with '|': the rule before it has ended with its line",
                         "Put the | at the end of the line before, or parentheses around the body.",
@@ -74,7 +74,7 @@ class GbnfReader(GrammarReader):
                 )  # fmt: skip
             self.skip_lines()
             body = self.alternatives()
-            found.append(WrittenRule(name, start, end, body))
+            rules.append(WrittenRule(name, start, end, body))
             if self.sees("::="):
                 raise self.within_body(name)
             if self.at < len(self.text) and self.text[self.at] not in "\r\n":
@@ -82,7 +82,7 @@ class GbnfReader(GrammarReader):
                     "A rule ends with its line; only after | and within parentheses it goes on."
                 )
             self.skip_lines()
-        return found
+        return rules
 
     def atom(self) -> Node | None:
         """The piece that comes next."""

@@ -84,7 +84,7 @@ _REMEDIES: Final = {
     "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
     "llguidance": "Leave the line out: its options are those of another engine.",
 }
-"""What to write for some directives that are not followed."""
+"""The remedies for some directives that are not followed."""
 
 
 class LarkReader(GrammarReader):

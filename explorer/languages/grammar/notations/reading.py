@@ -32,14 +32,14 @@ from explorer.errors import GrammarError, RegexError
 from explorer.languages.regex import parse
 
 MOST_NESTED: Final = 150
-"""How deep parentheses may be nested."""
+"""The deepest nesting of parentheses."""
 
 LOOKS_LIKE: Final = {
     "gbnf": 'This looks like GBNF: give syntax="gbnf".',
     "lark": 'This looks like Lark: give syntax="lark".',
     "ebnf": 'This looks like EBNF: give syntax="ebnf".',
 }
-"""What to do with a grammar in another notation."""
+"""The remedy for a grammar in another notation."""
 
 MOST_REPEATS: Final = 999_999_999
 """The most repetitions that can be asked for by number."""
@@ -56,11 +56,8 @@ class WrittenRule:
     """One rule.
 
     Args:
-        name: Its name.
         start, end: The span of the name where it is defined.
-        body: What it stands for.
         what: What the notation calls it: a rule, a terminal, an import.
-        also: Names that the body mentions without calling them.
     """
 
     name: str
@@ -74,9 +71,6 @@ class WrittenRule:
 class GrammarReader(ABC):
     """A grammar that is being read.
 
-    Args:
-        text: The grammar.
-
     Attributes:
         at: The place in it.
         meter: The budget whose clock is looked at; set it before reading.
@@ -86,13 +80,13 @@ class GrammarReader(ABC):
     """The characters of a name."""
 
     sign: str
-    """What stands between the name of a rule and its body."""
+    """The sign between the name of a rule and its body."""
 
     strays: Mapping[str, tuple[str, str]] = MappingProxyType({})
-    """What is wrong with some characters that cannot stand somewhere, and what to write."""
+    """The faults of some characters that cannot stand somewhere, and what to write."""
 
     blanks: str = " \t"
-    """What may stand between pieces on a line."""
+    """The characters that may stand between pieces on a line."""
 
     comments: tuple[str, ...] = ("#",)
     """The signs that begin a comment, which goes to the end of its line."""
@@ -124,9 +118,9 @@ class GrammarReader(ABC):
 
     def takes(self, text: str) -> bool:
         """Whether a text comes next; then it is read."""
-        found = self.text.startswith(text, self.at)
-        self.at += len(text) if found else 0
-        return found
+        comes = self.text.startswith(text, self.at)
+        self.at += len(text) if comes else 0
+        return comes
 
     def char_class(self, read: Callable[[], int]) -> Node:
         """``[...]``: characters, and ranges of them.
@@ -264,11 +258,7 @@ class GrammarReader(ABC):
         )
 
     def stray(self, remedy: str) -> GrammarError:
-        """The error for the character at the place, which can neither go on nor end a rule.
-
-        Args:
-            remedy: What to do where nothing better is known.
-        """
+        """The error for the character at the place, which can neither go on nor end a rule."""
         char = self.text[self.at]
         if char in self.strays:
             reason, remedy = self.strays[char]
@@ -382,12 +372,7 @@ class GrammarReader(ABC):
 
 
 def letters_of(chars: list[tuple[str, int, int]], start: int, end: int) -> Node:
-    """A text letter for letter.
-
-    Args:
-        chars: Each character with its span.
-        start, end: The span of the whole, quotes included.
-    """
+    """A text letter for letter."""
     nodes = tuple(Literal(a, b, character(char)) for char, a, b in chars)
     if not nodes:
         return Empty(start, end)

@@ -19,7 +19,7 @@ from explorer.arguments import whole_number
 from explorer.errors import ConstraintError
 
 DEPTH: Final = 3
-"""How deep blocks are nested in the grammar that ships."""
+"""The depth of blocks in the grammar that ships."""
 
 MOST_DEPTH: Final = 5
 """The largest depth: the rules double with each."""
