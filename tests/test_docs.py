@@ -89,3 +89,13 @@ def test_constraints_pin_every_dependency_exactly() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][\w.]*", pin) for pin in pins)
     assert "torch==2.13.0" in pins
+
+
+NAMED = re.compile(r"`((?:explorer|widgets|tests|tools)/[\w/]+\.\w+)`")
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_every_file_that_a_page_names_is_there(page: str) -> None:
+    named = NAMED.findall((ROOT / page).read_text("utf-8"))
+    assert len(named) > 9
+    assert [path for path in named if not (ROOT / path).is_file()] == []
