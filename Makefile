@@ -12,6 +12,8 @@ DOCS   := $(VENV)/.docs-complete
 WORKERS ?= auto
 # JupyterLabs with a browser each, side by side. A browser, a server and a kernel share one's work.
 BROWSERS ?= 2
+# Whole files to one worker, so that what a file prepares is prepared once; who is done takes from others.
+SHARE  := --dist worksteal
 # Further words for pytest, such as ARGS="-k regex".
 ARGS   ?=
 
@@ -39,15 +41,15 @@ lab: $(STAMP) ## Set up, then open the explorer in JupyterLab.
 NONE_CHOSEN = $(if $(ARGS),|| test $$? = 5)
 
 test: $(STAMP) ## Run the tests (minutes), those in a browser where there is one.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(WORKERS) $(SHARE) -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
 	@$(if $(filter tests/% explorer/% widgets/%,$(ARGS)),,$(MAKE) --no-print-directory test-browser)
 
 test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chromium).
-	$(BIN)/python -m pytest -n $(BROWSERS) -m "not long" -ra tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(BROWSERS) $(SHARE) -m "not long" -ra tests/browser $(ARGS) $(NONE_CHOSEN)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 --ignore=tests/browser $(ARGS)
-	$(BIN)/python -m pytest -n $(BROWSERS) -m long -ra tests/browser $(ARGS) $(NONE_CHOSEN)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) $(SHARE) --timeout 7200 --ignore=tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n $(BROWSERS) $(SHARE) -m long -ra tests/browser $(ARGS) $(NONE_CHOSEN)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .
