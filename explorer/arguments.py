@@ -117,6 +117,8 @@ def instance(
     Raises:
         ExplorerError: It is of another.
     """
+    if type(value) is kind:
+        return value
     if not isinstance(value, kind):
         raise wrong(name, value, wanted, remedy=remedy, error=error)
     return plain(value)
@@ -144,10 +146,11 @@ def whole_number(
         >>> whole_number("seed", np.int64(3))
         3
     """
-    try:
-        number = None if isinstance(value, bool) else plain(index(cast("int", plain(value))))
-    except Exception:  # Not only TypeError: an `__index__` of somebody's own may raise anything.
-        number = None
+    number: int | None = value if type(value) is int else None
+    if number is None and not isinstance(value, bool):
+        # Not only TypeError: an `__index__` of somebody's own may raise anything.
+        with suppress(Exception):
+            number = plain(index(cast("int", plain(value))))
     if (
         number is None
         or abs(number) > _LARGEST
@@ -184,6 +187,8 @@ def real_number(
         Traceback (most recent call last):
         explorer.errors.ExplorerError: temperature is '1' (str), not a number. Give ...
     """
+    if type(value) is float and not math.isnan(value):
+        return value
     number = math.nan
     with suppress(Exception):  # A number of somebody's own may raise anything.
         # An array or a tensor of one number stands for it.
@@ -226,7 +231,25 @@ def flag(name: str, value: object) -> bool:
     Raises:
         ExplorerError: It is neither.
     """
-    return instance(name, value, bool, "True or False")
+    if value is True or value is False:
+        return value
+    raise wrong(name, value, "True or False")
+
+
+def named_way(name: str, value: object, ways: tuple[str, ...], wanted: str) -> str:
+    """One of some names, such as the members of a `Literal`.
+
+    Args:
+        name, value, wanted: As in `wrong`.
+        ways: The names.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    value = plain(value)
+    if not isinstance(value, str) or value not in ways:
+        raise wrong(name, value, wanted)
+    return value
 
 
 def whole_text(name: str, value: object, *, remedy: str = "") -> str:

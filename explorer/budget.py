@@ -42,13 +42,15 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("states", "arcs", "bytes", "seconds"):
-            limit: object = plain(getattr(self, name))
+            limit: object = getattr(self, name)
+            if type(limit) not in (int, float):
+                limit = plain(limit)
+                object.__setattr__(self, name, limit)
             if not isinstance(limit, int | float) or isinstance(limit, bool) or not limit > 0:
                 raise ExplorerError(
                     f"Budget({name}={shown(limit)}) allows nothing.",
                     remedy="Give a positive number.",
                 )
-            object.__setattr__(self, name, limit)
 
 
 _DEFAULT: Final = Budget()

@@ -49,7 +49,7 @@ _SHOWN: Final = 200
 
 
 def file_error(error: OSError, path: object, *, writing: bool = False) -> FileError:
-    """What the system says of a file, with a remedy.
+    """The error for what the system says of a file, with a remedy.
 
     Args:
         error: What was raised.

@@ -214,14 +214,11 @@ MOST_PARAMETERS: Final = 8
 
 MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "ArraySketch.__init__": 9,
-    "Asked.of": 12,
     "Compare.__init__": 10,
-    "ConstrainedBatch.__init__": 9,
     "ConstraintLogitsProcessor.__init__": 9,
     "Invasiveness.__init__": 10,
     "View.__init__": 12,
     "Walk.__init__": 16,
-    "asked": 13,
     "chip": 9,
     "conditional_probability": 13,
     "generate": 14,
@@ -236,7 +233,6 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "plan": 11,
     "probability_mass": 12,
     "sample_conditional": 11,
-    "speculated": 10,
     "step_kernel": 31,
     "sweep": 15,
     "text": 10,

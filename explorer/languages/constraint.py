@@ -183,7 +183,7 @@ class Constraint(StageMethods):
     @property
     def dfa(self) -> Dfa:
         """The character FSA as a minimal deterministic byte machine, within the default budget."""
-        return self.build(Meter())
+        return self.build(Meter()) if self._dfa is None else self._dfa
 
     @property
     def fsa(self) -> pynini.Fst:

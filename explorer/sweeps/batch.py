@@ -25,7 +25,7 @@ from explorer.decoding.batches.recorder import Recorder
 from explorer.decoding.models.arguments import call_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.models.row_by_row import open_batch
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.masks.error_word import ints
@@ -109,18 +109,11 @@ def measured_batch(
     reading = open_batch(model, prompts)
     logits = reading.logits
     reading_seconds += time.perf_counter() - begun
+    drawing = Drawing(sampler, seed, max_tokens, masking_budget)
     batch = ConstrainedBatch(
-        list(rules), model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
-        masking_budget=masking_budget, device=logits.device,
-    )  # fmt: skip
-    recorder = (
-        Recorder(
-            model.name, batch.rules, prompts, sampler, seed=seed, streams=streams,
-            max_tokens=max_tokens, masking_budget=masking_budget,
-        )
-        if traces
-        else None
-    )  # fmt: skip
+        list(rules), model.vocabulary, drawing, streams=streams, device=logits.device
+    )
+    recorder = Recorder(model.name, batch.rules, prompts, drawing, streams) if traces else None
     steps: list[_StepOfRows] = []
     while True:
         chosen = _choose(batch, logits)

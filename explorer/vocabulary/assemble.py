@@ -75,11 +75,6 @@ def vocabulary_parts(
 ) -> Parts:
     """Turn what a reader found into the parts of a vocabulary.
 
-    Args:
-        reading: The tokenizer's own definition.
-        beside: The configuration files beside it.
-        eos_ids: The caller's ends of text, or None.
-
     Raises:
         VocabularyError: No end of text is known, or one is out of range.
         UnsupportedTokenizer: The proof fails.
@@ -214,11 +209,11 @@ def _ends(
     named: set[int] = set()
     missing: list[str] = []
     for name in sorted(beside.eos_names):
-        found = {token for token, content in special.items() if content == name}
+        matching = {token for token, content in special.items() if content == name}
         if (token := reading.pieces.get(name)) is not None:
-            found.add(token)
-        named |= found
-        if not found:
+            matching.add(token)
+        named |= matching
+        if not matching:
             missing.append(repr(name))
     configured = (beside.eos_ids | named) or beside.fallback_ids
     if missing and not configured:
@@ -257,10 +252,10 @@ def _check_texts(tokens: Sequence[bytes | None], notes: list[str]) -> None:
 
 def _by_name(special: dict[int, str]) -> tuple[tuple[int, ...], str]:
     for names in _END_NAMES:
-        found = {token: name for token, name in special.items() if name in names}
-        if found:
-            shown = ", ".join(f"{name!r} (id {token})" for token, name in sorted(found.items()))
-            return tuple(sorted(found)), (
+        controls = {token: name for token, name in special.items() if name in names}
+        if controls:
+            shown = ", ".join(f"{name!r} (id {token})" for token, name in sorted(controls.items()))
+            return tuple(sorted(controls)), (
                 f"The end of text is taken from the name of a special token: {shown}."
             )
     raise VocabularyError(
@@ -281,7 +276,7 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
             given = [index(cast("int", ids))]  # An array without dimensions is a single id.
         if given[0] is ids:
             given = listed("eos_ids", ids, "a list of ids", error=VocabularyError)
-    found: set[int] = set()
+    numbers: set[int] = set()
     for token in given:
         try:
             number = -1 if isinstance(token, bool) else int(index(cast("int", token)))
@@ -293,10 +288,10 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
                 remedy=_HOW,
                 evidence={"id": token},
             )
-        found.add(number)
+        numbers.add(number)
     if not given:
         raise VocabularyError("eos_ids is empty, so no text could ever end.", remedy=_HOW)
-    return tuple(sorted(found))
+    return tuple(sorted(numbers))
 
 
 def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) -> None:
@@ -304,8 +299,6 @@ def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) ->
 
     Args:
         tokens: Bytes of each id; changed in place.
-        ends: Ends of text.
-        allowed: Whether ids past the end may be added.
 
     Raises:
         VocabularyError: Ids past the end are not allowed, or the id is larger than any vocabulary.

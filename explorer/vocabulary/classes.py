@@ -238,11 +238,11 @@ _TYPES: Final[Mapping[str, str]] = {
 
 
 def _inverted(grouped: Mapping[str, str], ending: str = "") -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    of_property: dict[str, tuple[str, ...]] = {}
     for group, members in grouped.items():
         for member in members.split():
-            found[member + ending] = (*found.get(member + ending, ()), group)
-    return found
+            of_property[member + ending] = (*of_property.get(member + ending, ()), group)
+    return of_property
 
 
 FORMATS_OF_CLASS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -274,11 +274,6 @@ CLEANING_CLASSES: Final = frozenset(("PLBartTokenizer", "TapasTokenizer"))
 
 def check_files(name: str, kind: str, where: str) -> None:
     """Refuse files that the class of a folder does not read.
-
-    Args:
-        name: The class, or "".
-        kind: The format of the files.
-        where: The files, for messages.
 
     Raises:
         UnsupportedTokenizer: The class is known and reads other files, or is not read here.

@@ -158,10 +158,6 @@ def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object
 def json_of_file(data: bytes, where: str) -> object:
     """Parse JSON, with its errors as ours.
 
-    Args:
-        data: The whole file.
-        where: Its name, for messages.
-
     Raises:
         DamagedFile: It is not UTF-8, not JSON, or nested too deeply.
     """

@@ -1,4 +1,4 @@
-"""Which format a path holds, and the reader for it.
+"""The format that a path holds, and the reader for it.
 
 Formats are told apart by content, because names are shared: a ``tokenizer.model`` is
 SentencePiece for most models and a rank file for Llama 3. A name only decides where contents
@@ -83,7 +83,6 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
     """Read a tokenizer from a file, or from the folder that holds it.
 
     Args:
-        path: The file or the folder.
         decoder: The declaration of the decoder for a ``tokenizer.json`` that has none.
 
     Returns:

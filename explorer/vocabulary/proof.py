@@ -88,7 +88,6 @@ def bank(tokens: Sequence[bytes | None], probes: Iterable[str] = ()) -> tuple[st
     """The strings to prove a vocabulary on.
 
     Args:
-        tokens: Bytes of each id.
         probes: Strings that are dangerous for this tokenizer, such as its special tokens.
 
     Returns:
@@ -111,11 +110,6 @@ def prove(
     tokens: Sequence[bytes | None], encoder: Encoder, strings: Iterable[str] | None = None
 ) -> Proof:
     """Prove that token bytes are what the tokenizer encodes.
-
-    Args:
-        tokens: Bytes of each id; None where it is not text.
-        encoder: The tokenizer at hand.
-        strings: The strings to try; the `bank` of these tokens if not given.
 
     Returns:
         Which strings were exact, and which cannot be written at all.
@@ -170,9 +164,6 @@ def _refutation(text: str, what: str, spelled: bytes, encoder: Encoder) -> Unsup
 
 class Speller:
     """Whether some sequence of tokens spells given bytes.
-
-    Args:
-        tokens: Bytes of each id; None where it is not text.
 
     Example:
         >>> Speller([b"ab", b"c", None]).spells(b"abcab"), Speller([b"ab"]).spells(b"aba")

@@ -317,8 +317,8 @@ class Vocabulary:
         """
         usable = len(self) if self.usable is None else self.usable
         other = self.empty_ids.union(self.eos_ids)
-        found = (t for t, data in enumerate(self.tokens[:usable]) if data is None)
-        return tuple(token for token in found if token not in other)
+        silent = (t for t, data in enumerate(self.tokens[:usable]) if data is None)
+        return tuple(token for token in silent if token not in other)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -344,11 +344,11 @@ class Vocabulary:
 
     @cached_property
     def _ids_by_bytes(self) -> Mapping[bytes, tuple[int, ...]]:
-        found: dict[bytes, list[int]] = {}
+        by_bytes: dict[bytes, list[int]] = {}
         for token, data in enumerate(self.tokens):
             if data is not None:
-                found.setdefault(data, []).append(token)
-        return {data: tuple(ids) for data, ids in found.items()}
+                by_bytes.setdefault(data, []).append(token)
+        return {data: tuple(ids) for data, ids in by_bytes.items()}
 
     def ids_of(self, data: bytes) -> tuple[int, ...]:
         """All ids that write exactly these bytes, in order.

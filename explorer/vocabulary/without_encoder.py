@@ -13,7 +13,6 @@ def without_encoder(vocabulary: Vocabulary, unknown: str) -> UnsupportedTokenize
 
     Args:
         vocabulary: One whose ``encoder`` is ``None``.
-        unknown: What is not known then, as a clause.
 
     Returns:
         The error. It says why there is no tokenizer, where the vocabulary noted that when its files

@@ -16,8 +16,7 @@ import torch
 import transformers
 
 from explorer.decoding.models.huggingface import HuggingFaceModel
-from explorer.decoding.models.load import load_model
-from explorer.decoding.models.opening import Opening
+from explorer.decoding.models.load import Opening, load_model
 from explorer.errors import ExplorerError
 from tests.decoding.models import config, tokenizer
 

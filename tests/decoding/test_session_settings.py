@@ -8,10 +8,10 @@ import pytest
 
 import explorer
 from explorer import choice, generate, regex
+from explorer.decoding.models.arguments import prefix_ids
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.models.prefix import prefix_ids
-from explorer.decoding.stepping.forced import Forced
-from explorer.decoding.stepping.kept_to import checked_restrict, kept_to
+from explorer.decoding.stepping.rule import Forced
+from explorer.decoding.stepping.settings import checked_restrict, kept_to
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.stages.staged import stages_of
 

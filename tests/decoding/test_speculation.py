@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer import Sampler, Session, Trace, choice, generate, regex
 from explorer.decoding.models.model import Reading
-from explorer.decoding.speculation import drafts, taking
+from explorer.decoding.speculation import proposing, taking
 from explorer.decoding.speculation.acceptance import measured_acceptance
 from explorer.decoding.speculation.drafting import Accept, Drafting
 from explorer.decoding.speculation.taking import PlaceNumbers, overlap, take
@@ -194,7 +194,7 @@ def test_so_are_tens_of_thousands(masked: bool, seed: int) -> None:
 
 
 def test_the_oracles_see_a_wrong_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafts, "take", without_the_rest)
+    monkeypatch.setattr(proposing, "take", without_the_rest)
     assert distance(True, "ratio") > 5
     monkeypatch.setitem(globals(), "take", without_the_rest)
     p, q = CASES[0]

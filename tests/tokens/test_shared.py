@@ -147,10 +147,11 @@ def test_equal_rows_of_a_batch_have_one_table() -> None:
     lm = explorer.load_model("tiny")
     equal = [explorer.choice(["yes", "no"]) for _ in range(6)]
     from explorer.decoding.batches.constrained_batch import ConstrainedBatch
+    from explorer.decoding.sampling.sampler import Drawing
 
     batch = ConstrainedBatch(
-        [*equal, None, explorer.regex("a+"), None], lm.vocabulary, explorer.Sampler(), seed=0,
-        streams=None, max_tokens=None, masking_budget=None, device="cpu",
+        [*equal, None, explorer.regex("a+"), None], lm.vocabulary,
+        Drawing(explorer.Sampler(), 0, None, None), streams=None, device="cpu",
     )  # fmt: skip
     assert batch.rows.constraint.tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 1]
 

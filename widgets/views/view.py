@@ -16,12 +16,12 @@ import traitlets
 
 from explorer.analysis.session import Session
 from explorer.arguments import instance, wrong
+from explorer.decoding.models.arguments import ResponsePrefix
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.models.prefix import ResponsePrefix
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.healing import Heal
-from explorer.decoding.stepping.kept_to import Restrict
+from explorer.decoding.stepping.settings import Restrict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint

@@ -4,5 +4,5 @@ Read in this order: `constrained_batch` (the rows, their machines and states, on
 (a loop of such steps over a model), `runs` (the loop that asks the model only where it has a
 choice), `prefix_masks` (the mask after any ids, for rows that somebody else reorders), `processor`
 (masks inside `model.generate` of transformers), `recorder` (a trace of each row of a run that
-somebody else drives), `selection` and `select` (whole texts, chosen by their probability).
+somebody else drives), `select` (whole texts, chosen by their probability).
 """

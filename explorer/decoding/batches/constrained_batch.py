@@ -19,7 +19,7 @@ from explorer.decoding.models.arguments import LAST_STREAM
 from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.on_host import host_step
 from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Sampler, row_parts
+from explorer.decoding.sampling.sampler import Drawing, Sampler, row_parts
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
@@ -37,16 +37,7 @@ class ConstrainedBatch:
     """The constraints of some rows, and where each row stands.
 
     Args:
-        constraints: One for each row.
-        vocabulary: The model's tokens.
-        sampler: How tokens are chosen.
-        seed: The seed of the random numbers.
         streams: Each row's stream of random numbers; default 0, 1, ...
-        max_tokens: The token budget of each row; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask; ``None`` for each row whose
-            machine knows how many tokens each text still takes.
-        device: Where the logits are.
-        budget: Limits for compiling the constraints.
 
     Raises:
         ExplorerError: The budget is too small for a constraint, or a constraint is something else.
@@ -56,12 +47,9 @@ class ConstrainedBatch:
         self,
         constraints: Sequence[AnyConstraint | Rule],
         vocabulary: Vocabulary,
-        sampler: Sampler,
+        drawing: Drawing,
         *,
-        seed: int,
         streams: Sequence[int] | None,
-        max_tokens: int | None,
-        masking_budget: bool | None,
         device: str | torch.device,
         budget: Budget | None = None,
     ) -> None:
@@ -79,7 +67,10 @@ class ConstrainedBatch:
                 same = rules.setdefault(0 if free else id(rule.machine), rule)
                 of_constraint[id(constraint)] = same
         self.rules = [of_constraint[id(constraint)] for constraint in constraints]
-        plans = {id(rule): rule.plans(max_tokens, masking_budget) for rule in rules.values()}
+        max_tokens = drawing.max_tokens
+        plans = {
+            id(rule): rule.plans(max_tokens, drawing.masking_budget) for rule in rules.values()
+        }
         self.plans = [plans[id(rule)] for rule in self.rules]
         """bool of each row: whether the budget takes part in its mask."""
         machines = [
@@ -88,8 +79,8 @@ class ConstrainedBatch:
         ]
         numbers = {id(rule): k for k, rule in enumerate(rules.values())}
         self.masks = DeviceMasks(machines, device=device, vocabulary=vocabulary)
-        self.sampler = sampler
-        self.seed = seed
+        self.sampler = drawing.sampler
+        self.seed = drawing.seed
         self.rows = Rows.start(
             [rule.start for rule in self.rules],
             [numbers[id(rule)] for rule in self.rules],
@@ -133,11 +124,11 @@ class ConstrainedBatch:
 
 def _scores(logits: Tensor, at: Tensor) -> Tensor:
     """float64[B]: the log-probability of one token of each row."""
-    found = [
+    scores = [
         logits[part].double().log_softmax(-1).gather(-1, at[part])[:, 0]
         for part in row_parts(logits)
     ]
-    return torch.cat(found)
+    return torch.cat(scores)
 
 
 def checked_streams(streams: object) -> list[int] | None:
@@ -156,10 +147,6 @@ def checked_streams(streams: object) -> list[int] | None:
 
 def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
     """The constraint of each row.
-
-    Args:
-        constraints: One for all, or one for each.
-        count: How many rows there are.
 
     Raises:
         ExplorerError: There are fewer.

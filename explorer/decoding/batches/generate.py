@@ -39,21 +39,21 @@ from explorer.decoding.batches.runs import in_runs, open_runs
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
+    ResponsePrefix,
     call_model,
     checked_model,
     checked_prompt,
     checked_sampler,
+    prefix_ids,
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
-from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.models.row_by_row import open_batch
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
-from explorer.decoding.stepping.forced import Forced, checked_forced
-from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
-from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
+from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept_to
 from explorer.errors import ExplorerError
 from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.masks.error_word import ints
@@ -243,7 +243,7 @@ def generate(
         )
     max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     seed = whole_number("seed", seed, 0, LAST_SEED)
-    sampler = checked_sampler(sampler)
+    drawing = Drawing(checked_sampler(sampler), seed, max_tokens, masking_budget)
     if not rows:
         return []
 
@@ -251,9 +251,8 @@ def generate(
         constraints: Sequence[AnyConstraint | Rule], device: str | torch.device
     ) -> ConstrainedBatch:
         return ConstrainedBatch(
-            constraints, model.vocabulary, sampler, seed=seed, streams=streams,
-            max_tokens=max_tokens, masking_budget=masking_budget, device=device, budget=budget,
-        )  # fmt: skip
+            constraints, model.vocabulary, drawing, streams=streams, device=device, budget=budget
+        )
 
     # What is wrong with the constraints is said before the model reads anything.
     first = batch_on(wanted, "cpu")
@@ -262,8 +261,8 @@ def generate(
     if drafting is not None:
         texts = [
             speculated(
-                model, drafting, rule, row, sampler, seed=seed, stream=stream,
-                max_tokens=max_tokens, masking_budget=plan, log_probs=log_probs,
+                model, drafting, rule, row, replace(drawing, masking_budget=plan),
+                stream=stream, log_probs=log_probs,
             )
             for rule, row, stream, plan in zip(
                 first.rules, ids, streams or range(len(ids)), first.plans, strict=True

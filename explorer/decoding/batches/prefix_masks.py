@@ -43,7 +43,6 @@ class PrefixMasks:
     """The masks of rows, by what was written in them.
 
     Args:
-        rules: The machine of each text of the batch.
         prompts: int64[R, P], what the rows begin with. R is a multiple of the number of texts:
             beams and returned sequences stand next to each other.
         max_tokens: The token budget of each text, EOS included; ``None`` for none.

@@ -45,7 +45,7 @@ from explorer.decoding.batches.constrained_batch import (
 from explorer.decoding.batches.prefix_masks import PrefixMasks
 from explorer.decoding.batches.recorder import Recorder
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS, checked_sampler
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
@@ -251,11 +251,10 @@ class ConstraintLogitsProcessor:
                 remedy="Give one for each row; num_return_sequences and beams multiply rows.",
                 evidence={"streams": len(streams), "rows": count},
             )
+        drawing = Drawing(sampler, self._seed, self._max_tokens, True)
         self._running = ConstrainedBatch(
-            rules, self._vocabulary, sampler, seed=self._seed,
-            streams=streams, max_tokens=self._max_tokens, masking_budget=True,
-            device=scores.device,
-        )  # fmt: skip
+            rules, self._vocabulary, drawing, streams=streams, device=scores.device
+        )
         self._prompts = input_ids.clone()
         self._length = input_ids.shape[1]
         if self._record:
@@ -263,11 +262,8 @@ class ConstraintLogitsProcessor:
                 self._name,
                 self._running.rules,
                 cast("list[list[int]]", input_ids.tolist()),  # pyright: ignore[reportUnknownMemberType]
-                sampler,
-                seed=self._seed,
-                streams=streams,
-                max_tokens=self._max_tokens,
-                masking_budget=True,
+                drawing,
+                streams,
             )
         return self._running
 

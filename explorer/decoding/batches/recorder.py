@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.decoding.models.model import Prompt, Reading
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Drawing
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.trace import Trace
@@ -47,26 +47,15 @@ class _Heard:
 
 
 class Recorder:
-    """Walks that follow a batch.
-
-    Args:
-        name: What to call the model in the traces.
-        rules: The constraint of each row.
-        prompt_ids: The ids that each row began with.
-        sampler, seed, streams, max_tokens, masking_budget: As the batch was drawn with.
-    """
+    """Walks that follow a batch."""
 
     def __init__(
         self,
         name: str,
         rules: Sequence[Rule],
         prompt_ids: Sequence[Sequence[int]],
-        sampler: Sampler,
-        *,
-        seed: int,
+        drawing: Drawing,
         streams: Sequence[int],
-        max_tokens: int | None,
-        masking_budget: bool | None,
     ) -> None:
         self._models: list[_Heard] = []
         self._walks: list[Walk] = []
@@ -80,11 +69,11 @@ class Recorder:
                     model,
                     None if rule.machine.constraint is None else rule.machine,
                     data.decode("utf-8", errors="replace"),
-                    sampler=sampler,
-                    seed=seed,
+                    sampler=drawing.sampler,
+                    seed=drawing.seed,
                     stream=stream,
-                    max_tokens=max_tokens,
-                    masking_budget=masking_budget,
+                    max_tokens=drawing.max_tokens,
+                    masking_budget=drawing.masking_budget,
                 )
             )
 
@@ -93,7 +82,6 @@ class Recorder:
 
         Args:
             logits: float[B, W], before the mask.
-            tokens: The token of each row; rows that have ended are left alone.
         """
         for model, session, row, token in zip(
             self._models, self._walks, logits, tokens, strict=True

@@ -22,7 +22,7 @@ from explorer.decoding.batches.constrained_batch import ConstrainedBatch
 from explorer.decoding.models.arguments import call_model
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
-from explorer.decoding.stepping.forced import LONGEST_FORCED_RUN, forced_run
+from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, forced_run
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import DEAD, DONE
 
@@ -35,11 +35,7 @@ class GrowingText:
     """One text while it is written.
 
     Args:
-        tokens: The ids so far.
         model, constrained: The log-probabilities of the first of them, as far as they are known.
-        forced: How many were taken without asking.
-        pending: The last tokens, which the model has not read.
-        ended: Whether nothing follows.
     """
 
     tokens: list[int] = field(default_factory=lambda: list[int]())
@@ -51,12 +47,7 @@ class GrowingText:
 
 
 def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """A batch that reads runs where the model can; else one that steps.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row, at least one row.
-    """
+    """A batch that reads runs where the model can; else one that steps."""
     if not isinstance(model, BatchedLanguageModel):
         return RowByRow(model, prompts)
     batch = open_batch(model, prompts)
@@ -64,11 +55,7 @@ def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
 
 
 class Stepping:
-    """A batch without the capability to read runs, whatever its class has.
-
-    Args:
-        batch: A batch.
-    """
+    """A batch without the capability to read runs, whatever its class has."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
@@ -93,11 +80,7 @@ def in_runs(
     """Write the texts of a batch.
 
     Args:
-        model: The model.
-        reading: The prompts, read.
-        batch: Constraints and sampler, at the start.
         max_tokens: The most tokens of each text, EOS included.
-        log_probs: Whether the log-probabilities of all tokens are wanted.
 
     Returns:
         The rows; what went wrong on the device is in the error word of ``batch.masks``.

@@ -1,17 +1,25 @@
-"""The arguments of decoding, checked: prompts, samplers, the ids and the logits of a model."""
+"""The arguments of decoding, checked: prompts, samplers, tokens, the ids and logits of a model.
+
+A token is an id of any integer type, or a text that is one token; the prefix of an answer is a text
+or a list of tokens that stand between the prompt and what the model writes itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeGuard, TypeVar, cast
 
 from torch import Tensor
 
+from explorer.alphabet import in_quotes
 from explorer.arguments import (
     LAST_ID,
     instance,
     listed,
+    plain,
     real_number,
+    shown,
     whole_number,
     whole_text,
     wrong,
@@ -65,11 +73,6 @@ def checked_sampler(sampler: object) -> Sampler:
 def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
     """Call a model; an exception of the model becomes one of our errors, with the exception as its
     cause.
-
-    Args:
-        lm: The model.
-        method: The name of the method, for the message.
-        ask: Calls the method.
 
     Raises:
         ExplorerError: The model raised.
@@ -126,10 +129,6 @@ def kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
 def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
     """The ids that a model reads before the first token.
 
-    Args:
-        lm: The model.
-        prompt: As a user gives it.
-
     Raises:
         ExplorerError: It is not a prompt, or the model does not turn it into ids.
     """
@@ -149,10 +148,6 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
 def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
     """The model's reading after some ids, checked.
 
-    Args:
-        lm: The model.
-        ids: The prompt's ids and all since.
-
     Returns:
         Its reading; the logits are one row of floating-point numbers, as wide as the text of the
         vocabulary at least. NaN and infinity are reported when a token is drawn.
@@ -165,10 +160,6 @@ def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
 
 def checked_reading(lm: LanguageModel, given: object) -> Reading:
     """A reading of a model, checked as `reading_of` says.
-
-    Args:
-        lm: The model.
-        given: What it gave.
 
     Raises:
         ExplorerError: It is something else.
@@ -206,22 +197,187 @@ def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
     Raises:
         ExplorerError: There are not so many, or one is above 0 or not a number.
     """
-    found: list[float | None] = []
+    numbers: list[float | None] = []
     for k, value in enumerate(listed("logprobs", logprobs, "a list of log-probabilities")):
         name, wanted = f"logprobs[{k}]", "a log-probability, or None"
-        found.append(None if value is None else real_number(name, value, wanted))
+        numbers.append(None if value is None else real_number(name, value, wanted))
     remedy = "Give one natural log-probability, 0 or less, for each id."
-    if len(found) != count:
+    if len(numbers) != count:
         raise ExplorerError(
-            f"There are {len(found)} log-probabilities for {count} ids.",
+            f"There are {len(numbers)} log-probabilities for {count} ids.",
             remedy=remedy,
-            evidence={"ids": count, "logprobs": len(found)},
+            evidence={"ids": count, "logprobs": len(numbers)},
         )
-    for k, value in enumerate(found):
+    for k, value in enumerate(numbers):
         if value is not None and not value <= 0:
             raise ExplorerError(
                 f"logprobs[{k}] is {value}, but a log-probability is never above 0.",
                 remedy=remedy,
                 evidence={"index": k, "value": value},
             )
-    return found
+    return numbers
+
+
+def token_of_text(vocabulary: Vocabulary, text: str) -> int:
+    """The id that writes exactly a text.
+
+    Args:
+        text: The text of one token. Names of special tokens are text here, so that EOS is only
+            ever chosen by its id.
+
+    Returns:
+        The id; of several with these bytes, the one that the tokenizer itself would write, else
+        the lowest.
+
+    Raises:
+        ExplorerError: No single token writes it.
+
+    Example:
+        >>> token_of_text(Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3]), "foo")
+        2
+    """
+    ids: Sequence[int] = ()
+    encoded: Sequence[int] | None = None
+    # Half a surrogate pair is not text, so no token writes it.
+    with suppress(UnicodeEncodeError):
+        ids = vocabulary.ids_of(text.encode())
+        encoded = vocabulary.encode(text)
+    if not ids:
+        more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
+        raise ExplorerError(
+            f"{in_quotes(text)} is not one token{more}.",
+            remedy="Give the text of one token, or an id; EOS is an id.",
+            evidence={"text": text, "encoded": encoded},
+        )
+    # A tokenizer that puts a space in front of a text writes another one.
+    alone = encoded is not None and len(encoded) == 1 and encoded[0] in ids
+    return encoded[0] if encoded is not None and alone else ids[0]
+
+
+def meant_token(vocabulary: Vocabulary, token: object) -> int:
+    """The id of a token that a user gave as an id, or as the text of one token.
+
+    Args:
+        token: An id of any integer type, which need not be one of the vocabulary, or a text.
+
+    Raises:
+        ExplorerError: It is neither, or no single token writes the text.
+
+    Example:
+        >>> vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3])
+        >>> meant_token(vocabulary, "oo"), meant_token(vocabulary, 3)
+        (1, 3)
+    """
+    if isinstance(token, str):
+        return token_of_text(vocabulary, str(plain(token)))
+    return token_id(token)
+
+
+def token_id(token: object) -> int:
+    """An id as a plain int, also from numpy or torch.
+
+    Raises:
+        ExplorerError: It is not a whole number, or has more than a thousand digits.
+
+    Example:
+        >>> import numpy as np
+        >>> token_id(np.int64(7))
+        7
+    """
+    try:
+        return whole_number("token", token, None)
+    except ExplorerError:
+        raise ExplorerError(
+            f"{shown(token)} is not a token id.",
+            remedy="Give a whole number, or the text of one token as a str.",
+            evidence={"token": token},
+        ) from None
+
+
+ResponsePrefix = str | Sequence[str] | Sequence[int]
+"""The beginning of an answer: a text, or its tokens as texts or as ids."""
+
+_PREFIX = "a text, or a list of token texts or ids"
+
+
+def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
+    """The ids of the beginning of an answer.
+
+    Args:
+        prefix: A text, which the tokenizer splits; texts of one token each, in which "▁" may stand
+            for a space as SentencePiece has it; or ids.
+
+    Raises:
+        ExplorerError: It is something else, or a text is not exactly one token.
+
+    Example:
+        >>> from explorer import load_model
+        >>> lm = load_model("tiny")
+        >>> prefix_ids(lm, " The answer") == prefix_ids(lm, [" The", " answer"])
+        True
+    """
+    prefix = plain(prefix)
+    if isinstance(prefix, str):
+        return _of_text(lm, whole_text("response_prefix", prefix))
+    if isinstance(prefix, bytes) or not isinstance(prefix, Sequence):
+        raise wrong("response_prefix", prefix, _PREFIX)
+    ids: list[int] = []
+    for k, entry in enumerate(listed("response_prefix", cast("object", prefix), _PREFIX)):
+        name, entry = f"response_prefix[{k}]", plain(entry)
+        if isinstance(entry, str):
+            ids.append(_one_token(lm, name, whole_text(name, entry)))
+        else:
+            ids.append(_known_id(lm, name, whole_number(name, entry, 0, LAST_ID)))
+    return tuple(ids)
+
+
+def _known_id(lm: LanguageModel, name: str, token: int) -> int:
+    size = len(lm.vocabulary)
+    if token < size:
+        return token
+    raise ExplorerError(
+        f"{name} is {token}, but the model {lm.name!r} has {size:,} tokens, with ids from 0 to "
+        f"{size - 1}.",
+        remedy="Give ids of the model's own tokenizer, or the beginning as one text.",
+        evidence={"token": token, "tokens": size},
+    )
+
+
+def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:
+    """The ids of a text, without what a tokenizer puts before every text."""
+    if not text:
+        return ()
+    before = prompt_ids(lm, "")
+
+    def alone(words: str) -> tuple[int, ...]:
+        ids = prompt_ids(lm, words)
+        return ids[len(before) :] if ids[: len(before)] == before else ids
+
+    ids = alone(text)
+    if text.startswith(" ") and _data(lm, ids) != text.encode():
+        # A tokenizer that puts a space before every text brings the one that is there already.
+        shorter = alone(text[1:])
+        if _data(lm, shorter) == text.encode():
+            return shorter
+    return ids
+
+
+def _data(lm: LanguageModel, ids: Sequence[int]) -> bytes:
+    """The bytes that some ids write."""
+    known = lm.vocabulary.tokens
+    return b"".join((known[token] or b"") if token < len(known) else b"" for token in ids)
+
+
+def _one_token(lm: LanguageModel, name: str, text: str) -> int:
+    # SentencePiece names a token with "▁" where it writes a space. A token that writes the
+    # character itself comes first.
+    for written in (text, text.replace("▁", " ")):
+        ids = lm.vocabulary.ids_of(written.encode())
+        if ids:
+            return ids[0]
+    raise ExplorerError(
+        f"{name} is {shown(text)}, which is not one token of the model {lm.name!r}.",
+        remedy="Give the beginning as one text, or texts of one token each as they are written: "
+        "a space is ' ' (or SentencePiece's '▁'), not 'Ġ'.",
+        evidence={"text": text},
+    )

@@ -1,16 +1,21 @@
-"""The files that hold a model's weights, checked before anything of them is opened.
+"""A model's files, checked: weights before they are opened, settings before the model is built.
 
 Weights are read from safetensors files only, because the older files are pickles, which execute
 what they hold; and only from the model's own folder, because an index is a text that can name any
 file of the machine. A folder of the Hugging Face cache keeps its files in ``blobs`` beside
 ``snapshots`` and links to them; that is the one place outside a folder that a link may lead to.
+
+What is merely another setting than that of the training (another activation, another base of the
+rotation, more positions than there were) makes a model that runs and is another one. No file says
+so, and it cannot be told from here.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -18,6 +23,7 @@ from typing import Any, Final, cast
 
 from safetensors import safe_open  # pyright: ignore[reportUnknownVariableType] - Untyped there.
 
+from explorer.arguments import shown
 from explorer.errors import ExplorerError
 
 SUFFIX: Final = ".safetensors"
@@ -29,11 +35,6 @@ _FETCH_AGAIN: Final = "Fetch the model again."
 
 def check_weights(folder: Path, shown: str, remedy: str) -> None:
     """Refuse pickles, files outside of the folder, and models that were fetched by half.
-
-    Args:
-        folder: The model's.
-        shown: What to call the model.
-        remedy: The remedy for a folder without weights.
 
     Raises:
         ExplorerError: Some file of weights is missing, of another format or elsewhere; the message
@@ -52,12 +53,7 @@ def check_weights(folder: Path, shown: str, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """The sizes of the files of a folder.
-
-    Args:
-        tensors: How many tensors.
-        numbers: How many numbers in all of them.
-    """
+    """The sizes of the files of a folder."""
 
     tensors: int
     numbers: int
@@ -65,9 +61,6 @@ class Held:
 
 def weights_in(folder: Path) -> Held:
     """Count the weights of a folder; only the headers of the files are read.
-
-    Args:
-        folder: The model's.
 
     Raises:
         SafetensorError: A file is damaged.
@@ -222,3 +215,182 @@ def _no_weights(folder: Path, shown: str, remedy: str) -> ExplorerError:
         remedy=remedy,
         evidence={"folder": str(folder), "files": file_names(folder)},
     )
+
+
+_LISTED: Final = 5
+"""How many weights an error names of each kind; its evidence has all."""
+
+_OLD_BUFFER: Final = re.compile(
+    r"(^|\.)(attn|attention)\.(bias|masked_bias)$|(^|\.)rotary_emb\.inv_freq$|(^|\.)position_ids$"
+)
+"""Tables that older releases wrote beside the weights: causal masks, positions, rotations.
+
+They follow from the configuration. A weight of that name would be *missing* from a file if it were
+one of the model's.
+"""
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """The weights in which a model's files and its configuration differ.
+
+    transformers loads such a model all the same: it makes up what is missing, leaves out what it
+    does not expect, and prints a table. The model then runs and is another one, without an error
+    anywhere. So the differences are an error here, unless the caller says otherwise; then they are
+    part of the model's name, which traces keep.
+
+    Not a difference: what the library itself knows to ignore (tied embeddings, which are stored
+    once), and tables that older releases stored beside the weights.
+
+    Args:
+        unexpected: Weights of the files that the model lacks; they would be left out.
+        mismatched: Weights of another shape, with both shapes; they would be random.
+    """
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    mismatched: tuple[str, ...]
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> Misfits:
+        """The differences that transformers reports about a load."""
+        shapes = [
+            f"{key}: {list(file)} in the file, {list(model)} in the model"
+            for key, file, model in info["mismatched_keys"]
+        ]
+        return cls(
+            tuple(sorted(info["missing_keys"])),
+            tuple(sorted(key for key in info["unexpected_keys"] if not _OLD_BUFFER.search(key))),
+            tuple(sorted(shapes)),
+        )
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any differences."""
+        return bool(self.missing or self.unexpected or self.mismatched)
+
+    @property
+    def counts(self) -> str:
+        """Count the differences of each kind."""
+        return ", ".join(f"{len(keys)} weights {kind}" for kind, keys in self._kinds())
+
+    def error(self, folder: Path, name: str) -> ExplorerError:
+        """The error that lists them."""
+        listed = "; ".join(f"{len(keys)} {kind} ({_some(keys)})" for kind, keys in self._kinds())
+        return ExplorerError(
+            f"The weights of the model {name!r} in {folder} do not fit its config.json: {listed}.",
+            remedy=(
+                "Fetch the model again, with the config.json that it was saved with. strict=False "
+                "loads it all the same: with random weights for what is missing or of another "
+                "shape, and without what is not expected."
+            ),
+            evidence={
+                "missing": self.missing,
+                "unexpected": self.unexpected,
+                "mismatched": self.mismatched,
+            },
+        )
+
+    def _kinds(self) -> list[tuple[str, tuple[str, ...]]]:
+        kinds = [
+            ("missing", self.missing),
+            ("not expected", self.unexpected),
+            ("of another shape", self.mismatched),
+        ]
+        return [(kind, keys) for kind, keys in kinds if keys]
+
+
+def _some(keys: tuple[str, ...]) -> str:
+    return ", ".join(keys[:_LISTED]) + (", …" if len(keys) > _LISTED else "")
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_COUNTS: Final = _names(
+    "vocab_size hidden_size n_embd d_model intermediate_size n_inner ffn_dim "
+    "num_attention_heads n_head num_heads num_key_value_heads head_dim "
+    "max_position_embeddings n_positions n_ctx max_seq_len sliding_window num_experts "
+    "num_local_experts num_experts_per_tok original_max_position_embeddings"
+)
+"""Whole numbers from 1 on; ``null`` leaves the choice to the library. A wrong number of layers
+shows in the weights."""
+
+_AMOUNTS: Final = _names(
+    "rms_norm_eps layer_norm_eps layer_norm_epsilon layernorm_epsilon norm_epsilon norm_eps "
+    "rope_theta rotary_emb_base rotary_pct partial_rotary_factor rope_local_base_freq factor "
+    "low_freq_factor high_freq_factor attention_factor beta_fast beta_slow "
+    "short_factor long_factor"
+)
+"""Finite numbers above 0, or lists of them."""
+
+_ACTIVATIONS: Final = frozenset(("hidden_act", "hidden_activation", "activation_function"))
+"""Names of functions."""
+
+_NESTED: Final = frozenset(("text_config", "language_config", "llm_config", "decoder"))
+"""Configurations of a part of the model that writes text."""
+
+_ROTATIONS: Final = frozenset(("rope_parameters", "rope_scaling"))
+"""How positions rotate: a mapping, or one for each kind of layer."""
+
+_DEEPEST: Final = 4
+
+
+def check_settings(folder: Path, name: str, activations: Collection[str]) -> None:
+    """Refuse a configuration with a setting that no model can have.
+
+    The library takes some of them without a word: a model whose positions rotate by a factor of -2
+    or whose norms divide by NaN loads, and writes nonsense or nothing. Others it meets as a
+    division by zero somewhere inside.
+
+    Raises:
+        ExplorerError: A setting is negative, zero, not a finite number, or of another type; the
+            message names it.
+    """
+    try:
+        config: object = json.loads((folder / "config.json").read_bytes())
+    except (ValueError, OSError, RecursionError):
+        return  # The library says what is wrong with it.
+    for place, value, wanted in _faults(config, "", activations, 0):
+        raise ExplorerError(
+            f"The model {name!r} in {folder} cannot be loaded: config.json gives {place} as "
+            f"{shown(value)}, which is not {wanted}.",
+            remedy="Fetch the model again, with the config.json that it was saved with.",
+            evidence={"setting": place, "value": value},
+        )
+
+
+def _faults(
+    config: object, place: str, activations: Collection[str], depth: int
+) -> Iterator[tuple[str, object, str]]:
+    """The settings that cannot be: where, what, and what should stand there."""
+    if not isinstance(config, dict) or depth > _DEEPEST:
+        return
+    for key, value in cast("Mapping[str, object]", config).items():
+        here = f"{place}{key}"
+        # Below the top everything is looked at: rotations are given for each kind of layer.
+        nested = key in _NESTED or key in _ROTATIONS or bool(place)
+        if value is None:
+            continue
+        if key in _COUNTS and not _is_count(value):
+            yield here, value, "a whole number from 1 on"
+        elif key in _AMOUNTS and not _is_amount(value):
+            yield here, value, "a finite number above 0"
+        elif key in _ACTIVATIONS and not isinstance(value, str):
+            yield here, value, "the name of a function"
+        elif key in _ACTIVATIONS and value not in activations:
+            yield here, value, "a function that this release of transformers knows"
+        elif nested:
+            yield from _faults(value, f"{here}.", activations, depth + 1)
+
+
+def _is_count(value: object) -> bool:
+    # Some layers have other sizes than the rest.
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return all(type(one) is int and one > 0 for one in values)
+
+
+def _is_amount(value: object) -> bool:
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return all(type(one) in (int, float) and 0 < cast("float", one) < math.inf for one in values)

@@ -34,12 +34,10 @@ from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
 from explorer.arguments import check_whole_characters
-from explorer.decoding.models.checkpoint import weights_in
+from explorer.decoding.models.checkpoint import Misfits, check_settings, weights_in
 from explorer.decoding.models.huggingface_batch import HuggingFaceBatch
 from explorer.decoding.models.key_values import KeyValues
-from explorer.decoding.models.misfits import Misfits
 from explorer.decoding.models.model import Prompt, Reading
-from explorer.decoding.models.settings import check_settings
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -93,12 +91,12 @@ class HuggingFaceModel:
 
     @property
     def width(self) -> int:
-        """How many logits there are; often more than tokens."""
+        """The number of logits; often larger than that of tokens."""
         return self._width
 
     @property
     def device(self) -> torch.device:
-        """Where the logits come out."""
+        """The device of the logits."""
         return torch.device(self._model.device)
 
     @property
@@ -306,20 +304,15 @@ class HuggingFaceModel:
 
 
 def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
-    """Every id that ends a text: the tokenizer's, and those of the generation config.
-
-    Args:
-        tokenizer: A fast tokenizer.
-        model: The model, with its generation config.
-    """
+    """Every id that ends a text: the tokenizer's, and those of the generation config."""
     declared = [tokenizer.eos_token_id]
     if model.generation_config is not None:
         declared.append(model.generation_config.eos_token_id)
-    found: set[int] = set()
+    ends: set[int] = set()
     for entry in declared:
         listed: Iterable[Any] = entry if isinstance(entry, list | tuple) else [entry]
-        found.update(int(token) for token in listed if token is not None)
-    return tuple(sorted(found))
+        ends.update(int(token) for token in listed if token is not None)
+    return tuple(sorted(ends))
 
 
 def open_folder(
@@ -333,11 +326,7 @@ def open_folder(
     """Load the model and the tokenizer of a folder. Weights are read from safetensors only.
 
     Args:
-        folder: Where ``config.json``, the weights and the tokenizer are.
-        name: What to call the model.
-        device: Where to put it.
         dtype: Of the weights; ``None`` for that of the file.
-        trust_remote_code: Whether code in the folder may be run.
         strict: Whether weights that do not fit the configuration are an error; else the name
             says that they do not.
 

@@ -20,13 +20,8 @@ class HuggingFaceBatch:
     """Several texts that grow by one token each; made by `HuggingFaceModel.batch`.
 
     Args:
-        forward: The forward pass of the model.
-        prompts: Ids of each row.
         cache: An empty dynamic cache; ``None`` for a model that takes none.
         takes_positions: Whether the model is told the place of each id, which padding shifts.
-        last_only: How to ask for the last logits only.
-        check: Refuses a text of too many tokens.
-        device: Where the ids go.
     """
 
     def __init__(

@@ -51,7 +51,6 @@ class CacheEntry:
     """The key-values of a text.
 
     Args:
-        tokens: The ids that were read.
         cache: Their key-values; not to be changed.
         floor: The shortest length that ``cache`` can be cropped to; all of it where it cannot.
     """
@@ -66,9 +65,6 @@ class Start:
     """The place from which a model can go on reading.
 
     Args:
-        cache: A cache of one's own to go on with.
-        length: How many of the ids it already holds.
-        floor: As in `CacheEntry`.
         note: Why that is less than what was shared with an earlier text; empty if it is all of it.
     """
 
@@ -79,11 +75,7 @@ class Start:
 
 
 def fork(cache: Cache) -> Cache:
-    """A copy that can be extended and cropped while the original stays as it is.
-
-    Args:
-        cache: A dynamic cache.
-    """
+    """A copy that can be extended and cropped while the original stays as it is."""
     twin = copy.copy(cache)
     twin.layers = [
         copy.copy(layer) if type(layer) in _GROW_BY_CONCATENATION else copy.deepcopy(layer)
@@ -93,11 +85,7 @@ def fork(cache: Cache) -> Cache:
 
 
 def why_not_croppable(cache: Cache) -> str:
-    """The reason why a cache cannot be cropped, as the subject of a sentence; empty if it can.
-
-    Args:
-        cache: A cache that has been read into.
-    """
+    """The reason why a cache cannot be cropped, as the subject of a sentence; empty if it can."""
     for layer in cache.layers:
         # A convolution without a recurrent state says it can be cropped, but its first tokens
         # are not padded then, which changes what the model computes.
@@ -125,9 +113,6 @@ class KeyValues:
     """The store.
 
     Not safe to use from several threads at once: its owner holds a lock.
-
-    Args:
-        empty: Makes a fresh dynamic cache for the model.
     """
 
     def __init__(self, empty: Callable[[], Cache]) -> None:
@@ -139,11 +124,7 @@ class KeyValues:
         return len(self._entries)
 
     def start(self, tokens: Sequence[int]) -> Start:
-        """The longest usable beginning of some ids; at least the last id is left to read.
-
-        Args:
-            tokens: Ids to be read, at least one.
-        """
+        """The longest usable beginning of some ids; at least the last id is left to read."""
         best: tuple[int, CacheEntry] | None = None
         most_shared = 0
         for entry in self._entries:
@@ -180,9 +161,7 @@ class KeyValues:
         """Remember the key-values of a text.
 
         Args:
-            tokens: All ids that ``cache`` holds.
             cache: Their key-values; handed over.
-            floor: What `start` gave with it.
         """
         path = tuple(tokens)
         if why_not_croppable(cache):

@@ -9,7 +9,7 @@ Nothing untrusted is run: weights come from safetensors files of the model's fol
 ``trust_remote_code=True``. Weights that do not fit the configuration are an error, because the
 library would replace them with random ones.
 
-A model is opened once per process, and one at a time (`explorer.decoding.models.opening`).
+A model is opened once per process, and one at a time (`Opening`).
 
 Cost: the embedded model loads in less than a second after the imports of torch and transformers.
 """
@@ -19,21 +19,103 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import torch
 
 from explorer.arguments import flag, instance, wrong
 from explorer.decoding.models.checkpoint import check_weights, file_names
 from explorer.decoding.models.embedded import EMBEDDED
-from explorer.decoding.models.opening import Opening
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.tokens.masks.tensors import checked_device
 
 if TYPE_CHECKING:
     from explorer.decoding.models.huggingface import HuggingFaceModel
+
+T = TypeVar("T")
+
+_LISTEN: Final = 0.02
+"""Seconds between two looks for an interrupt, which a thread that waits in C does not see."""
+
+
+class Opening(Generic[T]):
+    """The models that are open, and the lock for opening more.
+
+    transformers opens a model with switches that hold for the whole process: the default dtype, how
+    weights are initialised, on which device tensors are made. Two threads in there at once restore
+    each other's switches in the wrong order, and an exception thrown into the middle of it may
+    leave one thrown; after that every model comes out without data ("Cannot copy out of meta
+    tensor").
+
+    So a model is opened in a thread of its own (about 0.1 ms). The caller only waits, and what
+    interrupts the caller (Ctrl-C, a cancelled compile) never reaches that thread: a load that has
+    begun comes to its end, and one that has not is dropped. A lock lets one of them in at a time.
+    Open models are held weakly, so that they are freed when nobody uses them; the embedded one is
+    small and stays.
+
+    Example:
+        >>> class Model: pass
+        >>> opening = Opening[Model]()
+        >>> first = opening.open("tiny", Model)
+        >>> opening.open("tiny", Model) is first
+        True
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+        # The thread that holds the lock does not live on in a forked process, the lock would.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._turn = threading.Lock()
+        self._open: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
+        self._kept: dict[Hashable, T] = {}
+
+    def open(self, key: Hashable, make: Callable[[], T], *, keep: bool = False) -> T:
+        """The value of a key: the one that is open, or one that is made now.
+
+        Args:
+            key: Everything that the value depends on: another key makes another value.
+            make: Makes it, in a thread of its own. Whatever it raises is raised here.
+        """
+        result: Future[T] = Future()
+        work = threading.Thread(
+            target=self._work, args=(result, key, make, keep), name="load_model", daemon=True
+        )
+        try:
+            work.start()
+            while not result.done():
+                with suppress(NotYet):
+                    result.exception(_LISTEN)
+            return result.result()
+        finally:
+            # Reached with no result only by an interrupt: a load that waits need not begin.
+            result.cancel()
+
+    def _work(self, result: Future[T], key: Hashable, make: Callable[[], T], keep: bool) -> None:
+        with self._turn:
+            if not result.set_running_or_notify_cancel():
+                return
+            try:
+                value = self._open.get(key)
+                if value is None:
+                    value = make()
+                    self._open[key] = value
+                    if keep:
+                        self._kept[key] = value
+            except BaseException as error:
+                result.set_exception(error)
+            else:
+                result.set_result(value)
+
 
 _TRY_TINY: Final = 'load_model("tiny") needs no files and no network.'
 _NAME: Final = re.compile(r"(?=.{1,96}\Z)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -114,9 +196,6 @@ def load_model(
 def model_folder(name: str | os.PathLike[str]) -> tuple[Path, str]:
     """The folder with a model's files, and the model's name; the model is not opened.
 
-    Args:
-        name: As in `load_model`. Files that are not here yet are fetched.
-
     Raises:
         ExplorerError: There is no such model.
 
@@ -181,20 +260,20 @@ def _own_code(folder: Path) -> str:
     """The first file of a model that asks for code beside it; empty if none does."""
     for name in ("config.json", "tokenizer_config.json"):
         with suppress(OSError, ValueError, RecursionError):
-            found: object = json.loads((folder / name).read_bytes())
-            if isinstance(found, dict) and cast("dict[str, object]", found).get("auto_map"):
+            declared: object = json.loads((folder / name).read_bytes())
+            if isinstance(declared, dict) and cast("dict[str, object]", declared).get("auto_map"):
                 return name
     return ""
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
     """Describe the files of a folder at this moment, so that a changed model is opened again."""
-    found: list[tuple[str, int, int, int]] = []
+    states: list[tuple[str, int, int, int]] = []
     for path in folder.iterdir():
         if path.is_file():
             status = path.stat()
-            found.append((path.name, status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(sorted(found))
+            states.append((path.name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(states))
 
 
 def _device(device: str | torch.device) -> torch.device:
@@ -273,12 +352,12 @@ def _from_hub(name: str, code: bool) -> Path:
             fetched: Any = huggingface_hub.snapshot_download(  # pyright: ignore[reportUnknownMemberType] - Untyped there.
                 name, allow_patterns=wanted, local_files_only=local
             )
-            found = Path(fetched)
+            folder = Path(fetched)
         except Exception as error:
             reasons.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
             continue
-        if (found / "config.json").is_file():
-            return found
+        if (folder / "config.json").is_file():
+            return folder
         reasons.append("no config.json among its files")
     raise ExplorerError(
         f"There is no model {name!r} at hand. Looked for: a folder {name!r} in {Path.cwd()}; the "

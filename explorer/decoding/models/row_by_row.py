@@ -20,12 +20,7 @@ from explorer.errors import ExplorerError
 
 
 class RowByRow:
-    """A `Batch` over any model: each row is read by itself. Waits for the device at every step.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row.
-    """
+    """A `Batch` over any model: each row is read by itself. Waits for the device at every step."""
 
     def __init__(self, model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
@@ -91,12 +86,7 @@ class RowByRow:
 
 
 def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """The model's own batch where it has one, else its rows one by one.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row, at least one row.
-    """
+    """The model's own batch where it has one, else its rows one by one."""
     if isinstance(model, BatchedLanguageModel):
         batched = model
         return call_model(model, "batch", lambda: batched.batch(prompts))
@@ -104,11 +94,6 @@ def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
 
 
 def open_branching(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> BranchingBatch:
-    """A batch whose rows can branch: the model's own where it can, else its rows one by one.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row, at least one row.
-    """
+    """A batch whose rows can branch: the model's own where it can, else its rows one by one."""
     batch = open_batch(model, prompts)
     return batch if isinstance(batch, BranchingBatch) else RowByRow(model, prompts)

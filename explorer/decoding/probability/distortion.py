@@ -15,7 +15,7 @@ import numpy as np
 
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel, Prompt
-from explorer.decoding.probability.mass import NODES, Asked, Method
+from explorer.decoding.probability.mass import NODES, Asked, Method, SumOptions
 from explorer.decoding.probability.progress import Progress
 from explorer.decoding.probability.written import WrittenTokens, log_sum
 from explorer.languages.constraint import Constraint
@@ -109,10 +109,9 @@ def masking_distortion(
         >>> likely.text, likely.conditional > 0.9, likely.masked < 0.5
         (' Boston.', True, True)
     """
-    asked = Asked.of(
-        lm, prompt, constraint, ends=True, method=method, error=1e-9, samples=samples,
-        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
-    )  # fmt: skip
+    options = SumOptions(True, method, 1e-9, samples, max_tokens, nodes, seed, progress)
+    asked = Asked.of(lm, prompt, constraint, options, budget)
+    samples = asked.options.samples
     if asked.size:
         texts = list(asked.texts())
         log_mass = log_sum([one.log_prob for one in texts])
@@ -123,11 +122,11 @@ def masking_distortion(
         by_text = 0.5 * math.fsum(abs(share.conditional - share.masked) for share in shares)
         return Distortion(shares, apart, by_text, log_mass, True, len(texts))
     draws = [one for some in asked.draws() for one in some if one is not None]
-    log_mass = log_sum([one.log_weight for one in draws]) - math.log(asked.samples)
+    log_mass = log_sum([one.log_weight for one in draws]) - math.log(samples)
     ratios = np.exp(np.array([one.log_weight for one in draws]) - log_mass)
     # Half the mean of |p/(q Z) - 1| over draws of q; a draw that was cut has p = 0.
-    lost = asked.samples - len(draws)
-    apart = 0.5 * (float(np.abs(ratios - 1).sum()) + lost) / asked.samples
+    lost = samples - len(draws)
+    apart = 0.5 * (float(np.abs(ratios - 1).sum()) + lost) / samples
     different = list({one.tokens: one for one in draws}.values())
     return Distortion(_shares(asked, different, log_mass), apart, None, log_mass, False, len(draws))
 

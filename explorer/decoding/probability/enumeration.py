@@ -45,12 +45,7 @@ class _Beginning:
 
 
 def tree_size(rule: Rule, limit: int, ends: bool = True) -> int | None:
-    """How many prefixes the texts of a constraint have, the empty one included.
-
-    Args:
-        rule: The constraint.
-        limit: The largest size that is of interest.
-        ends: Whether texts go on after one that is complete.
+    """The number of prefixes of a constraint's texts, the empty one included.
 
     Returns:
         The size; ``None`` where it is larger than the limit, or infinite.
@@ -114,12 +109,8 @@ def all_texts(
     """Every token sequence of a finite constraint.
 
     Args:
-        lm: The model.
-        ids: Of the prompt.
-        rule: The constraint.
         ends: Whether the end of the text is part of it. If not, a sequence counts as soon as its
             text is complete, and nothing after it is looked at.
-        advance: Told how many more prefixes have been read.
 
     Yields:
         The sequences; those of probability 0 are left out.
@@ -169,10 +160,7 @@ def branched(
     """A batch that goes on from some rows with a token each.
 
     Args:
-        lm: The model, for messages.
         batch: Left as it is.
-        rows: Where each new row comes from.
-        tokens: What each reads.
     """
     further = call_model(lm, "branch", lambda: batch.branch(rows))
     column = torch.tensor(list(tokens), dtype=torch.int64, device=further.logits.device)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 import numpy as np
 
-from explorer.arguments import flag, instance, plain, real_number, whole_number, wrong
+from explorer.arguments import flag, instance, named_way, real_number, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -97,27 +97,54 @@ class ConditionalProbability:
 
 
 @dataclass(frozen=True)
+class SumOptions:
+    """The options of a sum over all texts, as `probability_mass` has them."""
+
+    ends: bool
+    method: Method
+    error: float
+    samples: int
+    max_tokens: int
+    nodes: int
+    seed: int
+    progress: Progress
+
+    def checked(self) -> SumOptions:
+        """The same options as plain values.
+
+        Raises:
+            ExplorerError: One is something else.
+        """
+        ways = 'a way to find a sum: "auto", "exact" or "sampling"'
+        least = "a number above 0"
+        error = real_number("error", self.error, least)
+        if not error > 0:
+            raise wrong("error", error, least)
+        return SumOptions(
+            ends=flag("ends", self.ends),
+            method=cast("Method", named_way("method", self.method, get_args(Method), ways)),
+            error=error,
+            samples=whole_number("samples", self.samples, 1),
+            max_tokens=whole_number("max_tokens", self.max_tokens, 1, MOST_TOKENS),
+            nodes=whole_number("nodes", self.nodes, 1),
+            seed=whole_number("seed", self.seed, 0, LAST_SEED),
+            progress=self.progress,
+        )
+
+
+@dataclass(frozen=True)
 class Asked:
-    """The checked arguments of a sum over all texts.
+    """A sum over all texts, with its arguments checked.
 
     Args:
-        lm, ids, rule: The model, the prompt's ids and the constraint.
-        ends: Whether the end of the text is part of it.
         size: How many prefixes there are; ``None`` where the answer is to be sampled.
-        error: How wide the interval may be, as half its width over the value.
-        samples, max_tokens, seed, progress: As the caller gave them.
     """
 
     lm: LanguageModel
     ids: tuple[int, ...]
     rule: Rule
-    ends: bool
+    options: SumOptions
     size: int | None
-    error: float
-    samples: int
-    max_tokens: int
-    seed: int
-    progress: Progress
 
     @classmethod
     def of(
@@ -125,16 +152,8 @@ class Asked:
         lm: object,
         prompt: object,
         constraint: object,
-        *,
-        ends: bool,
-        method: object,
-        error: float,
-        samples: int,
-        max_tokens: int,
-        nodes: int,
-        seed: int,
+        options: SumOptions,
         budget: Budget | None,
-        progress: Progress,
     ) -> Asked:
         """Check the arguments of `probability_mass`, and count the prefixes.
 
@@ -142,14 +161,11 @@ class Asked:
             ExplorerError: An exact answer is asked for and there are too many, or an argument is
                 something else.
         """
-        method = plain(method)
-        if not isinstance(method, str) or method not in get_args(Method):
-            raise wrong("method", method, 'a way to find a sum: "auto", "exact" or "sampling"')
+        options = options.checked()
         model, ids = opened(lm, prompt)
         rule = Rule.of(constraint, model.vocabulary, budget)
-        ends = flag("ends", ends)
-        nodes = whole_number("nodes", nodes, 1)
-        size = None if method == "sampling" else tree_size(rule, nodes, ends)
+        method, nodes = options.method, options.nodes
+        size = None if method == "sampling" else tree_size(rule, nodes, options.ends)
         if method == "exact" and size is None:
             raise ExplorerError(
                 f"The constraint has more than nodes={nodes:,} beginnings of token sequences, or "
@@ -158,38 +174,25 @@ class Asked:
                 "nodes=... or one spelling of each text, c.canonical(), also helps.",
                 evidence={"nodes": nodes},
             )
-        least = "a number above 0"
-        error = real_number("error", error, least)
-        if not error > 0:
-            raise wrong("error", error, least)
-        return cls(
-            lm=model,
-            ids=ids,
-            rule=rule,
-            ends=ends,
-            size=size,
-            error=error,
-            samples=whole_number("samples", samples, 1),
-            max_tokens=whole_number("max_tokens", max_tokens, 1, MOST_TOKENS),
-            seed=whole_number("seed", seed, 0, LAST_SEED),
-            progress=progress,
-        )
+        return cls(model, ids, rule, options, size)
 
     def texts(self) -> Iterator[WrittenTokens]:
         """All token sequences; only where ``size`` is known."""
-        with advancing(self.size or 0, "prefixes", self.progress) as advance:
-            yield from all_texts(self.lm, self.ids, self.rule, ends=self.ends, advance=advance)
+        with advancing(self.size or 0, "prefixes", self.options.progress) as advance:
+            yield from all_texts(
+                self.lm, self.ids, self.rule, ends=self.options.ends, advance=advance
+            )
 
     def draws(self) -> Iterator[list[WrittenTokens | None]]:
         """Texts drawn under the mask, some at a time; ``None`` for each that was cut."""
-        with advancing(self.samples, "draws", self.progress) as advance:
-            for begin in range(0, self.samples, ROWS):
-                count = min(ROWS, self.samples - begin)
+        with advancing(self.options.samples, "draws", self.options.progress) as advance:
+            for begin in range(0, self.options.samples, ROWS):
+                count = min(ROWS, self.options.samples - begin)
                 swarm = Swarm(
                     self.lm, self.ids, self.rule, count,
-                    seed=self.seed, stream=begin, ends=self.ends,
+                    seed=self.options.seed, stream=begin, ends=self.options.ends,
                 )  # fmt: skip
-                for _ in range(self.max_tokens):
+                for _ in range(self.options.max_tokens):
                     if not swarm.step():
                         break
                 advance(count)
@@ -246,10 +249,8 @@ def probability_mass(
         >>> mass.exact, 0.99 < mass.value < 1
         (True, True)
     """
-    asked = Asked.of(
-        lm, prompt, constraint, ends=ends, method=method, error=error, samples=samples,
-        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
-    )  # fmt: skip
+    options = SumOptions(ends, method, error, samples, max_tokens, nodes, seed, progress)
+    asked = Asked.of(lm, prompt, constraint, options, budget)
     return _exact([one.log_prob for one in asked.texts()]) if asked.size else _sampled(asked)
 
 
@@ -295,10 +296,8 @@ def conditional_probability(
         True
     """
     part = instance("part", part, Constraint, "a Constraint")
-    asked = Asked.of(
-        lm, prompt, given, ends=ends, method=method, error=error, samples=samples,
-        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
-    )  # fmt: skip
+    options = SumOptions(ends, method, error, samples, max_tokens, nodes, seed, progress)
+    asked = Asked.of(lm, prompt, given, options, budget)
     vocabulary = asked.lm.vocabulary
     if asked.size:
         texts = list(asked.texts())
@@ -330,13 +329,13 @@ def _exact(log_probs: list[float]) -> ProbabilityMass:
 def _sampled(asked: Asked, drawn: list[WrittenTokens | None] | None = None) -> ProbabilityMass:
     """The mean weight of draws; all of them are also put into ``drawn``."""
     kept: list[WrittenTokens | None] = [] if drawn is None else drawn
-    found = _estimate([], asked.error)
+    estimate = _estimate([], asked.options.error)
     for some in asked.draws():
         kept += some
-        found = _estimate(kept, asked.error)
-        if found.reached and found.texts >= _LEAST:
+        estimate = _estimate(kept, asked.options.error)
+        if estimate.reached and estimate.texts >= _LEAST:
             break
-    return found
+    return estimate
 
 
 def _estimate(draws: list[WrittenTokens | None], error: float) -> ProbabilityMass:
@@ -361,15 +360,3 @@ def _estimate(draws: list[WrittenTokens | None], error: float) -> ProbabilityMas
         reached=_SURE * spread <= error * mean,
         cut=cut,
     )
-
-
-def check_method(method: object, ways: tuple[str, ...]) -> None:
-    """Refuse what is not one of some names.
-
-    Raises:
-        ExplorerError: It is something else.
-    """
-    method = plain(method)
-    if not isinstance(method, str) or method not in ways:
-        names = " or ".join(f'"{way}"' for way in ways)
-        raise wrong("method", method, f"one of {names}")

@@ -36,13 +36,7 @@ class Particle:
     """A text that is being drawn.
 
     Args:
-        tokens: So far.
-        state: Of the constraint.
-        log_prob: Under the model.
-        log_masked: Under the mask.
         log_weight: What the particle stands for; the log of p/q, and of 1 after resampling.
-        stream: Its random numbers.
-        ended: Whether the text is complete.
     """
 
     tokens: tuple[int, ...]
@@ -60,17 +54,7 @@ class Particle:
 
 
 class Swarm:
-    """Particles that grow by one token at a time.
-
-    Args:
-        lm: The model.
-        ids: Of the prompt; read once for all particles.
-        rule: The constraint.
-        count: How many particles.
-        seed: Of the random numbers.
-        stream: The first particle's stream.
-        ends: Whether the end of the text is part of it.
-    """
+    """Particles that grow by one token at a time."""
 
     def __init__(
         self,
@@ -133,11 +117,7 @@ class Swarm:
         return bool(going)
 
     def drop(self, rejected: Sequence[int]) -> None:
-        """Give some particles up: their weight is 0 from here on.
-
-        Args:
-            rejected: Their numbers.
-        """
+        """Give some particles up: their weight is 0 from here on."""
         for k in rejected:
             self.particles[k] = replace(self.particles[k], log_weight=-math.inf)
 
@@ -190,7 +170,7 @@ class Swarm:
         self, row: Float64, states: set[int]
     ) -> dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]]:
         """For each state: its ids, the running sum of their shares, and the log of the mass."""
-        found: dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]] = {}
+        sums: dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]] = {}
         for state in states:
             ids = allowed_ids(self._rule.machine.allowed(state), len(row))
             mass = log_sum(row[ids])
@@ -200,8 +180,8 @@ class Swarm:
                     remedy="Check that the vocabulary is the model's.",
                     evidence={"state": state},
                 )
-            found[state] = ids, np.cumsum(np.exp(row[ids] - mass)), mass
-        return found
+            sums[state] = ids, np.cumsum(np.exp(row[ids] - mass)), mass
+        return sums
 
     def _draw(
         self,

@@ -19,11 +19,6 @@ called with what is done and with how much there is."""
 def advancing(total: int, what: str, progress: Progress) -> Generator[Callable[[int], None]]:
     """Say how far something is.
 
-    Args:
-        total: How much there is.
-        what: What is counted, for the bar.
-        progress: Whom to tell.
-
     Yields:
         A function that is called with how much more is done.
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
-from explorer.arguments import whole_number
+from explorer.arguments import named_way, whole_number
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.probability.enumeration import ROWS
-from explorer.decoding.probability.mass import check_method
 from explorer.decoding.probability.particles import Swarm, effective_size
 from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import WrittenTokens, opened
@@ -106,13 +105,14 @@ def sample_conditional(
         >>> drawn.data.count(b" Boston.") >= 6  # Under the mask it would be less than half.
         True
     """
-    check_method(method, get_args(Way))
+    ways = 'one of "rejection" or "smc"'
+    way = cast("Way", named_way("method", method, get_args(Way), ways))
     model, ids = opened(lm, prompt)
     rule = Rule.of(constraint, model.vocabulary, budget)
     count = whole_number("count", count, 1)
     seed = whole_number("seed", seed, 0, LAST_SEED)
     max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
-    if method == "smc":
+    if way == "smc":
         number = whole_number("particles", particles, count)
         return _smc(model, ids, rule, count, number, max_tokens, seed, progress)
     tries = whole_number("tries", tries, 1)
@@ -148,12 +148,12 @@ def _rejection(
                 swarm.drop(rejected)
                 if not going:
                     break
-            found = [
+            drawn = [
                 one.written for one in swarm.particles if one.ended and one.log_weight > -math.inf
             ]
-            accepted += len(found)
-            advance(min(len(found), count - len(kept)))
-            kept += found
+            accepted += len(drawn)
+            advance(min(len(drawn), count - len(kept)))
+            kept += drawn
     if len(kept) < count:
         raise ExplorerError(
             f"Rejection kept {len(kept)} of {begun:,} texts; {count} were asked for.",

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.arguments import listed, wrong
 from explorer.budget import Budget
-from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
+from explorer.decoding.models.arguments import call_model, checked_reading, meant_token, reading_of
 from explorer.decoding.models.model import LanguageModel, Prompt, RunLanguageModel
 from explorer.decoding.probability.written import (
     Float64,
@@ -23,7 +23,6 @@ from explorer.decoding.probability.written import (
     opened,
 )
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.token_id import meant_token
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine

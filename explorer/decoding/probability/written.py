@@ -52,7 +52,6 @@ def host_log_probs(lm: LanguageModel, logits: Tensor) -> Float64:
     """The log-probabilities of some rows, in float64 on the host.
 
     Args:
-        lm: The model, for messages.
         logits: float[B, W].
 
     Raises:

@@ -85,7 +85,7 @@ def _keys(values, highest, temperature):
 
 @triton.jit
 def _kept(key, last, places, level, min_below):
-    """What the filters keep of a block, and which of it lie at the threshold, `level` before it."""
+    """The tokens that the filters keep of a block, and those at the threshold after `level`."""
     equal = (key == last).to(tl.int32)
     keep = (key < last) | ((equal > 0) & (level + tl.cumsum(equal, 0) <= places))
     return keep & (key.to(tl.float32, bitcast=True) <= min_below), equal
@@ -128,14 +128,14 @@ def step_kernel(
 
     token = tl.full([], -1, tl.int32)
     if GREEDY:
-        found = tl.full([], 2147483647, tl.int32)
+        drawn = tl.full([], 2147483647, tl.int32)
         for start in range(0, covered, BLOCK):
             values = _allowed_logits(
                 start + lanes, left, covered, logits, token_class, classes, needed_cells
             )
-            first = tl.where((values == highest) & (values > float("-inf")), start + lanes, found)
-            found = tl.minimum(found, tl.min(first, 0))
-        token = tl.where(found == 2147483647, -1, found)
+            first = tl.where((values == highest) & (values > float("-inf")), start + lanes, drawn)
+            drawn = tl.minimum(drawn, tl.min(first, 0))
+        token = tl.where(drawn == 2147483647, -1, drawn)
     else:
         # Kept so far: keys below `last`, and of those equal to it the first `places`.
         last = tl.full([], IMPOSSIBLE, tl.int32)
@@ -220,7 +220,7 @@ def step_kernel(
         bits = (w0 >> 5).to(tl.int64) * 67108864 + (w1 >> 6).to(tl.int64)
         wanted = bits.to(tl.float64) * 1.1102230246251565e-16 * total
 
-        found = tl.full([], 2147483647, tl.int32)
+        drawn = tl.full([], 2147483647, tl.int32)
         final = tl.full([], -1, tl.int32)
         level = tl.full([], 0, tl.int32)
         mass = tl.full([], 0.0, tl.float64)
@@ -232,11 +232,11 @@ def step_kernel(
             keep, equal = _kept(key, last, places, level, min_below)
             weight = tl.where(keep, weight, 0.0)
             reached = (mass + tl.cumsum(weight, 0) > wanted) & (weight > 0)
-            found = tl.minimum(found, tl.min(tl.where(reached, start + lanes, 2147483647), 0))
+            drawn = tl.minimum(drawn, tl.min(tl.where(reached, start + lanes, 2147483647), 0))
             final = tl.maximum(final, tl.max(tl.where(weight > 0, start + lanes, -1), 0))
             level += tl.sum(equal, 0)
             mass += tl.sum(weight, 0)
-        token = tl.where(found == 2147483647, final, found)
+        token = tl.where(drawn == 2147483647, final, drawn)
 
     token = tl.where((broken > 0) | (highest == float("-inf")), -1, token)
     # A text that has ended goes on with EOS, whatever the model says.
@@ -264,11 +264,8 @@ def launch_step(
     """`reference_step` in one launch; the logits stay as they are.
 
     Args:
-        masks: The constraints.
-        sampler: How to choose.
         logits: float16, bfloat16 or float32[B, W] with adjacent columns.
         rows: Where each row stands; moved on in place.
-        seed: The seed of the random numbers.
 
     Returns:
         int64[B]: the tokens, -1 where nothing could be drawn.
@@ -302,11 +299,8 @@ def decode_step(
     """`reference_step`, in one launch where this kernel can take it.
 
     Args:
-        masks: The constraints.
-        sampler: How to choose.
         logits: float[B, W]; masked in place where the reference takes it.
         rows: Where each row stands; moved on in place.
-        seed: The seed of the random numbers.
 
     Returns:
         int64[B]: the tokens.

@@ -34,7 +34,6 @@ class Measured:
     """The three distributions in full, and what is kept of them.
 
     Args:
-        distribution: What a trace keeps.
         model, filtered, constrained: float64[W], log-probabilities.
         drawable: float32[W] on the model's device: what the sampler draws from.
     """
@@ -57,8 +56,6 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     Args:
         logits: float[W], on any device; left as it is.
         allowed: bool[len(vocabulary)]; ids from there to W are masked.
-        sampler: Temperature and filters.
-        top_k: How many of the likeliest tokens of each distribution to keep.
 
     Raises:
         ExplorerError: The logits hold NaN or +inf, or leave nothing that is allowed.

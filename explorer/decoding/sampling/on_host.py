@@ -36,19 +36,19 @@ _BIT = np.uint32(1)
 @jit
 def _gather(bits: NDArray[AnyInt], words: UInt32, result: NDArray[AnyInt]) -> int:
     """Copy the allowed logits to the front of the result; how many there are."""
-    found = 0
+    count = 0
     for w in range(min((bits.shape[0] + 31) >> 5, words.shape[0])):
         word, first = words[w], 32 * w
         if word == _ALL and first + 32 <= bits.shape[0]:
             for k in range(32):
-                result[found + k] = bits[first + k]
-            found += 32
+                result[count + k] = bits[first + k]
+            count += 32
         elif word:
             for k in range(min(32, bits.shape[0] - first)):
                 if (word >> np.uint32(k)) & _BIT:
-                    result[found] = bits[first + k]
-                    found += 1
-    return found
+                    result[count] = bits[first + k]
+                    count += 1
+    return count
 
 
 @jit
@@ -103,7 +103,6 @@ def drawn_allowed(sampler: Sampler, logits: Tensor, words: UInt32, number: Tenso
     """The token that a number draws among those that a mask allows.
 
     Args:
-        sampler: How to choose.
         logits: float[W] in the host's memory; left as they are.
         words: The packed mask.
         number: float64[] in [0, 1); not looked at by a greedy sampler.
@@ -141,11 +140,8 @@ def host_step(
     """`explorer.decoding.sampling.reference.reference_step` in the host's memory.
 
     Args:
-        masks: The constraints.
-        sampler: How to choose.
         logits: float[B, W]; left as they are.
         rows: Where each row stands; moved on in place.
-        seed: The seed of the random numbers.
 
     Returns:
         int64[B]: the tokens, -1 where nothing could be drawn.

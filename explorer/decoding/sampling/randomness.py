@@ -35,10 +35,6 @@ _WORD: Final = 0xFFFFFFFF
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
     """Philox 4x32-10 of one block.
 
-    Args:
-        counter: Four 32-bit words.
-        key: Two 32-bit words.
-
     Returns:
         Four 32-bit words.
 

@@ -25,7 +25,7 @@ from explorer.tokens.states import DEAD, DONE
 
 @dataclass(eq=False)
 class Rows:
-    """Where each row of a batch stands; the steps change it in place.
+    """The places of the rows of a batch; the steps change them in place.
 
     Args:
         states: int64[B], states of the row's constraint, or sentinels.
@@ -54,10 +54,6 @@ class Rows:
         """Rows before their first token.
 
         Args:
-            states: The state that each row begins in.
-            constraint: Which constraint each row follows.
-            streams: Each row's stream of random numbers.
-            device: Where the masks are.
             max_tokens: How many tokens each row may write, EOS included; ``None``, for a row or
                 for all: no limit.
         """
@@ -76,11 +72,8 @@ def reference_step(
     """Draw one token in each row and advance.
 
     Args:
-        masks: The constraints.
-        sampler: How to choose.
         logits: float[B, W], masked in place.
         rows: Where each row stands; every member but the streams is moved on by one token.
-        seed: The seed of the random numbers.
 
     Returns:
         int64[B]: the tokens. -1 in a row where nothing could be drawn, which is noted in the error

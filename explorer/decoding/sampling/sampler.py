@@ -187,6 +187,24 @@ class Sampler:
         return torch.where(choice | scores.isnan(), scores, -math.inf)
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """Everything that decides the draws of some texts, besides their constraints and streams.
+
+    Args:
+        sampler: The way in which tokens are chosen.
+        seed: Of the random numbers.
+        max_tokens: The token budget of each text, EOS included; ``None`` for none.
+        masking_budget: Whether the budget takes part in the mask; ``None`` for each text whose
+            machine knows how many tokens it still takes.
+    """
+
+    sampler: Sampler
+    seed: int
+    max_tokens: int | None
+    masking_budget: bool | None
+
+
 def _checked_scores(name: str, scores: object) -> None:
     wanted = "a tensor, float[..., W] with W of 1 or more"
     tensor = checked_tensor(name, scores, wanted)
@@ -367,7 +385,7 @@ def _ranked(scores: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _nucleus(ranked: Tensor, wanted: Tensor) -> Tensor:
-    """How many of the scores, ranked highest first, reach the mass; int64[..., 1], at least 1."""
+    """The number of ranked scores, highest first, that reach the mass; int64[..., 1], 1 or more."""
     # The highest score is 0. Without dividing, equal weights are exact, and so is a nucleus that
     # ends between them.
     weights = ranked.to(torch.float64).exp()

@@ -1,4 +1,4 @@
-"""How often proposals are taken: the draft constrained or not, judged in either way.
+"""The share of proposals that are taken: the draft constrained or not, judged in either way.
 
 Without the mask a draft spends its proposals on what is not allowed, most of all where the model
 itself would be masked. That is what sharing the masks of the model is good for.
@@ -48,7 +48,7 @@ class Acceptance:
 
     @property
     def tokens_per_pass(self) -> float:
-        """How many tokens a forward pass of the model gave; 1 without a draft."""
+        """The number of tokens that a forward pass of the model gave; 1 without a draft."""
         return self.tokens / self.passes
 
     def __str__(self) -> str:

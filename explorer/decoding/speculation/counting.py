@@ -31,7 +31,7 @@ from explorer.tokens.states import DONE
 
 
 class TokenCounts:
-    """Which tokens came at which places of a machine, and how often; thread-safe.
+    """Counts of the tokens that came at each place of a machine; thread-safe.
 
     Args:
         machine: The token machine; counts are of its places alone.
@@ -64,7 +64,7 @@ class TokenCounts:
         return self._machine
 
     def __len__(self) -> int:
-        """How many places were counted at."""
+        """The number of places that were counted at."""
         return len(self._counts)
 
     def add(self, state: int, token: int) -> None:
@@ -106,12 +106,12 @@ class TokenCounts:
             The token, its share and how often the place was counted at; ``None`` for a new place.
         """
         with self._lock:
-            found = self._counts.get(self._place(state))
-            if not found:
+            counts = self._counts.get(self._place(state))
+            if not counts:
                 return None
             # Of several the lowest id, so that the order of counting does not matter.
-            token = max(found, key=lambda one: (found[one], -one))
-            return token, found[token] / found.total(), found.total()
+            token = max(counts, key=lambda one: (counts[one], -one))
+            return token, counts[token] / counts.total(), counts.total()
 
     def _place(self, state: int) -> Hashable:
         characters, here = self._machine.byte_machine, self._machine.byte_state(state)
@@ -167,7 +167,7 @@ class Counting:
 
     @property
     def name(self) -> str:
-        """What a trace calls it."""
+        """Its name in a trace."""
         return "counts" if self.draft is None else f"counts and {self.draft.name}"
 
     def guess(self, state: int) -> tuple[int, float] | None:
@@ -176,10 +176,10 @@ class Counting:
         Args:
             state: A state of the machine.
         """
-        found = self.counts.likeliest(state)
-        if found is None or found[2] < self.seen or found[1] < self.least:
+        likeliest = self.counts.likeliest(state)
+        if likeliest is None or likeliest[2] < self.seen or likeliest[1] < self.least:
             return None
-        return found[0], math.log(found[1])
+        return likeliest[0], math.log(likeliest[1])
 
     def check_machine(self, machine: TokenMachine) -> None:
         """Refuse another machine than that of the counts.

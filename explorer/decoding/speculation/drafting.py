@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast, get_args
 
-from explorer.arguments import flag, plain, whole_number, wrong
+from explorer.arguments import flag, named_way, whole_number, wrong
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ExplorerError
@@ -74,21 +74,16 @@ class Drafting:
 
     @property
     def name(self) -> str:
-        """What a trace calls it: the name of the draft."""
+        """Its name in a trace: that of the draft."""
         return self.model.name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", checked_model(self.model))
         object.__setattr__(self, "ahead", whole_number("ahead", self.ahead, 1, MOST_AHEAD))
         flag("masked", self.masked)
-        object.__setattr__(self, "accept", _checked_accept(self.accept))
-
-
-def _checked_accept(accept: object) -> Accept:
-    accept = plain(accept)
-    if not isinstance(accept, str) or accept not in get_args(Accept):
-        raise wrong("accept", accept, 'a way to take proposals: "same" or "ratio"')
-    return cast("Accept", accept)
+        ways = 'a way to take proposals: "same" or "ratio"'
+        accept = named_way("accept", self.accept, get_args(Accept), ways)
+        object.__setattr__(self, "accept", accept)
 
 
 Draft = Drafting | LanguageModel | None
@@ -100,7 +95,6 @@ def checked_draft(draft: object, lm: LanguageModel) -> Drafting | None:
 
     Args:
         draft: A `Drafting`, a language model, or ``None``.
-        lm: The model that it proposes for.
 
     Raises:
         ExplorerError: It is something else, or has another vocabulary.

@@ -38,8 +38,7 @@ from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.counting import Counting
-from explorer.decoding.speculation.drafts import DrawPlace
-from explorer.decoding.speculation.proposing import CountedProposals
+from explorer.decoding.speculation.proposing import CountedProposals, DrawPlace
 from explorer.decoding.speculation.taking import drawn_token, masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
@@ -162,14 +161,14 @@ def without_filters(sampler: object) -> Sampler:
     Raises:
         ExplorerError: It has a filter, or is something else.
     """
-    found = checked_sampler(sampler)
-    if not found.greedy and found != Sampler(found.temperature):
+    plain = checked_sampler(sampler)
+    if not plain.greedy and plain != Sampler(plain.temperature):
         raise ExplorerError(
-            f"{found} filters: before the mask it would keep other tokens than after it.",
+            f"{plain} filters: before the mask it would keep other tokens than after it.",
             remedy="Give a sampler with a temperature only.",
-            evidence={"sampler": str(found)},
+            evidence={"sampler": str(plain)},
         )
-    return found
+    return plain
 
 
 def followed(
@@ -185,11 +184,7 @@ def followed(
     """The loop of `own_first`, over logits that may be known already.
 
     Args:
-        store: Where logits come from.
-        rule: The constraint.
-        ids: What stands before.
         sampler, max_tokens, seed, stream: As `own_first` has them, checked.
-        proposals: From counts, for this run.
     """
     text, state, path = _Growing(), rule.start, list(ids)
     while len(text.tokens) < max_tokens and state != DONE:
@@ -241,11 +236,7 @@ def choose_own(
     """The model's own choice, and the state after it; ``None`` where it is not allowed.
 
     Args:
-        rule: The constraint.
-        state: Where.
         logits: float[W].
-        sampler: How the model chooses.
-        number: Gives the random number; not asked of a greedy sampler.
     """
     # What is past the vocabulary is padding, which no run may choose, constrained or not.
     scores = sampler.drawable(logits[: len(rule.vocabulary)])

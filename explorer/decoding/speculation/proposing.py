@@ -1,4 +1,4 @@
-"""Whoever proposes tokens for a model to check: a second model, or counts; one protocol.
+"""Proposals of tokens for a model to check, by a second model or by counts; one protocol.
 
 A proposal at a place is worked out once and kept, so that what was read ahead, what is judged and
 what a trace says are the same, also where counts learn in between.
@@ -8,27 +8,157 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
+import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import checked_model
+from explorer.decoding.models.arguments import checked_model, reading_of
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.counting import Counting
 from explorer.decoding.speculation.drafting import Draft, Drafting, checked_draft
-from explorer.decoding.speculation.drafts import Drafts, DrawPlace
-from explorer.decoding.speculation.taking import drawn_token
+from explorer.decoding.speculation.taking import PlaceNumbers, drawn_token, masked_logits, take
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.records import Proposal
+from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
-_KEPT: Final = 256
+_KEPT: Final = 128
+"""Proposals that are remembered with their distributions: two rounds of the longest kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawPlace:
+    """A place at which a token is drawn, with everything that a proposal depends on.
+
+    Args:
+        remaining: Tokens that the mask may still plan with; ``None`` for no limit.
+    """
+
+    ids: tuple[int, ...]
+    state: int
+    index: int
+    remaining: int | None
+    seed: int
+    stream: int
+
+    def after(self, token: int, state: int) -> DrawPlace:
+        """The place after one more token."""
+        left = None if self.remaining is None else self.remaining - 1
+        return DrawPlace((*self.ids, token), state, self.index + 1, left, self.seed, self.stream)
+
+    @property
+    def numbers(self) -> PlaceNumbers:
+        """The random numbers of this place."""
+        return PlaceNumbers.at(self.seed, self.stream, self.index)
+
+
+class Drafts:
+    """The second model's proposals by their places. Its owner holds a lock.
+
+    The mask of the draft is the one that the model is given at the same place: both ask one `Rule`,
+    whose machine keeps the masks of its states. A rejected proposal leaves nothing to undo, because
+    states are ints, and key-values are found again by their ids.
+    """
+
+    def __init__(self, drafting: Drafting, rule: Rule, sampler: Sampler) -> None:
+        self.drafting = drafting
+        self._rule = rule
+        self._sampler = sampler
+        self._kept: OrderedDict[DrawPlace, tuple[int, Tensor]] = OrderedDict()
+
+    def proposal(self, place: DrawPlace) -> tuple[int, Tensor] | None:
+        """The draft's token at a place, and the log-probabilities that it was drawn from.
+
+        Returns:
+            Both; ``None`` where the text is longer than the draft can read.
+
+        Raises:
+            ExplorerError: The draft leaves nothing to draw.
+        """
+        known = self._kept.get(place)
+        if known is not None:
+            self._kept.move_to_end(place)
+            return known
+        drafting = self.drafting
+        try:
+            logits = reading_of(drafting.model, place.ids).logits.to(torch.float32)
+        except ContextFull:
+            return None
+        if drafting.masked:
+            logits = masked_logits(logits, self._rule.mask(place.state, place.remaining).allowed)
+        scores = self._sampler.drawable(logits)
+        numbers = place.numbers
+        same = drafting.accept == "same"
+        token = drawn_token(scores, numbers.drawing if same else numbers.proposing)
+        if token < 0:
+            raise ExplorerError(
+                f"The draft {drafting.model.name!r} leaves nothing to draw.",
+                remedy="Check its weights; NaN and infinity give no probabilities.",
+                evidence={"position": place.index, "state": place.state},
+            )
+        self._kept[place] = (token, scores)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return token, scores
+
+    def run(self, place: DrawPlace) -> tuple[int, ...]:
+        """The tokens that the draft proposes from a place on, one after the other.
+
+        It ends before the end of the text, before a token that is not allowed, and where the draft
+        can read no more.
+        """
+        run: list[int] = []
+        ends = self._rule.vocabulary.eos_ids
+        while len(run) < self.drafting.ahead:
+            made = self.proposal(place)
+            if made is None:
+                break
+            token = made[0]
+            allowed = self._rule.mask(place.state, place.remaining).allowed
+            if token in ends or token >= len(allowed) or not allowed[token]:
+                break
+            state = self._rule.step(place.state, token)
+            if state is None or state == DONE:
+                break
+            run.append(token)
+            place = place.after(token, state)
+        return tuple(run)
+
+    def taken(
+        self, place: DrawPlace, drawable: Tensor
+    ) -> tuple[int, float | None, Proposal | None]:
+        """The token at a place, whatever the draft proposes distributed as the model draws.
+
+        Args:
+            drawable: float[W], the log-probabilities that the model draws from.
+
+        Returns:
+            The token, -1 where there is none; the random number that decided, ``None`` of a greedy
+            sampler; and the proposal, if there is one.
+        """
+        made, numbers = self.proposal(place), place.numbers
+        greedy = self._sampler.greedy
+        if made is None:
+            return drawn_token(drawable, numbers.drawing), None if greedy else numbers.drawing, None
+        proposed, scores = made
+        if self.drafting.accept == "same":
+            token, number = drawn_token(drawable, numbers.drawing), numbers.drawing
+        else:
+            token, number = take(drawable, scores, proposed, numbers)
+        log_prob = min(0.0, float(scores[proposed] - scores.logsumexp(-1)))
+        proposal = Proposal(proposed, log_prob, token == proposed)
+        return token, None if greedy else number, proposal
+
+
+_KEPT_GUESSES: Final = 256
 """Proposals that are remembered: two rounds of the longest kind, and more."""
 
 
 class Proposer(Protocol):
-    """What a loop that reads several tokens in one pass asks."""
+    """The questions of a loop that reads several tokens in one pass."""
 
     def run(self, place: DrawPlace) -> tuple[int, ...]:
         """The tokens that are proposed from a place on."""
@@ -49,11 +179,10 @@ AnyDraft = Draft | Counting
 
 
 def checked_drafter(draft: object, lm: LanguageModel) -> Drafter | None:
-    """What a caller gave as ``draft``.
+    """The draft that a caller gave, checked.
 
     Args:
         draft: A `Counting`, a `Drafting`, a language model, or ``None``.
-        lm: The model that it proposes for.
 
     Raises:
         ExplorerError: It is something else, or has another vocabulary.
@@ -67,11 +196,6 @@ def checked_drafter(draft: object, lm: LanguageModel) -> Drafter | None:
 def proposer_of(drafter: Drafter, rule: Rule, sampler: Sampler) -> Proposer:
     """The proposals of one run.
 
-    Args:
-        drafter: What proposes.
-        rule: The constraint.
-        sampler: How the model chooses.
-
     Raises:
         ExplorerError: The counts are of another machine.
     """
@@ -81,13 +205,7 @@ def proposer_of(drafter: Drafter, rule: Rule, sampler: Sampler) -> Proposer:
 
 
 class CountedProposals:
-    """Proposals from counts, at places where they know enough; else from a draft, if there is one.
-
-    Args:
-        counting: The counts.
-        rule: The constraint.
-        sampler: How the model chooses.
-    """
+    """Proposals from counts where they know enough; else from a draft, if there is one."""
 
     def __init__(self, counting: Counting, rule: Rule, sampler: Sampler) -> None:
         counting.check_machine(rule.machine)
@@ -100,24 +218,24 @@ class CountedProposals:
         if place in self._kept:
             self._kept.move_to_end(place)
             return self._kept[place]
-        found = self._kept[place] = self._counting.guess(place.state)
-        while len(self._kept) > _KEPT:
+        guess = self._kept[place] = self._counting.guess(place.state)
+        while len(self._kept) > _KEPT_GUESSES:
             self._kept.popitem(last=False)
-        return found
+        return guess
 
     def run(self, place: DrawPlace) -> tuple[int, ...]:
         """The tokens that are proposed from a place on, up to the end of the text."""
-        found: list[int] = []
+        run: list[int] = []
         ends = self._rule.vocabulary.eos_ids
-        while len(found) < self._counting.ahead:
+        while len(run) < self._counting.ahead:
             guess = self._guess(place)
             made = guess[0] if guess is not None else self._drafted(place)
             state = None if made is None or made in ends else self._rule.step(place.state, made)
             if made is None or state is None or state == DONE:
                 break
-            found.append(made)
+            run.append(made)
             place = place.after(made, state)
-        return tuple(found)
+        return tuple(run)
 
     def _drafted(self, place: DrawPlace) -> int | None:
         made = None if self._drafts is None else self._drafts.proposal(place)
@@ -135,8 +253,6 @@ class CountedProposals:
         """The same with a draw of the caller's.
 
         Args:
-            place: Where.
-            draw: Draws the token.
             drawable: What a draft's proposal is judged with, where it may be judged by its ratio.
         """
         guess = self._guess(place) if self._counting.ahead else None

@@ -32,8 +32,6 @@ class PlaceNumbers:
     """The random numbers of a place, each in [0, 1).
 
     Args:
-        proposing: Decides the draft's proposal.
-        taking: Decides whether the proposal is taken.
         drawing: Decides the model's own draw; the one of a run without a draft.
     """
 
@@ -81,8 +79,6 @@ def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[in
     Args:
         p: float[W], the log-probabilities that the model draws from; they need not sum to 1.
         q: float[V], those that the draft drew from.
-        proposed: The draft's token, an id below V.
-        numbers: Of the place.
 
     Returns:
         The token, -1 where p has none; and the random number that decided.
@@ -106,9 +102,6 @@ def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[in
 
 def overlap(p: Tensor, q: Tensor) -> float:
     """The probability that a proposal from q is taken: 1 − the total variation of p and q.
-
-    Args:
-        p, q: As `take` has them.
 
     Example:
         >>> round(overlap(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.8, 0.2]).log()), 3)

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafts import DrawPlace
-from explorer.decoding.speculation.proposing import Drafter, proposer_of
+from explorer.decoding.sampling.sampler import Drawing
+from explorer.decoding.speculation.proposing import Drafter, DrawPlace, proposer_of
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
@@ -35,12 +34,9 @@ class SpeculatedText:
     """A text while it is written.
 
     Args:
-        tokens: The ids.
         model, constrained: The log-probability of each under the model, and under the mask and the
             sampler; empty where they are not wanted.
         proposed: How many tokens the draft proposed for places that were reached.
-        accepted: How many of them were taken.
-        passes: How many forward passes the model made.
     """
 
     tokens: list[int] = field(default_factory=lambda: list[int]())
@@ -56,36 +52,22 @@ def speculated(
     drafting: Drafter,
     rule: Rule,
     prompt_ids: tuple[int, ...],
-    sampler: Sampler,
+    drawing: Drawing,
     *,
-    seed: int,
     stream: int,
-    max_tokens: int,
-    masking_budget: bool,
     log_probs: bool,
 ) -> SpeculatedText:
     """Write one text.
-
-    Args:
-        lm: The model.
-        drafting: The draft.
-        rule: The constraint, for both.
-        prompt_ids: What stands before.
-        sampler: How both choose.
-        seed, stream: Of the random numbers.
-        max_tokens: The most tokens, EOS included.
-        masking_budget: Whether the budget takes part in the mask.
-        log_probs: Whether log-probabilities are wanted.
 
     Raises:
         ExplorerError: Nothing is left to draw, or the text is too long for the model.
     """
     text = SpeculatedText()
+    sampler, max_tokens = drawing.sampler, drawing.max_tokens
     drafts = proposer_of(drafting, rule, sampler)
     store = LogitsStore(lm, _LOGITS_BYTES)
-    place = DrawPlace(
-        prompt_ids, rule.start, 0, max_tokens if masking_budget else None, seed, stream
-    )
+    remaining = max_tokens if drawing.masking_budget else None
+    place = DrawPlace(prompt_ids, rule.start, 0, remaining, drawing.seed, stream)
     while True:
         if place.ids not in store:
             with suppress(ContextFull):  # Near the end of the context: one token at a time.

@@ -1,11 +1,9 @@
 """A run, one token at a time: forwards, backwards, sideways.
 
-Read in this order: `token_id` (what a user means by a token), `rule` (what the constraint says at
-one place), `forced` (runs of tokens that are the only ones allowed), `tree` and `logits_store`
+Read in this order: `rule` (what the constraint says at one place), `tree` and `logits_store`
 (everything a run has been through), `healing` and `healing_ways` (output that begins inside the
-prompt), `kept_to` (a session's own restriction), `settings` (from the arguments of a caller to a
-setting), `refusals` (what is not done), `unread` (ids that were not allowed), `standing` (the
-cursor in that tree, and all that can be read there), `walk` (its moves), `classes` (the tokens that
-masks tell apart), `trace_of` (the record of a run). A run that somebody else drives is recorded by
-`explorer.decoding.batches.recorder`.
+prompt), `settings` (from the arguments of a caller to a setting), `refusals` (what is not done),
+`standing` (the cursor in that tree, and all that can be read there), `walk` (its moves), `classes`
+(the tokens that masks tell apart), `trace_of` (the record of a run). A run that somebody else
+drives is recorded by `explorer.decoding.batches.recorder`.
 """

@@ -60,8 +60,6 @@ def first_of_classes(token_class: Int32, count: int, most: int) -> Int32:
 
     Args:
         token_class: int32[ids].
-        count: How many classes there are.
-        most: How many ids of each.
 
     Returns:
         int32[count, most], ascending; -1 where a class has fewer.
@@ -78,10 +76,6 @@ def first_of_classes(token_class: Int32, count: int, most: int) -> Int32:
 
 class SeenClasses:
     """Classes worked out mask by mask. Its owner holds a lock.
-
-    Args:
-        size: How many ids there are.
-        eos_ids: The ids that end the text.
 
     Example:
         >>> seen = SeenClasses(5, (4,))
@@ -101,9 +95,6 @@ class SeenClasses:
 
     def of(self, masks: Sequence[bytes]) -> tuple[int, bytes, tuple[bytes, ...]]:
         """The classes that some masks tell apart.
-
-        Args:
-            masks: Packed words of each, all different.
 
         Returns:
             The number of classes; the class of each id and the row of each mask, both packed as in

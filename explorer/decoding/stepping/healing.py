@@ -34,10 +34,6 @@ from explorer.vocabulary import Vocabulary
 def taken_back(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
     """The ids that the model reads, and the text of the token that is taken back.
 
-    Args:
-        vocabulary: What the ids mean.
-        ids: Of the prompt.
-
     Returns:
         The ids without the last one and its text; all ids and an empty text where it stays.
 
@@ -84,11 +80,6 @@ def reopened(
 ) -> tuple[tuple[int, ...], str]:
     """The ids that the model reads as they are, and the text that the output writes again.
 
-    Args:
-        heal: The way.
-        vocabulary: What the ids mean.
-        ids: Of the prompt.
-
     Example:
         >>> words = Vocabulary.from_bytes([b"http", b":", b"://"], eos_ids=[3])
         >>> [reopened(way, words, (3, 0, 1)) for way in (False, True, "prompt")]
@@ -122,10 +113,7 @@ def healed(
     """The rule of a constraint after the end of a prompt.
 
     Args:
-        constraint: What the user gave; healed before, it is healed anew.
         prefix: The end of the prompt; empty for none.
-        vocabulary: The model's tokens.
-        budget: Limits for compiling it.
         whole: Whether the prefix is the prompt, which needs a canonical constraint.
 
     Raises:
@@ -171,22 +159,14 @@ def healed(
 
 
 def healed_of(rule: Rule) -> str:
-    """The end of the prompt that a rule begins with; empty for none.
-
-    Args:
-        rule: A rule.
-    """
+    """The end of the prompt that a rule begins with; empty for none."""
     constraint = rule.machine.constraint
     source = None if constraint is None else _parted(constraint.source)[1]
     return source.prefix if isinstance(source, Healed) else ""
 
 
 def without_healing(constraint: Constraint) -> Constraint:
-    """A constraint as it was before it was healed.
-
-    Args:
-        constraint: Any constraint.
-    """
+    """A constraint as it was before it was healed."""
     stages, source = _parted(constraint.source)
     return Constraint(_joined(source.part, stages)) if isinstance(source, Healed) else constraint
 

@@ -88,12 +88,12 @@ def compare_healing(
 
 def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
     """A 1 for each id of the longest common beginning."""
-    found: list[int] = []
+    shared: list[int] = []
     for a, b in zip(one, other, strict=False):
         if a != b:
             break
-        found.append(1)
-    return found
+        shared.append(1)
+    return shared
 
 
 def _said(one: Trace, other: Trace, given: tuple[int, ...], same: int, agree: bool) -> str:

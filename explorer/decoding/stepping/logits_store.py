@@ -27,12 +27,7 @@ from explorer.errors import ExplorerError
 
 
 class LogitsStore:
-    """Logits by the ids that were read. Its owner holds a lock.
-
-    Args:
-        model: Where logits come from.
-        max_bytes: How much to keep; one position's are kept in any case.
-    """
+    """Logits by the ids that were read. Its owner holds a lock."""
 
     def __init__(self, model: LanguageModel, max_bytes: int) -> None:
         self._model = model
@@ -71,12 +66,6 @@ class LogitsStore:
         Does nothing where the run is empty or the model reads no runs; `read` then reads one by
         one.
 
-        Args:
-            tokens: The prompt's ids and all since.
-            run: The ids that come next, or may.
-            kind: What they are, for the note: ``"forced"`` or ``"proposed"``.
-            key: Of the ids, for a caller that makes keys with `following_key`.
-
         Raises:
             ExplorerError: The model gives something that is not a row of logits for each.
         """
@@ -113,10 +102,6 @@ class LogitsStore:
     def read(self, tokens: Sequence[int], key: bytes | None = None) -> Reading:
         """The logits after some ids, from memory or from the model.
 
-        Args:
-            tokens: The prompt's ids and all since.
-            key: Of the ids, for a caller that makes keys with `following_key`.
-
         Raises:
             ExplorerError: The model gives something that is not a row of logits.
         """
@@ -132,11 +117,7 @@ class LogitsStore:
 
 
 def path_key(path: tuple[int, ...]) -> bytes:
-    """The key of some ids.
-
-    Args:
-        path: The ids.
-    """
+    """The key of some ids."""
     return hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()
 
 
@@ -145,10 +126,6 @@ def following_key(key: bytes, token: int) -> bytes:
 
     A store is asked either with keys made in this way or with ids alone: one path has another key
     in each way.
-
-    Args:
-        key: The key of the path.
-        token: The id after it.
 
     Example:
         >>> following_key(path_key((1, 2)), 3) == following_key(path_key((1, 2)), 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.alphabet import in_quotes
 from explorer.arguments import plain, shown, whole_number
-from explorer.decoding.stepping.token_id import meant_token
+from explorer.decoding.models.arguments import meant_token
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
@@ -17,11 +17,6 @@ def text_at(node: StepNode) -> str:
 
 def checked_position(k: object, length: int, index: int) -> int:
     """A position of a line.
-
-    Args:
-        k: What the caller gave.
-        length: The last position of the line.
-        index: Where the cursor is.
 
     Raises:
         ExplorerError: There is no such position.
@@ -39,11 +34,6 @@ def checked_position(k: object, length: int, index: int) -> int:
 
 def checked_distance(move: str, n: object, most: int) -> int:
     """Check the number of tokens that a cursor is to move.
-
-    Args:
-        move: ``"back"`` or ``"forward"``.
-        n: What the caller gave.
-        most: How many tokens there are in that direction.
 
     Raises:
         ExplorerError: There are fewer, or it is not a whole number.
@@ -66,21 +56,12 @@ def checked_distance(move: str, n: object, most: int) -> int:
 
 
 def is_open(node: StepNode, limit: int | None) -> bool:
-    """Whether a token can follow.
-
-    Args:
-        node: Where the cursor is.
-        limit: The most tokens that the text may have.
-    """
+    """Whether a token can follow."""
     return node.state != DONE and (limit is None or node.index < limit)
 
 
 def check_open(node: StepNode, limit: int | None) -> None:
     """Refuse to go on where no token can follow.
-
-    Args:
-        node: Where the cursor is.
-        limit: The most tokens that the text may have.
 
     Raises:
         ExplorerError: The text has ended, or its tokens are used up.
@@ -101,11 +82,6 @@ def check_open(node: StepNode, limit: int | None) -> None:
 
 def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
     """The id that a user means.
-
-    Args:
-        tree: Knows the masks.
-        node: Where the cursor is.
-        token: An id, or a text that is one token.
 
     Raises:
         ExplorerError: The mask does not allow it, or it is not one token.

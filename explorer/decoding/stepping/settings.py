@@ -2,35 +2,127 @@
 
 A run is asked for with a model (`asked`), given by ids from elsewhere (`given`), or edited from a
 run that there is (`edited`). Each gives a new `Setting`; nothing is changed in place.
+
+A session's own restriction (`Restrict`) is the stage that `explorer.Constraint.restrict` puts
+around a constraint, put there by the session: before the stages of the tokens, so that those still
+see all of the text. So it is in traces and explanations, and stands on the pipeline bar. A
+constraint that has the very stage already is left as it is, also where the stage was switched off
+on the bar.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, cast
 
-from explorer.arguments import flag, whole_number
+from explorer.arguments import flag, plain, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     MOST_TOKENS,
+    ResponsePrefix,
     checked_prompt,
     checked_sampler,
     kept_prompt,
+    prefix_ids,
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
-from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
-from explorer.decoding.stepping.forced import Forced, checked_forced
-from explorer.decoding.stepping.healing import Heal, checked_heal, healed, healed_of, reopened
-from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
-from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.stepping.healing import (
+    Heal,
+    checked_heal,
+    healed,
+    healed_of,
+    reopened,
+    without_healing,
+)
+from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
 from explorer.decoding.stepping.tree import Setting
-from explorer.languages.constraint import Constraint
-from explorer.tokens.machine import TokenMachine
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.stages.restricted import Restricted
+from explorer.languages.stages.stage import TextStage
+from explorer.languages.stages.staged import stages_of, unstaged, with_stages
+from explorer.tokens.machine import TokenMachine, is_free
 from explorer.vocabulary import Vocabulary
+
+Restrict = str | Sequence[str] | Mapping[str, object] | Restricted | None
+"""``"ascii"`` or another name of `explorer.Constraint.restrict`, several of them, or its arguments
+by name, such as ``{"scripts": ["Latin"], "chars": "§"}``."""
+
+_RESTRICT = 'a name such as "ascii", or arguments such as {"scripts": ["Latin"]}'
+_RESTRICT_NAMES = ("name", "scripts", "chars", "words")
+
+
+def checked_restrict(restrict: object) -> Restricted | None:
+    """The stage of a session's restriction; ``None`` without one.
+
+    Raises:
+        ConstraintError: It is something else, nothing is given, or a name is not known.
+
+    Example:
+        >>> print(checked_restrict({"scripts": "Latin"}))
+        restrict(scripts=['Latin'])
+    """
+    restrict = plain(restrict)
+    if restrict is None or isinstance(restrict, Restricted):
+        return restrict
+    if isinstance(restrict, Mapping):
+        given = cast("Mapping[object, object]", restrict)
+        unknown = [key for key in given if key not in _RESTRICT_NAMES]
+        if unknown:
+            raise ConstraintError(
+                f"restrict has {unknown[0]!r}, which is not an argument of Constraint.restrict.",
+                remedy=f"Use {', '.join(_RESTRICT_NAMES)}.",
+            )
+        parts = {name: given.get(name, ()) for name in _RESTRICT_NAMES}
+        return Restricted.of(
+            given.get("name"), parts["scripts"], given.get("chars", ""), parts["words"]
+        )
+    if isinstance(restrict, Sequence) and not isinstance(restrict, bytes):
+        return Restricted.of(cast("Sequence[object]", restrict), (), "", ())
+    raise wrong("restrict", restrict, _RESTRICT, error=ConstraintError)
+
+
+def kept_to(
+    constraint: Constraint | TokenMachine | None, restrict: Restricted | None
+) -> Constraint | TokenMachine | None:
+    """A constraint behind a session's restriction.
+
+    Args:
+        restrict: The restriction; ``None`` for none.
+
+    Returns:
+        The constraint with the stage; the same object where it has that stage already.
+
+    Raises:
+        ConstraintError: A token machine does not know its constraint.
+    """
+    if restrict is None:
+        return constraint
+    if constraint is None or (isinstance(constraint, TokenMachine) and is_free(constraint)):
+        given = regex("(?s:.*)")
+    elif isinstance(constraint, Constraint):
+        given = constraint
+    elif isinstance(constraint, TokenMachine):  # pyright: ignore[reportUnnecessaryIsInstance] - A user may give anything.
+        if constraint.constraint is None:
+            raise ConstraintError(
+                "This token machine does not know its constraint, so it cannot be restricted.",
+                remedy="Give the constraint itself, or a session without restrict.",
+            )
+        given = constraint.constraint
+    else:
+        return constraint  # What is wrong with it is said where it is compiled.
+    source = without_healing(given).source
+    stages = stages_of(source)
+    if any(stage == restrict for stage, _ in stages):
+        return constraint
+    texts = [placed for placed in stages if isinstance(placed[0], TextStage)]
+    tokens = [placed for placed in stages if not isinstance(placed[0], TextStage)]
+    return Constraint(with_stages(unstaged(source), [*texts, (restrict, True), *tokens]))
 
 
 class Unchanged(Enum):
@@ -46,43 +138,45 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 """The default of `Walk.edit`: leave this as it was."""
 
 
+@dataclass(frozen=True, eq=False)
+class RunOptions:
+    """The options of a run as the caller of `Walk` gave them; `asked` checks them."""
+
+    sampler: Sampler
+    budget: Budget | None
+    max_tokens: int | None
+    masking_budget: bool | None
+    top_k: int
+    heal: Heal
+    forced: Forced
+    draft: AnyDraft
+    restrict: Restrict
+    response_prefix: ResponsePrefix
+
+
 def asked(
     lm: LanguageModel,
     constraint: Constraint | TokenMachine | None,
     prompt: Prompt,
-    *,
-    sampler: Sampler,
-    budget: Budget | None,
-    max_tokens: int | None,
-    masking_budget: bool | None,
-    top_k: int,
-    heal: Heal,
-    forced: Forced,
-    draft: AnyDraft,
-    restrict: Restrict,
-    response_prefix: ResponsePrefix,
+    options: RunOptions,
 ) -> Setting:
-    """The setting of a run with a model; the arguments are those of `Walk`.
-
-    Args:
-        lm: The model, checked.
-        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k, heal, forced,
-            draft, restrict, response_prefix: As the caller gave them.
+    """The setting of a run with a model, which is checked already.
 
     Raises:
         ExplorerError: As `Walk` has it.
     """
-    heal = checked_heal(heal)
-    forced = checked_forced(forced)
-    drafting = checked_drafter(draft, lm)
-    kept = checked_restrict(restrict)
-    begun = prefix_ids(lm, response_prefix)
+    heal = checked_heal(options.heal)
+    forced = checked_forced(options.forced)
+    drafting = checked_drafter(options.draft, lm)
+    kept = checked_restrict(options.restrict)
+    begun = prefix_ids(lm, options.response_prefix)
     given = prompt_ids(lm, prompt)
     ids, end = reopened(heal, lm.vocabulary, (*given, *begun))
-    rule = healed(kept_to(constraint, kept), end, lm.vocabulary, budget, heal == "prompt")
+    rule = healed(kept_to(constraint, kept), end, lm.vocabulary, options.budget, heal == "prompt")
+    max_tokens, masking_budget = options.max_tokens, options.masking_budget
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
-    top_k = whole_number("top_k", top_k, 1)
+    top_k = whole_number("top_k", options.top_k, 1)
     if masking_budget is not None:
         masking_budget = flag("masking_budget", masking_budget)
     return Setting(
@@ -90,7 +184,7 @@ def asked(
         rule=rule,
         prompt=kept_prompt(checked_prompt(prompt)),
         prompt_ids=ids,
-        sampler=checked_sampler(sampler),
+        sampler=checked_sampler(options.sampler),
         max_tokens=max_tokens,
         masking_budget=rule.plans(max_tokens, masking_budget),
         budget_asked=masking_budget,
@@ -112,12 +206,6 @@ def given(
     budget: Budget | None,
 ) -> Setting:
     """The setting of a run from elsewhere, which has no model.
-
-    Args:
-        vocabulary: What the ids mean.
-        constraint: What the text was meant to be.
-        prompt: For display only.
-        budget: Limits for compiling the constraint.
 
     Raises:
         ExplorerError: As `Walk.from_ids` has it.
@@ -143,11 +231,6 @@ def edited(
     sampler: Sampler | Unchanged,
 ) -> Setting:
     """A setting with another constraint, prompt or sampler.
-
-    Args:
-        old: The setting as it was.
-        budget: Limits for compiling the constraint.
-        constraint, prompt, sampler: The new ones; `UNCHANGED` for the old one.
 
     Raises:
         ExplorerError: As `Walk` has it.

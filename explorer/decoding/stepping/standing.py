@@ -1,4 +1,4 @@
-"""Where a walk stands: everything that can be read of it without moving it.
+"""The place of a walk: everything that can be read of it without moving it.
 
 `Standing` holds the tree of steps, the line through it and the cursor, and answers from them. The
 moves are `explorer.decoding.stepping.walk.Walk`. What is read under the lock is one place, also
@@ -8,7 +8,8 @@ while another thread moves the walk.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from torch import Tensor
@@ -20,7 +21,6 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.refusals import checked_position, text_at
 from explorer.decoding.stepping.trace_of import trace_of
 from explorer.decoding.stepping.tree import StepNode, StepTree
-from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.recording import Rejection
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Trace
@@ -105,7 +105,7 @@ class Standing:
 
     @property
     def length(self) -> int:
-        """How many tokens the line has, those ahead of the cursor included."""
+        """The number of tokens of the line, those ahead of the cursor included."""
         return len(self._line) - 1
 
     @property
@@ -228,3 +228,32 @@ class Standing:
 
     def _checked(self, k: int) -> int:
         return checked_position(k, self.length, self._at)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The ids behind the end of a line, the first of which is not allowed there.
+
+    Args:
+        log_probs: The natural log-probability of each under its model, where it is known.
+    """
+
+    ids: tuple[int, ...] = ()
+    log_probs: tuple[float | None, ...] = ()
+
+    @classmethod
+    def beyond(
+        cls,
+        line: Sequence[StepNode],
+        ids: Sequence[int],
+        log_probs: Sequence[float | None],
+        eos_ids: Collection[int],
+    ) -> Unread:
+        """The ids that a line does not take in.
+
+        After the end of text, more ends of text are padding and are left out.
+        """
+        read = len(line) - 1
+        if line[-1].state == DONE and set(ids[read:]) <= set(eos_ids):
+            return cls()
+        return cls(tuple(ids[read:]), tuple(log_probs[read:]))

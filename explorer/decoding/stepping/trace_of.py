@@ -38,13 +38,6 @@ def trace_of(
     The mask of a state that was never worked out may be beyond the machine's budget. The record
     then ends with the position before it, so that what was written is not lost.
 
-    Args:
-        tree: The tree.
-        nodes: From its root on, each the parent of the next.
-        seed, stream: What the draws were made with.
-        rejection: The id after the last node that is not allowed.
-        unread: The ids after that.
-
     Raises:
         BudgetExceeded: The mask of the start is beyond the budget.
     """

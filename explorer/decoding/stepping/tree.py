@@ -25,14 +25,12 @@ from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafts import DrawPlace
-from explorer.decoding.speculation.proposing import Drafter, Proposer, proposer_of
+from explorer.decoding.speculation.proposing import Drafter, DrawPlace, Proposer, proposer_of
 from explorer.decoding.speculation.taking import drawn_token
 from explorer.decoding.stepping.classes import SeenClasses
-from explorer.decoding.stepping.forced import Forced, forced_run
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore, following_key, path_key
-from explorer.decoding.stepping.rule import Rule, StateMask
+from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import (
     ChosenBy,
@@ -59,17 +57,10 @@ class Setting:
 
     Args:
         model: ``None`` for a run from elsewhere.
-        rule: The constraint over the model's vocabulary.
-        prompt, prompt_ids: What was read before the first token.
-        sampler: How a token is chosen.
         max_tokens: The token budget, EOS included; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask.
         budget_asked: What the caller said about that; ``None`` for "where it is known how many
             tokens each text still takes".
-        top_k: How many candidates of each distribution to keep.
-        heal: How much of the prompt the output writes again.
         healed: Its text, with which the output begins; empty if all of it stays.
-        forced: How tokens that are the only ones allowed are read.
         drafting: What proposes tokens, a second model or counts; ``None`` for nothing.
         restrict: The characters or words that every constraint of the run is kept to.
         begun: The ids after the prompt with which the answer begins, read but not written.
@@ -105,7 +96,6 @@ class DrawnToken:
     """The token that the sampler takes at a place.
 
     Args:
-        token: The id.
         number: The random number that decided; ``None`` where none did.
         proposal: What a draft proposed; ``None`` without one.
     """
@@ -122,13 +112,7 @@ class StepNode:
     Args:
         parent: One token before; ``None`` at the start.
         step: The token that leads here; ``None`` at the start.
-        index: How many tokens there are.
-        state: Of the constraint.
-        written: The bytes of the tokens.
-        log_prob_model, log_prob_constrained: Sums over the steps.
         position: Its record; ``None`` until it is asked for.
-        row, kept_row: The mask as `StateMask` packs it, together with the position.
-        key: Stands for the path where logits are kept (`following_key`).
     """
 
     parent: StepNode | None
@@ -162,13 +146,7 @@ class StepNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMask:
-    """The record of a mask.
-
-    Args:
-        row, kept_row: As `StateMask` packs it.
-        num_allowed: How many ids it allows.
-        over_budget: How many the limit on tokens removes.
-    """
+    """The record of a mask."""
 
     row: bytes
     kept_row: bytes
@@ -180,7 +158,6 @@ class StepTree:
     """All paths of a session and its forks under one setting.
 
     Args:
-        setting: Everything that decides the positions.
         logits: Where logits come from; ``None`` without a model.
     """
 
@@ -254,24 +231,19 @@ class StepTree:
         return node.position
 
     def _recorded_mask(self, node: StepNode, mask: StateMask | None) -> RecordedMask:
-        """The record of a node's mask; without a limit on tokens, it is made once for each state.
-
-        Args:
-            node: The node.
-            mask: Its mask, if it is at hand.
-        """
+        """The record of a node's mask; without a limit on tokens, made once for each state."""
         limited = self.setting.remaining(node.index) is not None
-        found = None if limited else self._recorded.get(node.state)
-        if found is None:
+        recorded = None if limited else self._recorded.get(node.state)
+        if recorded is None:
             mask = mask or self.mask(node)
             row, kept_row = (
                 self._rows.setdefault(packed, packed) for packed in (mask.row, mask.kept_row)
             )
             count = int(np.count_nonzero(mask.allowed))
-            found = RecordedMask(row, kept_row, count, mask.over_budget)
+            recorded = RecordedMask(row, kept_row, count, mask.over_budget)
             if not limited:
-                self._recorded[node.state] = found
-        return found
+                self._recorded[node.state] = recorded
+        return recorded
 
     def measured(self, node: StepNode) -> Measured | None:
         """The distributions in full, computed again if they are no longer at hand."""
@@ -282,18 +254,13 @@ class StepTree:
         return kept[1] if kept is not None else self._measure(node, self.mask(node), 0.0)
 
     def draws_with(self, seed: int, stream: int) -> None:
-        """Say which random numbers the next draws are likely to use.
-
-        Args:
-            seed, stream: Of the walk that moves.
-        """
+        """Say which random numbers the next draws are likely to use."""
         self._numbers = (seed, stream)
 
     def draw(self, node: StepNode, seed: int, stream: int) -> DrawnToken:
         """The token that the sampler takes here.
 
         Args:
-            node: A node that goes on.
             seed, stream: Which random numbers; the place among them is the node's index.
 
         Raises:
@@ -311,26 +278,23 @@ class StepTree:
             if self._drafts is None:
                 number = uniform(seed, stream, node.index)
                 token = drawn_token(measured.drawable, number)
-                found = DrawnToken(token, None if self.setting.sampler.greedy else number)
+                drawn = DrawnToken(token, None if self.setting.sampler.greedy else number)
             else:
                 place = self._place(node, seed, stream)
-                found = DrawnToken(*self._drafts.taken(place, measured.drawable))
-            if found.token < 0:
+                drawn = DrawnToken(*self._drafts.taken(place, measured.drawable))
+            if drawn.token < 0:
                 raise ExplorerError(
                     "The sampler leaves nothing to draw.",
                     remedy="Look at the logits of this position: Session.logits().",
                     evidence={"position": node.index, "state": node.state},
                 )
-            node.drawn[key] = found
+            node.drawn[key] = drawn
         return node.drawn[key]
 
     def forced_run(self, node: StepNode) -> tuple[int, ...]:
         """The tokens from a place on that are the only ones allowed, one after the other.
 
         The end of the text is not among them: nothing is read after it.
-
-        Args:
-            node: Where.
         """
         return forced_run(self.setting.rule, node.state, self.setting.remaining(node.index))
 
@@ -343,16 +307,7 @@ class StepTree:
         known_log_prob: float | None = None,
         proposal: Proposal | None = None,
     ) -> StepNode:
-        """The node after one more token; the one that is there already, if it is.
-
-        Args:
-            node: Where.
-            token: An id that is allowed there.
-            chosen_by: Who chose it.
-            number: The random number that decided.
-            known_log_prob: Of the token under the model, in a run without one.
-            proposal: What a draft proposed.
-        """
+        """The node after one more token; the one that is there already, if it is."""
         child = node.children.get((token, chosen_by, number))
         if child is not None:
             return child
@@ -406,9 +361,6 @@ class StepTree:
         """Follow some tokens from the root on, as far as the mask allows them.
 
         Args:
-            tokens: Ids; they may lie outside the vocabulary.
-            log_probs: What is known of each under the model, in a run without one.
-            chosen_by: Who chose them.
             meter: The clock; ``None`` for as long as it takes.
 
         Raises:

@@ -30,16 +30,15 @@ from explorer.budget import Budget, Meter
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     LAST_STREAM,
+    ResponsePrefix,
     checked_log_probs,
     checked_model,
+    meant_token,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
-from explorer.decoding.models.prefix import ResponsePrefix
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
-from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.healing import Heal
-from explorer.decoding.stepping.kept_to import Restrict
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
@@ -47,11 +46,18 @@ from explorer.decoding.stepping.refusals import (
     is_open,
     permitted,
 )
-from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
-from explorer.decoding.stepping.standing import Standing
-from explorer.decoding.stepping.token_id import meant_token
+from explorer.decoding.stepping.rule import Forced
+from explorer.decoding.stepping.settings import (
+    UNCHANGED,
+    Restrict,
+    RunOptions,
+    Unchanged,
+    asked,
+    edited,
+    given,
+)
+from explorer.decoding.stepping.standing import Standing, Unread
 from explorer.decoding.stepping.tree import StepNode, StepTree
-from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
@@ -158,10 +164,7 @@ class Walk(Standing):
         seed = whole_number("seed", seed, 0, LAST_SEED)
         stream = whole_number("stream", stream, 0, LAST_STREAM)
         logits_bytes = whole_number("logits_bytes", logits_bytes)
-        setting = asked(
-            lm,
-            constraint,
-            prompt,
+        options = RunOptions(
             sampler=sampler,
             budget=budget,
             max_tokens=max_tokens,
@@ -173,6 +176,7 @@ class Walk(Standing):
             restrict=restrict,
             response_prefix=response_prefix,
         )
+        setting = asked(lm, constraint, prompt, options)
         self._begin(StepTree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Where a document is damaged: each fault names its place, the value that stands there, a remedy.
+"""Faults of a damaged document: each names its place, the value that stands there, and a remedy.
 
 A place is a path such as ``positions[3].distribution.log_z``. `msgspec` names the place and the
 type that was expected; what stands there is looked up here, and said in words.
@@ -38,12 +38,7 @@ _UNKNOWN: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The errors of one document.
-
-    Args:
-        file: Its name.
-        data: Its bytes.
-    """
+    """The errors of one document."""
 
     file: str
     data: bytes
@@ -53,8 +48,6 @@ class Faults:
 
         Args:
             place: Its path from the top; empty for the top itself.
-            value: What stands there.
-            expected: The words after "not" in the message.
         """
         shown = "" if value is _UNKNOWN else f"{value!r}, "
         if len(shown) > _SHOWN:

@@ -191,25 +191,14 @@ F = TypeVar("F", bound=Form)
 
 
 def form_of(kind: type[F], record: object, /, **others: Any) -> F:
-    """The form of a record: what is not given is copied by its name.
-
-    Args:
-        kind: The form.
-        record: Has attributes of the same names.
-        others: Fields that are written in another way.
-    """
+    """The form of a record: what is not given is copied by its name."""
     named = {name: others[name] if name in others else finite(getattr(record, name))
              for name in kind.__struct_fields__}  # fmt: skip
     return kind(**named)
 
 
 def form_fields(form: Form, *but: str) -> Mapping[str, Any]:
-    """The fields of a form by name, for the record of the same names.
-
-    Args:
-        form: The form.
-        but: Names to leave out.
-    """
+    """The fields of a form by name, for the record of the same names."""
     return {name: getattr(form, name) for name in form.__struct_fields__ if name not in but}
 
 

@@ -50,7 +50,7 @@ class MaskRows:
 
     @property
     def bytes_per_class(self) -> int:
-        """How many bytes the class of an id takes, 2 or 4."""
+        """The number of bytes for the class of an id, 2 or 4."""
         return bytes_per_class(self.num_classes)
 
     def token_class(self) -> Int32:
@@ -59,7 +59,7 @@ class MaskRows:
         return np.frombuffer(self.class_bytes, kind).astype(np.int32)
 
     def row(self, k: int, *, with_budget: bool = True) -> Bool:
-        """Which classes position k allows, after the token budget or by the constraint alone.
+        """The classes that position k allows, after the token budget or by the constraint alone.
 
         Returns:
             bool[num_classes].
@@ -69,7 +69,7 @@ class MaskRows:
 
 
 def bytes_per_class(num_classes: int) -> int:
-    """How many bytes the class of an id takes in a trace, 2 or 4."""
+    """The number of bytes for the class of an id in a trace, 2 or 4."""
     return 2 if num_classes <= NARROW else 4
 
 
@@ -78,17 +78,12 @@ def pack_classes(token_class: NDArray[np.integer[Any]], count: int) -> bytes:
 
     Args:
         token_class: int[ids].
-        count: How many classes there are.
     """
     return token_class.astype("<u2" if bytes_per_class(count) == 2 else "<i4").tobytes()
 
 
 def unpack_row(row: bytes, num_classes: int) -> Bool:
     """The row that was packed.
-
-    Args:
-        row: One of `MaskRows.rows`.
-        num_classes: Its length.
 
     Returns:
         bool[num_classes].

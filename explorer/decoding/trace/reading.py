@@ -405,7 +405,7 @@ class _MachineReading:
         )
 
     def _unpacked_row(self, number: int | None) -> Bool:
-        """Which classes a row allows."""
+        """The classes that a row allows."""
         row = number or 0
         if row not in self._bits:
             self._bits[row] = unpack_row(self._rows[row], self._form.num_classes)

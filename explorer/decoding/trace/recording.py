@@ -54,7 +54,7 @@ class MentionedTokens:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> MentionedTokens:
-        """What a vocabulary says of some tokens.
+        """The facts of a vocabulary about some tokens.
 
         Args:
             vocabulary: The model's tokens.
@@ -234,7 +234,7 @@ class Recording:
 
     @property
     def num_classes(self) -> int:
-        """How many classes of tokens the masks tell apart; 0 without a constraint."""
+        """The number of token classes that the masks tell apart; 0 without a constraint."""
         return 0 if self.masks is None else self.masks.num_classes
 
     @cached_property
@@ -243,7 +243,7 @@ class Recording:
         return np.empty(0, np.int32) if self.masks is None else self.masks.token_class()
 
     def row(self, k: int, *, with_budget: bool = True) -> Bool:
-        """Which token classes position k allows.
+        """The token classes that position k allows.
 
         Args:
             k: A position.
@@ -287,7 +287,7 @@ class Recording:
         return k
 
     def allowed(self, k: int) -> Bool:
-        """Which ids position k allows, as the mask was.
+        """The ids that position k allows, as the mask was.
 
         Args:
             k: A position.

@@ -288,7 +288,7 @@ class Step:
 
     @property
     def text(self) -> str:
-        """What it writes; half a character shows as U+FFFD."""
+        """The text that it writes; half a character shows as U+FFFD."""
         return (self.data or b"").decode("utf-8", errors="replace")
 
 

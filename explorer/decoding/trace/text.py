@@ -22,12 +22,7 @@ HEADER = (
 
 
 def step_line(tokens: MentionedTokens, step: Step) -> str:
-    """One step in one line.
-
-    Args:
-        tokens: The facts about the vocabulary.
-        step: The step.
-    """
+    """One step in one line."""
     before = step.before
     distribution = before.distribution
     shown = _fit(tokens.show(step.token))
@@ -99,7 +94,7 @@ def _summary_lines(trace: Recording) -> Iterator[str]:
 
 
 def ending(trace: Recording) -> str:
-    """How the run ended, or that it goes on."""
+    """A sentence on how the run ended, or that it goes on."""
     last = trace.positions[-1]
     if trace.rejection is not None:
         rejection = trace.rejection
@@ -120,13 +115,12 @@ def record(trace: Recording, k: int) -> dict[str, object]:
     """Position k and the step taken there, as one flat mapping.
 
     Args:
-        trace: The trace.
         k: A position; the last one has no step, and its token is ``None``.
     """
     position: Position = trace.positions[k]
     step = trace.steps[k] if k < len(trace.steps) else None
     proposal = None if step is None else step.proposal
-    found: dict[str, object] = {
+    entry: dict[str, object] = {
         "position": k,
         "text_before": position.text,
         "state": position.state,
@@ -147,7 +141,7 @@ def record(trace: Recording, k: int) -> dict[str, object]:
         "cumulative_log_prob_model": position.log_prob_model,
         "cumulative_log_prob_constrained": position.log_prob_constrained,
     }
-    return found | _distribution_record(position.distribution)
+    return entry | _distribution_record(position.distribution)
 
 
 def _distribution_record(distribution: TokenDistribution | None) -> dict[str, object]:

@@ -57,9 +57,6 @@ MOST_VALUES: Final = 2**23
 def to_json(trace: Recording) -> bytes:
     """The document of a trace, as UTF-8.
 
-    Args:
-        trace: Any trace.
-
     Raises:
         ExplorerError: It is too long to be read back.
     """
@@ -79,9 +76,6 @@ def to_json(trace: Recording) -> bytes:
 
 def checksum(document: Mapping[str, object]) -> str:
     """SHA-256 of a document's content, in hexadecimal; neither layout nor the order of keys count.
-
-    Args:
-        document: The document; its own ``sha256`` is left out.
 
     Example:
         >>> checksum({"a": 1, "b": 2}) == checksum({"b": 2, "a": 1, "sha256": "..."})

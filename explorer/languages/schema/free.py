@@ -37,13 +37,7 @@ DEEPEST = 50
 @register("JSON")
 @dataclass(frozen=True)
 class FreeJson(Source):
-    """Every JSON value whose objects and arrays nest no deeper than they may.
-
-    Args:
-        max_object_depth: How many objects may stand inside each other; 0 for no object.
-        max_array_depth: How many arrays may.
-        whitespace: Between the tokens of JSON.
-    """
+    """Every JSON value whose objects and arrays nest no deeper than they may."""
 
     kind: ClassVar[str] = "json"
     plain_text: ClassVar[bool] = False
@@ -72,11 +66,11 @@ class FreeJson(Source):
 
     @property
     def space_remedy(self) -> str:
-        """How white space without end is bounded."""
+        """The remedy for white space without end."""
         return LOOP_REMEDIES["space"]
 
     def loop_remedy(self, what: Loop) -> str:
-        """What ends a loop: the option, or a schema with the keyword."""
+        """The remedy for a loop: the option, or a schema with the keyword."""
         return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
@@ -87,7 +81,6 @@ class FreeJson(Source):
         """The limit that keeps a value from beginning, else the whole call.
 
         Args:
-            data: The beginning of a JSON text.
             byte: The byte that fails there; ``None`` asks what must come before the text may end.
         """
         limits = {

@@ -41,10 +41,7 @@ def compile_schema(
     """The machine of a schema, and what was ignored.
 
     Args:
-        schema: A JSON Schema as Python data.
-        meter: Watches every limit.
         options: How it is followed, recursion unrolled, and how its values are written.
-        remotes: Schemas that references may name, by their address.
 
     Raises:
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
@@ -97,14 +94,7 @@ def outline_schema(
 
 
 class _Members:
-    """The values of the members of an object, made when a text comes to one.
-
-    Args:
-        compiler: Makes them; some may wait themselves.
-        schema: The object's.
-        depth: How deep values go.
-        remotes: Schemas that references may name.
-    """
+    """The values of the members of an object, made when a text comes to one."""
 
     def __init__(
         self, compiler: Compiler, schema: Schema, depth: Depth,
@@ -150,7 +140,6 @@ def rules_of_schema(
     Args:
         guarded: Is called with whatever may refuse the schema, and returns what that returns and
             what was ignored so far.
-        schema, remotes: As for `compile_schema`.
         options: As there; the white space is not ``"pretty"``, and ``max_depth`` does not count.
     """
     called = Called()

@@ -1,4 +1,4 @@
-"""How a schema is followed and how its values are written: everything but the schema itself."""
+"""Options: how a schema is followed and how its values are written; all but the schema itself."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SchemaOptions:
 
     @property
     def depth(self) -> Depth:
-        """How deep values may go."""
+        """The depth of values."""
         return Depth(self.max_depth, self.free_depth, self.free_depth, self.free_depth)
 
     @property

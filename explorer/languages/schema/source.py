@@ -65,13 +65,7 @@ _T = TypeVar("_T")
 @register("JSON Schema")
 @dataclass(frozen=True)
 class JsonSchema(Source):
-    """A JSON Schema, and how its values are written.
-
-    Args:
-        schema: The schema, as JSON text.
-        options: How it is followed.
-        remotes: Addresses and JSON texts of schemas that references may name.
-    """
+    """A JSON Schema, and how its values are written."""
 
     kind: ClassVar[str] = "json_schema"
 
@@ -91,7 +85,7 @@ class JsonSchema(Source):
 
     @property
     def space_remedy(self) -> str:
-        """How white space without end is bounded."""
+        """The remedy for white space without end."""
         return LOOP_REMEDIES["space"]
 
     def loop_remedy(self, what: Loop) -> str:
@@ -122,7 +116,6 @@ class JsonSchema(Source):
         """The parts of the schema that decide what comes after the beginning of a text.
 
         Args:
-            data: The beginning of a JSON text.
             byte: The byte that fails there; ``None`` asks what must come before the text may end.
 
         Returns:
@@ -140,8 +133,8 @@ class JsonSchema(Source):
         )
         if limit := self._limit(spot, places, byte, pointers):
             around = places[-1].subschemas or places[0].subschemas
-            found = self._located([*pointers, *([] if pointers else [around[0].pointer])])
-            return ((*found[0][:2], limit),) if not pointers else (*found, (*found[-1][:2], limit))
+            spots = self._located([*pointers, *([] if pointers else [around[0].pointer])])
+            return ((*spots[0][:2], limit),) if not pointers else (*spots, (*spots[-1][:2], limit))
         if not pointers:
             described = [place for place in places if place.subschemas]
             pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
@@ -246,7 +239,7 @@ class JsonSchema(Source):
         )
 
     def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
-        """What is made; what it ignores is noted, and what it refuses is shown in the text."""
+        """The result of a function; what it ignores is noted, what it refuses shown in the text."""
         try:
             made, ignored = make()
         except UnsupportedSchema as error:
@@ -270,10 +263,10 @@ class JsonSchema(Source):
             parsed(schema)
             pairs = tuple((str(address), str(text)) for address, text in listed)
             given["recursion"] = given["recursion"] or "unroll"  # Older files do not say.
-            found = cls(schema, SchemaOptions(**given), pairs)
+            source = cls(schema, SchemaOptions(**given), pairs)
         except (ExplorerError, TypeError, ValueError, KeyError) as error:
             raise DamagedFile(f"A saved schema cannot be read: {error}") from error
-        return found
+        return source
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -38,10 +38,6 @@ _MAX_LEVELS: Final = 256
 def check_charsmap(data: bytes, component: str) -> int:
     """Check that looking characters up in a table stays inside it.
 
-    Args:
-        data: The table.
-        component: The part of the tokenizer that holds it, for messages.
-
     Returns:
         The length of the longest text that one key maps to, in bytes.
 

@@ -13,10 +13,6 @@ T = TypeVar("T")
 def library_call(call: Callable[[], T], purpose: str) -> T:
     """A call into the library's compiled code, with its errors as ours.
 
-    Args:
-        call: The call.
-        purpose: What it is for, as the end of "The tokenizer cannot …".
-
     Raises:
         VocabularyError: The library raised, or its compiled code panicked.
     """

@@ -43,9 +43,6 @@ _PARTS: Final = {
 def check_declaration(declared: Mapping[str, object]) -> None:
     """Check a parsed ``tokenizer.json`` before the library reads it.
 
-    Args:
-        declared: The file, or the parts of it that are known.
-
     Raises:
         UnsupportedTokenizer: A part is past a limit, or would make the library fail or never end.
     """
@@ -65,8 +62,6 @@ def check_component(component: object, part: str, inner: str | None = None) -> N
     """Check a declared normalizer, pre-tokenizer, decoder or post-processor.
 
     Args:
-        component: Its JSON.
-        part: Which one it is, by its field in ``tokenizer.json``.
         inner: The field in which its Sequence keeps the steps; default that of the library.
 
     Raises:
@@ -111,7 +106,7 @@ def _steps(component: object, part: str, inner: str) -> Iterator[Mapping[str, ob
 
 
 def _growth(step: Mapping[str, object], kind: str) -> int:
-    """How many times longer a step can make a text."""
+    """The factor by which a step can make a text longer."""
     match step.get("type"):
         case "Replace":
             content, pattern = step.get("content"), step.get("pattern")
@@ -191,9 +186,7 @@ def check_prefix(prefix: str, merges: Iterable[object], kind: str) -> None:
     The library cuts off as many bytes as the prefix has characters, without looking at them.
 
     Args:
-        prefix: What pieces that continue a word start with.
         merges: The merges, each a pair, or a text with a space between its pieces.
-        kind: The model, for messages.
 
     Raises:
         UnsupportedTokenizer: One does not, or the prefix is not ASCII.

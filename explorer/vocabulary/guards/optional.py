@@ -12,11 +12,7 @@ from types import ModuleType
 
 
 def load_if_installed(name: str) -> ModuleType | None:
-    """Import an optional library, or give None where it is not installed.
-
-    Args:
-        name: Its import name.
-    """
+    """Import an optional library, or give None where it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -56,7 +56,6 @@ def read_tokenizer(
     Args:
         tokenizer: The tokenizer; left as it is.
         also_special: Ids that its owner calls special beyond the tokenizer's own flags.
-        special_names: Pieces or added tokens that its owner calls special, by name.
         decoder: The declaration of the decoder to read it by, where it has none.
         reader: The reader of its pieces, for formats whose decoder no declaration describes.
         unwritten: Ids of pieces that the model never gives, though they are text.
@@ -116,10 +115,10 @@ def read_tokenizer(
                         f"{reader.read(entry.content)!r}",
                     )
                 differing.append(token)
-            found = declared.normalize(entry.content) if entry.normalized else entry.content
-            if entry.lstrip or entry.rstrip or declared.literal(found) != literal:
+            content = declared.normalize(entry.content) if entry.normalized else entry.content
+            if entry.lstrip or entry.rstrip or declared.literal(content) != literal:
                 notes.append(
-                    f"The added token {entry.content!r} is found as {found!r}"
+                    f"The added token {entry.content!r} is found as {content!r}"
                     + " with the spaces beside it" * (entry.lstrip or entry.rstrip)
                     + ", which is not what it writes."
                 )

@@ -10,10 +10,6 @@ def lines_of(data: bytes, where: str) -> list[str]:
 
     Only line feeds end a line: pieces may hold any other character that Python would split at.
 
-    Args:
-        data: The whole file.
-        where: Its name, for messages.
-
     Raises:
         DamagedFile: It is not UTF-8; the byte is named.
     """

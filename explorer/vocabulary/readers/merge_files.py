@@ -107,9 +107,6 @@ def read_merge_files(
     """Read a table of pieces and its merges.
 
     Args:
-        pieces: The parsed ``vocab.json`` (or ``encoder.json``): piece to id.
-        merges: The whole ``merges.txt`` (or ``vocab.bpe``).
-        where: The files, for messages.
         beside: The configuration files beside them; their class decides how text is cut.
         gpt2: Whether the files have the names that only GPT-2's own release uses.
 

@@ -153,11 +153,6 @@ def tables_of(beside: Beside) -> ByTable | None:
 def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
     """Read a SentencePiece model under the numbers that its class gives the pieces.
 
-    Args:
-        data: The whole file.
-        where: The file's name, for messages.
-        beside: The configuration files beside it, which name the class.
-
     Raises:
         UnsupportedTokenizer: The class numbers or prints pieces by rules that are not known here,
             or there is no class and the file may need one.
@@ -256,11 +251,6 @@ def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> Tokeni
 
 def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> TokenizerReading:
     """Read a folder in which a table numbers the pieces of SentencePiece files.
-
-    Args:
-        folder: The folder.
-        numbering: Which files.
-        beside: The configuration files in it.
 
     Raises:
         VocabularyError: A file is missing, or an id is out of range.
@@ -381,8 +371,8 @@ class TableEncoder:
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``."""
-        found = (self.numbers[token] for token in self.inner.encode(text))
-        return tuple(self.unknown if token < 0 else token for token in found)
+        ids = (self.numbers[token] for token in self.inner.encode(text))
+        return tuple(self.unknown if token < 0 else token for token in ids)
 
     def image(self, text: str) -> bytes:
         """Ask the inner encoder: the bytes do not depend on the numbers."""

@@ -10,11 +10,7 @@ from explorer.vocabulary.reading import checked_width
 
 
 def as_pieces(declared: object) -> Mapping[str, object] | None:
-    """The parsed JSON as a table of pieces, or None if it is something else.
-
-    Args:
-        declared: Parsed JSON.
-    """
+    """The parsed JSON as a table of pieces, or None if it is something else."""
     if not isinstance(declared, Mapping) or not declared:
         return None
     table = cast(Mapping[str, object], declared)
@@ -24,10 +20,6 @@ def as_pieces(declared: object) -> Mapping[str, object] | None:
 
 def ids_of_pieces(pieces: Mapping[str, object], where: str) -> dict[str, int]:
     """The ids of some pieces.
-
-    Args:
-        pieces: A table from pieces to ids, as it was parsed.
-        where: The file's name, for messages.
 
     Raises:
         DamagedFile: An id is not a whole number of at least 0.

@@ -56,10 +56,6 @@ _TEKKEN_FIRST_SPECIALS: Final = (
 def read_ranks(data: bytes, where: str) -> TokenizerReading:
     """Read a tiktoken rank file.
 
-    Args:
-        data: The whole file.
-        where: The file's name, for messages.
-
     Raises:
         DamagedFile: A line is not base64 and a rank, or a rank stands twice; the line is named.
         VocabularyError: A rank is out of range.
@@ -96,10 +92,6 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
 
 def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
     """Read a ``tekken.json``.
-
-    Args:
-        declared: The parsed file.
-        where: The file's name, for messages.
 
     Raises:
         DamagedFile: A field is missing or of the wrong type; its path is named.
@@ -195,14 +187,7 @@ def _damaged(where: str, line: int, what: str) -> DamagedFile:
 
 
 class RankEncoder:
-    """tiktoken's library over the ranks and the pattern of a file.
-
-    Args:
-        encoding: The library's tokenizer, without special tokens.
-        offset: The id of rank 0.
-        ranks: The rank of each token.
-        pattern: What cuts a text into words.
-    """
+    """tiktoken's library over the ranks and the pattern of a file."""
 
     greedy = False
     apart: frozenset[int] = frozenset()

@@ -45,10 +45,6 @@ def is_rwkv(data: bytes) -> bool:
 def read_rwkv(data: bytes, where: str) -> TokenizerReading:
     """Read RWKV's list of literals.
 
-    Args:
-        data: The whole file.
-        where: The file's name, for messages.
-
     Raises:
         DamagedFile: A line is not an id, a literal and its length, or an id stands twice; the line
             is named.
@@ -106,9 +102,6 @@ def _damaged(where: str, line: int, what: str) -> DamagedFile:
 
 class LongestMatch:
     """Encodes a text by taking the longest token that it starts with, again and again.
-
-    Args:
-        tokens: Bytes of each id; every byte has one.
 
     Attributes:
         ids: The id of each text that is a token.

@@ -52,10 +52,6 @@ Value = int | bytes
 def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     """Read a SentencePiece model.
 
-    Args:
-        data: The whole file.
-        where: The file's name, for messages.
-
     Raises:
         DamagedFile: The file breaks off, or is not such a model; the offset is in the message.
         UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer), or its table
@@ -79,8 +75,8 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
                 special[token] = piece
         elif number in (_TRAINER, _NORMALIZER):
             inner = _message(value, offset, where)
-            found = {n: v for n, v, _ in _fields(inner, 0, len(inner), where)}
-            (trainer if number == _TRAINER else rules).update(found)
+            values = {n: v for n, v, _ in _fields(inner, 0, len(inner), where)}
+            (trainer if number == _TRAINER else rules).update(values)
         elif number == _DENORMALIZER:
             inner = _message(value, offset, where)
             if any(n == _RULES_MAP and v for n, v, _ in _fields(inner, 0, len(inner), where)):
@@ -182,10 +178,6 @@ class ModelPieces:
 def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
     """The pieces of a model with what decides between them.
 
-    Args:
-        data: The whole file.
-        where: The file's name, for messages.
-
     Raises:
         DamagedFile: The file breaks off, or is not such a model.
     """
@@ -198,9 +190,9 @@ def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
     for number, value, offset in _fields(data, 0, len(data), where):
         if number == _TRAINER:
             inner = _message(value, offset, where)
-            for name, found, _ in _fields(inner, 0, len(inner), where):
-                if name == _TRAINER_KIND and isinstance(found, int):
-                    kind = found
+            for name, field, _ in _fields(inner, 0, len(inner), where):
+                if name == _TRAINER_KIND and isinstance(field, int):
+                    kind = field
         elif number == _PIECES:
             piece, score, sort = _piece(_message(value, offset, where), offset, where)
             if sort == _NORMAL:
@@ -217,11 +209,7 @@ def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
 
 
 class SentencePieceEncoder:
-    """SentencePiece's own library over the same file.
-
-    Args:
-        processor: The library's model.
-    """
+    """SentencePiece's own library over the same file."""
 
     greedy = False
     apart: frozenset[int] = frozenset()
@@ -249,11 +237,7 @@ class SentencePieceEncoder:
         return self.image("a").removesuffix(b"a").decode()
 
     def rewritten(self, texts: Iterable[str]) -> str | None:
-        """The first of some texts that the normalizer changes between two letters.
-
-        Args:
-            texts: Such as single characters, or two spaces.
-        """
+        """The first of some texts that the normalizer changes between two letters."""
         prefix = self.prefix
         for text in texts:
             if self.image(f"a{text}a").decode() != f"{prefix}a{text}a":

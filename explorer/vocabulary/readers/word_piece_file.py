@@ -70,10 +70,8 @@ def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading
     """Read WordPiece's ``vocab.txt``.
 
     Args:
-        data: The whole file.
         beside: The configuration files beside it. They tell how text is cut and whether it is
             lower-cased; without them the vocabulary is proved, but cannot encode.
-        where: The file's name, for messages.
 
     Raises:
         DamagedFile: The file is not UTF-8, or a piece stands twice; the line is named.

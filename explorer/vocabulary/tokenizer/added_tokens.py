@@ -1,4 +1,4 @@
-"""Where the added tokens of a tokenizer lie in a text.
+"""The places of the added tokens of a tokenizer in a text.
 
 Added tokens are found before the model sees a text, in two passes: those that are not normalized
 in the text as it is written, then those that are in what the normalizer makes of the rest, where
@@ -33,12 +33,7 @@ class TextPart:
 
 
 class AddedTokens:
-    """The added tokens of a tokenizer that are text.
-
-    Args:
-        entries: The tokens by id.
-        normalize: The tokenizer's normalizer.
-    """
+    """The added tokens of a tokenizer that are text."""
 
     def __init__(self, entries: Mapping[int, AddedToken], normalize: Callable[[str], str]) -> None:
         self._normalize = normalize
@@ -91,10 +86,10 @@ class _Finder:
 
     def spans(self, text: str) -> list[tuple[int, int, int]]:
         """(id, start, end) of each token found, in characters."""
-        found = self._tokenizer.encode(text, add_special_tokens=False)
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
         return [
             (self._ids[number], start, end)
-            for number, (start, end) in zip(found.ids, found.offsets, strict=True)
+            for number, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
             if number in self._ids
         ]
 

@@ -34,9 +34,6 @@ _SPACE: Final = CHAR_OF[0x20]
 def piece_bytes(piece: str) -> bytes:
     """The bytes that a piece in this alphabet stands for.
 
-    Args:
-        piece: A vocabulary entry.
-
     Returns:
         One byte for each character. A piece with any character outside the alphabet was never
         written in it (an added token, say), and stands for its own UTF-8.

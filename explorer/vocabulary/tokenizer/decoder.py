@@ -83,12 +83,7 @@ class PieceReader:
 
 
 def flatten(component: Component | None, inner: str) -> list[Component]:
-    """The steps of a component in order, with nested ``Sequence`` components opened.
-
-    Args:
-        component: A normalizer, pre-tokenizer or decoder, or None.
-        inner: The field in which its Sequence keeps the steps.
-    """
+    """The steps of a component in order, with nested ``Sequence`` components opened."""
     if component is None:
         return []
     if component.get("type") != "Sequence":
@@ -121,10 +116,7 @@ def byte_of(piece: str) -> int | None:
 
 
 def piece_reader(decoder: Component) -> PieceReader:
-    """How the declared decoder reads single pieces.
-
-    Args:
-        decoder: The JSON object under ``decoder`` in a ``tokenizer.json``.
+    """The reader of single pieces that the declared decoder stands for.
 
     Returns:
         The function from a piece to its bytes, with notes on what else the decoder does.

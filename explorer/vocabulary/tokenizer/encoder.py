@@ -30,13 +30,7 @@ class TokenizersEncoder:
     """A tokenizer of the `tokenizers` library that knows no special tokens.
 
     Args:
-        tokenizer: The caller's tokenizer.
-        model: Facts about its model.
-        reader: Its decoder's reading of pieces.
-        declared: Its normalizer and pre-tokenizer.
-        literal: Its added tokens that are text, by id.
         controls: Ids that the spelling of their names must never become, the unknown token too.
-        unwritten: Ids of pieces that the model never gives.
     """
 
     def __init__(
@@ -77,7 +71,7 @@ class TokenizersEncoder:
 
     @property
     def joins(self) -> Literal["none", "before", "after"]:
-        """Where the decoder gives pieces that are words a space of their own."""
+        """The space that the decoder gives to pieces that are words."""
         return self._reader.joins
 
     def tight_starts(self) -> list[str]:

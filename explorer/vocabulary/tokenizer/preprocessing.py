@@ -157,7 +157,6 @@ class Declaration:
 
         Args:
             text: A normalized text, or the part of one between two added tokens.
-            first: Whether it starts the whole text.
         """
         return [self._spaced(part) for part in text_before_model([(text, first)], self.steps)]
 
@@ -215,12 +214,7 @@ def _space_mark(step: Component) -> str | None:
 
 
 def only_component(part: str, step: Component) -> Tokenizer:
-    """The smallest tokenizer with one declared component.
-
-    Args:
-        part: ``normalizer`` or ``pre_tokenizer``.
-        step: The component's JSON.
-    """
+    """The smallest tokenizer with one declared component."""
     shell: dict[str, object] = {
         "version": "1.0",
         "truncation": None,

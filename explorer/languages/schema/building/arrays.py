@@ -197,9 +197,6 @@ def array_texts(
     """The compact texts of the arrays that some keyword mappings allow.
 
     Args:
-        making: The compiler.
-        subs: Keyword mappings that hold together.
-        place: Where the array stands.
         below: How much deeper its items may go; ``None`` if no item is allowed.
     """
     minimum, maximum = bounds(subs, "minItems", "maxItems")

@@ -1,4 +1,4 @@
-"""Which subschemas surely have values, and nothing wrong with them: decided without a machine.
+"""Subschemas that surely have values, and nothing wrong with them: decided without a machine.
 
 A value may wait until a text comes to it (`explorer.languages.schema.building.waiting`) if making
 its machine can neither be refused nor show that there are no values. Both are decided here on the
@@ -85,11 +85,7 @@ Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
 
 
 class Certain:
-    """Says which subschemas are sound and certain.
-
-    Args:
-        inside: The depth inside arrays and objects.
-    """
+    """Says which subschemas are sound and certain."""
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
@@ -97,21 +93,11 @@ class Certain:
         self._certain: dict[object, bool] = {}
 
     def may_wait(self, sub: Subschema, depth: Depth) -> bool:
-        """Whether the values of a subschema may be made later.
-
-        Args:
-            sub: What applies, alone.
-            depth: How much deeper the value may go.
-        """
+        """Whether the values of a subschema may be made later."""
         return self._is_sound(sub) and self._is_certain(sub, depth)
 
     def kinds(self, sub: Subschema, depth: Depth) -> tuple[frozenset[str], frozenset[str]]:
-        """The types of which a subschema surely has values, and those of which it may have some.
-
-        Args:
-            sub: What applies, alone; it is sound.
-            depth: How much deeper the value may go.
-        """
+        """The types of which a subschema surely has values, and those of which it may have some."""
         schema = sub.schema
         if not isinstance(schema, dict):
             return KINDS, KINDS
@@ -320,8 +306,8 @@ def _has_string(schema: dict[str, Any]) -> bool:
     fewest, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
     lengths: list[int] = []
     if "pattern" in schema:
-        found = shortest(schema["pattern"])
-        lengths.append(-1 if found is None else found)
+        word = shortest(schema["pattern"])
+        lengths.append(-1 if word is None else word)
     if (name := schema.get("format")) in FORMATS:
         lengths.append(_shortest_of_format(name))
     if not lengths:
@@ -349,8 +335,8 @@ def shortest(pattern: str) -> int | None:
 
 @cache
 def _shortest_of_format(name: str) -> int:
-    found = _shortest(FORMATS[name])
-    return -1 if found is None else found
+    word = _shortest(FORMATS[name])
+    return -1 if word is None else word
 
 
 def _shortest(pattern: str) -> int | None:

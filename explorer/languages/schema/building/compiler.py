@@ -69,7 +69,6 @@ class Compiler:
     Args:
         options: How schemas are followed; where they are not strict, what cannot be followed is
             noted in `ignored`.
-        meter: Watches every limit.
         marks: Whether strings with long bounds are marks
             (`explorer.languages.schema.text.counting`).
         waits: Whether values may wait until a text comes to them
@@ -113,7 +112,7 @@ class Compiler:
 
     @property
     def rests(self) -> Waiting | None:
-        """Where the rest of an object in any order may wait."""
+        """The places where the rest of an object in any order may wait."""
         return self.waiting
 
     # Places.
@@ -129,23 +128,17 @@ class Compiler:
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
         """The other subschemas that may apply there; constants count by their structure."""
-        found = list(in_place(sub))
+        subschemas = list(in_place(sub))
         made = self._expansion
         for choices in chain(made.constants(sub), made.dependencies(sub, sub.below)):
             for held, _ in choices:
-                found += held
-        return found
+                subschemas += held
+        return subschemas
 
     # Values.
 
     def values(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
-        """The values that satisfy all of some subschemas.
-
-        Args:
-            subschemas: What applies.
-            place: Where.
-            depth: How much deeper the value may go.
-        """
+        """The values that satisfy all of some subschemas."""
         self.meter.check_time("The machine of a schema")
         if self._called is not None and depth.beyond:  # On a stack nothing is beyond.
             depth = depth.flipped()

@@ -1,4 +1,4 @@
-"""How deep values may go: nested references, and values that no schema describes."""
+"""The depth of values: nested references, and values that no schema describes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from explorer.languages.schema.reading.subschemas import Subschema
 
 
 class Deepening:
-    """The depth that is left inside of arrays and objects.
-
-    Args:
-        making: The compiler.
-        endless: Whether references of recursive schemas lead on without end.
-    """
+    """The depth that is left inside of arrays and objects."""
 
     def __init__(self, making: Making, *, endless: bool = False) -> None:
         self._making = making
@@ -50,11 +45,7 @@ class Deepening:
         return replace(depth, total=depth.total - 1, **{kind: left - 1})
 
     def comes_back(self, subs: tuple[Subschema, ...]) -> bool:
-        """Whether some reference leads from here to a schema that may hold one like it.
-
-        Args:
-            subs: What applies at a place.
-        """
+        """Whether some reference leads from here to a schema that may hold one like it."""
         seen: set[object] = set()
         todo = list(subs)
         while todo:
@@ -111,9 +102,9 @@ class Deepening:
             for one in circle:
                 component[one] = name
         for circle in circles:
-            found = any(component[to] == component[one] for one in circle for to in inward[one])
+            closed = any(component[to] == component[one] for one in circle for to in inward[one])
             for one in circle:
-                self._recursive[keys[one]] = found
+                self._recursive[keys[one]] = closed
 
 
 def _key(sub: Subschema) -> tuple[int, str]:
@@ -122,16 +113,16 @@ def _key(sub: Subschema) -> tuple[int, str]:
 
 def _inside(sub: Subschema) -> list[Subschema]:
     """The subschemas of members and items that a subschema itself describes."""
-    found: list[Subschema] = []
+    inside: list[Subschema] = []
     for keyword in ("properties", "patternProperties"):
-        found += [sub.below(p, keyword, n) for n, p in sub.named_at(keyword).items()]
+        inside += [sub.below(p, keyword, n) for n, p in sub.named_at(keyword).items()]
     for keyword in ("prefixItems", "items"):
         parts = sub.schemas_at(keyword)
-        found += [sub.below(p, keyword, k) for k, p in enumerate(parts)]
+        inside += [sub.below(p, keyword, k) for k, p in enumerate(parts)]
     for keyword in (
         "items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties",
         "unevaluatedProperties",
     ):  # fmt: skip
         if (single := sub.schema_at(keyword)) is not None:
-            found.append(sub.below(single, keyword))
-    return found
+            inside.append(sub.below(single, keyword))
+    return inside

@@ -25,7 +25,6 @@ class Depth:
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.
         objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
-        total: How deep both together may.
         beyond: What a recursive schema says of values beyond its depth: nothing, so that they are
             allowed, or else that there are none. A set that is taken away from another one must
             not miss any value.
@@ -103,7 +102,7 @@ class Making(Protocol):
 
     @property
     def rests(self) -> Rests | None:
-        """Where the rest of an object may wait."""
+        """The places where the rest of an object may wait."""
         ...
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:

@@ -32,9 +32,6 @@ def object_texts(
     sets of members are in them, how to make them without.
 
     Args:
-        making: The compiler.
-        subs: Keyword mappings that hold together.
-        place: Where the object stands.
         below: How much deeper its members may go; ``None`` if no member is allowed.
     """
     minimum, maximum = bounds(subs, "minProperties", "maxProperties")
@@ -113,9 +110,9 @@ def _others(
     patterns: dict[str, Dfa] = {}
     for sub in subs:
         for pattern in sub.named_at("patternProperties"):
-            found = making.pattern(sub, pattern, "patternProperties")
-            if found is not None:
-                patterns[pattern] = found
+            machine = making.pattern(sub, pattern, "patternProperties")
+            if machine is not None:
+                patterns[pattern] = machine
     unmatched = _member_values(making, subs, None, frozenset(), place, depth)
     if not patterns and unmatched.is_empty():
         return []
@@ -123,11 +120,11 @@ def _others(
     if place.names:
         names = difference(names, strings.among(list(place.names), making.meter), making.meter)
     parts: list[tuple[Dfa, frozenset[str]]] = [(names, frozenset())]
-    for pattern, found in patterns.items():
+    for pattern, machine in patterns.items():
         split: list[tuple[Dfa, frozenset[str]]] = []
         for part, matched in parts:
-            split.append((intersection(part, found, making.meter), matched | {pattern}))
-            split.append((difference(part, found, making.meter), matched))
+            split.append((intersection(part, machine, making.meter), matched | {pattern}))
+            split.append((difference(part, machine, making.meter), matched))
         parts = [item for item in split if item[0].num_states]
         if len(parts) > MOST_PARTS:
             raise UnsupportedSchema(

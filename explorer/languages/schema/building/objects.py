@@ -38,12 +38,6 @@ class ObjectSketch:
     only when a text comes to it.
 
     Args:
-        compiler: Makes the texts of values.
-        names: The members that have an order, in it.
-        named: The values of those that may be there.
-        others: The other names by kind, and their values.
-        required: Members that must be there.
-        minimum, maximum: The fewest and the most members.
         once: Whether each kind of other names is one name, which may come once.
     """
 

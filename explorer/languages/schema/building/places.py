@@ -11,12 +11,7 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 
 
 class SchemaPlace:
-    """A place in the value: every subschema that may apply there, in whatever case.
-
-    Args:
-        compiler: Makes and shares the places below.
-        subschemas: What applies there from outside.
-    """
+    """A place in the value: every subschema that may apply there, in whatever case."""
 
     def __init__(self, compiler: Making, subschemas: Iterable[Subschema]) -> None:
         self._compiler = compiler
@@ -41,19 +36,19 @@ class SchemaPlace:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         if not self._compiler.ordered:
             return self._declared
         for sub in self.subschemas:
             for name in sub.named_at("properties"):
-                found.setdefault(name)
+                names.setdefault(name)
         for name in self._declared:
-            found.setdefault(name)
-        return tuple(found)
+            names.setdefault(name)
+        return tuple(names)
 
     @cached_property
     def _declared(self) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for sub in self.subschemas:
             named = [*sub.named_at("properties"), *sub.named_at("dependentSchemas")]
             named += [*sub.named_at("dependencies"), *sub.names_at("required")]
@@ -61,8 +56,8 @@ class SchemaPlace:
                 for name, needed in sub.needed_at(keyword).items():
                     named += [name, *needed]
             for name in named:
-                found.setdefault(name)
-        return tuple(found)
+                names.setdefault(name)
+        return tuple(names)
 
     def member(self, name: str | None) -> Site:
         """The place of a member's value; ``None`` for members that are not named."""
@@ -81,7 +76,7 @@ class SchemaPlace:
         self,
     ) -> list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]]:
         """Each subschema with what it says of members: by name, by pattern, and of any others."""
-        found: list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]] = []
+        parts: list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]] = []
         for sub in self.subschemas:
             others = [
                 sub.below(single, keyword)
@@ -89,8 +84,8 @@ class SchemaPlace:
                 if (single := sub.schema_at(keyword)) is not None
             ]
             named = sub.named_at("properties"), sub.named_at("patternProperties")
-            found.append((sub, *named, others))
-        return found
+            parts.append((sub, *named, others))
+        return parts
 
     @property
     def item(self) -> Site:

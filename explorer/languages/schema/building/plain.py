@@ -49,14 +49,7 @@ OutlineOfType = Callable[[str, int], Outline]
 def plain_outline(
     schema: Schema, meter: Meter, value: OutlineOf, of_type: OutlineOfType
 ) -> Outline | None:
-    """The tree of an object whose members are all named; ``None`` where the schema is another one.
-
-    Args:
-        schema: The whole schema; it is not changed.
-        meter: Watches the size.
-        value: Makes the values of a member when a text comes to them.
-        of_type: Makes the values of a type.
-    """
+    """The tree of an object whose members are all named; ``None`` for another schema."""
     if not isinstance(schema, dict) or not all(map(_is_read, schema)):
         return None
     address = schema.get("$schema")

@@ -49,16 +49,12 @@ WHOLE: Final = "the whole schema"
 def finite_form(rules: Rules, meter: Meter) -> Dfa:
     """The finite machine of a schema that does not lead back to itself.
 
-    Args:
-        rules: The schema.
-        meter: Watches every limit.
-
     Raises:
         NotRegular: It does.
     """
-    found = decided(rules, meter)
-    if found is not None and any(found[0].calls):
-        network = found[0]
+    decision = decided(rules, meter)
+    if decision is not None and any(decision[0].calls):
+        network = decision[0]
         called: list[list[int]] = [[] for _ in network.names]
         for state, calls in enumerate(network.calls):
             called[network.rule[state]] += [rule for rule, _ in calls]
@@ -82,12 +78,7 @@ class Called:
     def mark(
         self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth, meter: Meter
     ) -> Values:
-        """The set whose only text is the mark of a rule: equal values have one.
-
-        Args:
-            subschemas, place, depth: As for the compiler.
-            meter: Watches how many rules there are.
-        """
+        """The set whose only text is the mark of a rule: equal values have one."""
         key = (frozenset((sub.key, sub.referenced) for sub in subschemas), place.key, depth)
         number = self._numbers.get(key)
         if number is None:
@@ -103,7 +94,7 @@ class Called:
         return self._marks[number]
 
     def _name(self, subschemas: tuple[Subschema, ...]) -> str:
-        """What the first subschema refers to, or where it stands; each rule has its own name."""
+        """The reference of the first subschema, or its pointer; each rule has its own name."""
         reference = subschemas[0].keyword("$ref")
         plain = reference if isinstance(reference, str) else subschemas[0].pointer
         name, count = plain, 1
@@ -137,15 +128,7 @@ class Called:
 
 
 class SchemaRules(Mapping[str, Node]):
-    """The rules of a schema by name, each made when it is laid out.
-
-    Args:
-        compiler: Makes them; its `Compiler.called` is set.
-        whole: From the compiler to what applies to the whole value.
-        spaces: Whether any white space is allowed between tokens.
-        guarded: Around everything that may refuse the schema.
-        escapes: Where escapes may stand.
-    """
+    """The rules of a schema by name, each made when it is laid out."""
 
     def __init__(
         self, compiler: Compiler, called: Called, whole: Callable[[], Values], *, spaces: bool,

@@ -54,7 +54,7 @@ def _too_fine(divisor: Decimal, numerator: int, decimals: int) -> tuple[str, str
 
 
 def _and_say(error: Exception) -> str:
-    """What the reader of patterns itself advises, as the rest of a sentence."""
+    """The advice of the reader of patterns itself, as the rest of a sentence."""
     advice = error.remedy.rstrip(".") if isinstance(error, RegexError) else ""
     return f" ({advice[:1].lower()}{advice[1:]})" if advice else ""
 
@@ -63,11 +63,8 @@ class Scalars:
     """The machines of numbers and strings.
 
     Args:
-        meter: Watches every limit.
-        assert_formats: Whether ``format`` constrains.
         marks: Whether strings with long bounds are marks
             (`explorer.languages.schema.text.counting`).
-        refuse: Raises for a keyword that cannot be followed, or notes it.
     """
 
     def __init__(
@@ -90,9 +87,7 @@ class Scalars:
         """The spellings of the numbers that some keywords leave.
 
         Args:
-            subs: Keyword mappings that hold together.
             scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
-            integer: Whether numbers with a fraction are excluded.
         """
         parts: list[Dfa] = [self._all_of_type(subs, integer=integer)]
         if scalars is not None:
@@ -180,8 +175,8 @@ class Scalars:
         if key not in self._machines:
             try:
                 python = translated(pattern)
-                found = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
-                self._machines[key] = compile_pattern(found, self.meter)[1]
+                python_pattern = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
+                self._machines[key] = compile_pattern(python_pattern, self.meter)[1]
             except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
                 reason = error.reason if isinstance(error, RegexError) else str(error)
                 self._refuse(
@@ -194,5 +189,5 @@ class Scalars:
 
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
         """Whether a pattern is found in a name."""
-        found = self.pattern(sub, pattern, "patternProperties")
-        return found is None or found.accepts(name.encode(errors="surrogatepass"))
+        machine = self.pattern(sub, pattern, "patternProperties")
+        return machine is None or machine.accepts(name.encode(errors="surrogatepass"))

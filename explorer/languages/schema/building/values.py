@@ -54,10 +54,6 @@ class Values:
     """A set of JSON values.
 
     Args:
-        words: Which of ``null``, ``true`` and ``false`` are in it.
-        number: The spellings of its numbers.
-        string: The texts of its strings, without quotes and escapes.
-        array, object: The compact texts of its arrays and objects.
         marked: What the marks of values in them stand for; ``None`` if there are none.
         every: Whether all numbers, or all whole ones, are in it. Then it also has their spellings
             with exponents, which no machine compares.

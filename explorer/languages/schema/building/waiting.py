@@ -56,13 +56,7 @@ Maker = Callable[[tuple[Subschema, ...], Site, Depth, Meter], Dfa]
 
 
 class Waiting:
-    """The values that wait, by number.
-
-    Args:
-        make: Makes the machine of one.
-        spaces: Whether any white space is allowed between tokens.
-        escapes: Where escapes may stand.
-    """
+    """The values that wait, by number."""
 
     finite = True
 
@@ -79,9 +73,6 @@ class Waiting:
 
     def mark(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values | None:
         """The mark that stands for the values of a place: equal ones have one mark.
-
-        Args:
-            subschemas, place, depth: As for the compiler.
 
         Returns:
             A set whose only text is the mark; ``None`` where there are too many.
@@ -103,11 +94,6 @@ class Waiting:
 
     def rest(self, key: object, make: MakeRest, at_once: MakeRest) -> bytes:
         """The mark for the rest of an object, after the members of a set.
-
-        Args:
-            key: The object and the set.
-            make: Makes its texts, in which other rests are marks.
-            at_once: Makes its texts without such marks.
 
         Raises:
             BudgetExceeded: There are too many.

@@ -57,9 +57,6 @@ def _every(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
 def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
     """The formats of a schema that are not followed, each with its JSON Pointer, in order.
 
-    Args:
-        schema: The schema as Python data.
-
     Example:
         >>> unknown_formats({"items": {"format": "color"}, "contains": {"format": "date"}})
         (('/items/format', 'color'),)
@@ -76,21 +73,18 @@ def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
 
     Those that begin with ``x-`` are known to be somebody's own, and are not listed.
 
-    Args:
-        schema: The schema as Python data.
-
     Example:
         >>> unknown_keywords({"requird": ["a"], "divisibleBy": 3, "x-order": 3})
         (('/requird', 'required'), ('/divisibleBy', ''))
     """
-    found: list[tuple[str, str]] = []
+    notes: list[tuple[str, str]] = []
     for pointer, here, _ in _every(schema):
         for keyword in here:
             if keyword in _KEYWORDS or keyword.startswith("x-"):
                 continue
             close = get_close_matches(keyword, _KEYWORDS, 1, _CLOSE)
-            found.append((pointer + pointer_to(keyword), close[0] if close else ""))
-    return tuple(found)
+            notes.append((pointer + pointer_to(keyword), close[0] if close else ""))
+    return tuple(notes)
 
 
 _REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
@@ -102,9 +96,6 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
 
     They are ``minProperties``, and ``maxProperties`` where it must not hold.
 
-    Args:
-        schema: The schema as Python data.
-
     Example:
         >>> miscounted_names({"minProperties": 2})
         ('/minProperties',)
@@ -113,7 +104,7 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
         >>> miscounted_names({"not": {"maxProperties": 1}})
         ('/not/maxProperties',)
     """
-    found: list[str] = []
+    pointers: list[str] = []
     for pointer, here, _ in _every(schema):
         fewest = here.get("minProperties", 0)
         needed = here.get("required")
@@ -121,15 +112,12 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
         many = is_number(fewest) and fewest >= required + MISCOUNTED
         refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
         if (many or refused) and not _names_are_few(here):
-            found += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused
-    return tuple(found)
+            pointers += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused
+    return tuple(pointers)
 
 
 def empty_references(schema: Schema) -> tuple[str, ...]:
     """The JSON Pointers of references that lead back to themselves before anything is said.
-
-    Args:
-        schema: The schema as Python data.
 
     Example:
         >>> empty_references({"allOf": [{"$ref": "#"}]})
@@ -138,7 +126,7 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
         ()
     """
     known = {pointer: here for pointer, here, _ in _every(schema)}
-    found: list[str] = []
+    pointers: list[str] = []
     for pointer, here in known.items():
         if not isinstance(here.get("$ref"), str):
             continue
@@ -154,8 +142,8 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
                 todo.append(reference[1:])
             todo += [f"{target}/allOf/{k}" for k in range(len(at.get("allOf", ())))]
         if pointer in seen:
-            found.append(f"{pointer}/$ref")
-    return tuple(found)
+            pointers.append(f"{pointer}/$ref")
+    return tuple(pointers)
 
 
 def _names_are_few(here: dict[str, Any]) -> bool:
@@ -170,12 +158,7 @@ def _names_are_few(here: dict[str, Any]) -> bool:
 
 
 def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
-    """One sentence for each thing in a schema that constrains nothing, or less than it seems to.
-
-    Args:
-        schema: The schema as Python data.
-        formats: Whether ``format`` constrains.
-    """
+    """One sentence for each thing in a schema that constrains nothing, or less than it seems to."""
     said: list[str] = []
     nothing = "so it constrains nothing."
     for pointer, name in unknown_formats(schema) if formats else ():

@@ -30,7 +30,6 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
     """The JSON Pointers of keywords that leave nothing together, as few as possible.
 
     Args:
-        schema: A schema that allows nothing.
         is_empty: Whether a schema allows nothing; may raise `BudgetExceeded` and
             `UnsupportedSchema`, which count as no.
 
@@ -57,9 +56,6 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
 def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
     """The pointer of a reference to what it stands in without which there would be a value.
 
-    Args:
-        schema, is_empty: As for `conflict`.
-
     Returns:
         Empty if there is none.
 
@@ -82,33 +78,33 @@ def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str
 
 def _references(schema: Schema) -> list[tuple[Path, str]]:
     """The references into the schema itself: where each stands, and the pointer that it names."""
-    found: list[tuple[Path, str]] = []
+    conflicts: list[tuple[Path, str]] = []
     todo: list[tuple[Path, Schema]] = [((), schema)]
     while todo:
         path, here = todo.pop(0)
         if isinstance(here, dict):
             named = here.get("$ref")
             if isinstance(named, str) and named.startswith("#"):
-                found.append(((*path, "$ref"), named[1:]))
+                conflicts.append(((*path, "$ref"), named[1:]))
             todo += [((*path, *below), part) for below, part in parts_of(here)]
-    return found
+    return conflicts
 
 
 def _keywords(schema: Schema) -> list[Path]:
     """The keywords that can be taken away; a subschema ``false`` counts as one."""
-    found: list[Path] = []
+    paths: list[Path] = []
     todo: list[tuple[Path, Schema]] = [((), schema)]
     while todo:
         path, here = todo.pop(0)
         if here is False:
-            found.append(path)
+            paths.append(path)
         if not isinstance(here, dict):
             continue
-        found += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
+        paths += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
         for below, part in parts_of(here):
             if below[0] in _CONTAINERS:
                 todo.append(((*path, *below), part))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:

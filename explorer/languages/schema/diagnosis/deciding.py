@@ -1,4 +1,4 @@
-"""Which keywords of a schema decide what may come next in a text.
+"""The keywords of a schema that decide what may come next in a text.
 
 Each keyword that applies at the spot is asked alone, as a small schema of its own. It decides if it
 excludes a byte that JSON would allow there; or, where JSON itself excludes the byte, if it allows
@@ -50,25 +50,21 @@ def deciding(
     """The JSON Pointers of the keywords that decide: of the value, or else of what it is in.
 
     Args:
-        spot: Where the text stops.
-        places: The places on the way to it, from the root.
         byte: The byte that fails; ``None`` asks what must come before the text may end.
-        order: In which order members are written.
-        formats: Whether ``format`` constrains.
     """
     question = _Question(byte, order, formats=formats)
     outline = spot.outline
     if outline is not None and outline[:1] == b"{" and not outline.endswith(b":"):
         return question.members(places[-1], outline)  # Before or inside of a name.
     if byte == 0x5D and outline is not None and outline[:1] == b"[" and not spot.value:
-        found = question.members(places[-2], outline)
-        return found or _hard(places[-2])
-    found = question.value(places[-1], spot.value)
-    if not found and outline is not None and spot.is_finished:
-        found = question.members(places[-2], outline + b"0")
-    if not found and outline is not None and outline[:1] == b"[":
-        found = _hard(places[-2])
-    return found
+        pointers = question.members(places[-2], outline)
+        return pointers or _hard(places[-2])
+    pointers = question.value(places[-1], spot.value)
+    if not pointers and outline is not None and spot.is_finished:
+        pointers = question.members(places[-2], outline + b"0")
+    if not pointers and outline is not None and outline[:1] == b"[":
+        pointers = _hard(places[-2])
+    return pointers
 
 
 def _hard(place: Site) -> list[str]:
@@ -89,8 +85,6 @@ class _Question:
 
     Args:
         byte: The byte that fails; ``None`` asks what must come before the text may end.
-        order: In which order members are written.
-        formats: Whether ``format`` constrains.
     """
 
     def __init__(self, byte: int | None, order: Order, *, formats: bool) -> None:
@@ -100,30 +94,20 @@ class _Question:
         self._meter = Meter(LIMITS)
 
     def value(self, place: Site, text: bytes) -> list[str]:
-        """The pointers of the keywords that decide inside of a scalar, or before a value.
-
-        Args:
-            place: Where it stands.
-            text: Its text so far.
-        """
+        """The pointers of the keywords that decide inside of a scalar, or before a value."""
         ends = bool(text) and (self._byte is None or self._byte in _ENDS)
         return self._deciding(place, text, _alone, _OF_VALUES, ends=ends)
 
     def members(self, place: Site, outline: bytes) -> list[str]:
-        """The pointers of the keywords that decide between the members or items of a container.
-
-        Args:
-            place: Where the container stands.
-            outline: Its text so far, with finished values written ``0``.
-        """
+        """The pointers of the keywords that decide between the members or items of a container."""
         names = place.names
 
         def outlined(sub: Subschema, keyword: str) -> dict[str, Any] | None:
             return _outlined(sub, keyword, names)
 
         if outline[:1] == b"{":
-            found = self._deciding(place, outline, outlined, _OF_NAMES)
-            return found or self._deciding(place, outline, outlined, _OF_MEMBERS)
+            pointers = self._deciding(place, outline, outlined, _OF_NAMES)
+            return pointers or self._deciding(place, outline, outlined, _OF_MEMBERS)
         return self._deciding(place, outline, outlined, _OF_ITEMS)
 
     def _deciding(
@@ -144,13 +128,13 @@ class _Question:
             machine = self._machine(schemas)
             return machine is not None and _decides(machine, text, self._byte, self._order, ends)
 
-        found = [pointer for pointer, schema in asked.items() if decides([schema])]
-        if not found and len(asked) > 1 and decides(list(asked.values())):
+        deciding = [pointer for pointer, schema in asked.items() if decides([schema])]
+        if not deciding and len(asked) > 1 and decides(list(asked.values())):
             # Only together: those without which it would be allowed.
             for pointer in asked:
                 if not decides([schema for other, schema in asked.items() if other != pointer]):
-                    found.append(pointer)
-        return found
+                    deciding.append(pointer)
+        return deciding
 
     def _machine(self, schemas: list[tuple[Subschema, dict[str, Any]]]) -> Dfa | None:
         """The machine of some keywords together; ``None`` where it cannot be made."""

@@ -1,4 +1,4 @@
-"""Which part of a schema speaks about the spot where a JSON text stands.
+"""The part of a schema that speaks about the spot where a JSON text stands.
 
 An explanation has the text so far. That text leads to a place in the value (the member ``age`` of
 item 2 of …), the place to the subschemas that apply there, and each of those to a span of the
@@ -17,7 +17,7 @@ Step = tuple[Literal["member"], str] | tuple[Literal["item"], int]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where the beginning of a JSON text stops.
+    """The spot at which the beginning of a JSON text stops.
 
     Args:
         steps: The members and items on the way to the value there. Before and inside a name, the
@@ -54,10 +54,7 @@ class _OpenContainer:
 
 
 def spot_of(data: bytes) -> Spot:
-    """Where a text stops.
-
-    Args:
-        data: The beginning of a JSON text.
+    """The spot at which a text stops.
 
     Example:
         >>> spot = spot_of(b'{"a": [1, 2], "b": "x')
@@ -138,9 +135,6 @@ class _Level:
 
 def spans_of(text: str) -> dict[str, tuple[int, int]]:
     """The span of each value of a JSON text, by its JSON Pointer; of a member with its name.
-
-    Args:
-        text: Valid JSON.
 
     Example:
         >>> text = '{"properties": {"age": {"minimum": 0}}}'

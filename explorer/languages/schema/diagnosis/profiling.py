@@ -1,4 +1,4 @@
-"""How large each part of a schema is as a machine, and how long it takes to build.
+"""The size of each part of a schema as a machine, and the time that it takes to build.
 
 Each subschema is built by itself, those inside of it first, by one compiler that keeps what it
 made. So the milliseconds of a subschema are its own, without those of what is inside, and one that
@@ -34,10 +34,7 @@ class Row:
     """One subschema.
 
     Args:
-        pointer: Where it stands, as a JSON Pointer.
         states: States of its minimal machine over compact JSON; 0 if it has none.
-        arcs: Arcs of it, over intervals of bytes.
-        milliseconds: Wall-clock time to build it, without what is inside of it.
         same_as: The pointer of an equal subschema, which was built instead; empty if there is no
             equal one.
         error: Why it could not be built; empty if it was.
@@ -111,7 +108,6 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     """The sizes of the subschemas of a source.
 
     Args:
-        source: The schema and how its values are written.
         budget: For each subschema; one that needs more is named with the limit that it reached.
     """
     check_tree(source.parsed)
@@ -173,15 +169,15 @@ def _row(
 
 def _inside(root: Subschema) -> list[Subschema]:
     """A schema and the subschemas in it, in order."""
-    found: list[Subschema] = []
+    parts: list[Subschema] = []
     todo = [root]
     while todo:
         sub = todo.pop()
-        found.append(sub)
+        parts.append(sub)
         if isinstance(sub.schema, dict):
             below = [sub.below(part, *path) for path, part in parts_of(sub.schema)]
             todo += reversed(below)
-    return found
+    return parts
 
 
 def _around(pointer: str, known: set[str]) -> str:

@@ -24,10 +24,6 @@ _TEXTS: Final = ("$schema", "$id", "$ref", "$anchor", "$dynamicRef", "$dynamicAn
 def malformed_address(schema: Any, draft: int) -> UnsupportedSchema:
     """The error of a schema whose addresses cannot be read.
 
-    Args:
-        schema: The whole schema.
-        draft: 4, 6, 7, 2019 or 2020.
-
     Example:
         >>> malformed_address({"properties": {"a": {"$id": 5}}}, 2020).pointer
         '/properties/a/$id'

@@ -27,14 +27,11 @@ MOST_PARTS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is surely known of the values of a conjunction.
+    """Facts that surely hold of the values of a conjunction.
 
     Args:
-        types: Their types; an integer is a number too.
         values: What they are one of, as far as ``enum`` and ``const`` list scalars; each with its
             type.
-        required: Names of members that an object has.
-        members: What applies to the members of an object, by name.
     """
 
     types: frozenset[str]
@@ -46,14 +43,14 @@ class Told:
     )
 
     def of_member(self, name: str) -> Told:
-        """What is known of a member, worked out once."""
+        """The facts about a member, worked out once."""
         if name not in self._of_members:
             self._of_members[name] = told(self.members[name])
         return self._of_members[name]
 
 
 def told(subschemas: list[Subschema]) -> Told:
-    """What is surely known of the values that satisfy all of some subschemas.
+    """Facts that surely hold of the values that satisfy all of some subschemas.
 
     Raises:
         UnsupportedSchema: A reference leads nowhere.
@@ -81,10 +78,6 @@ def told(subschemas: list[Subschema]) -> Told:
 def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
     """Whether no value satisfies both, as far as it can be told.
 
-    Args:
-        one, other: What is known of them.
-        levels: How deep a tag may be.
-
     Raises:
         UnsupportedSchema: A reference of a member leads nowhere.
     """
@@ -108,9 +101,6 @@ def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
 
 def has_a_tag(known: list[Told]) -> bool:
     """Whether one member tells all of some objects apart: `are_apart` of all pairs, sooner.
-
-    Args:
-        known: What is known of each.
 
     Raises:
         UnsupportedSchema: A reference of a member leads nowhere.
@@ -163,20 +153,20 @@ def _listed(sub: Subschema, keyword: str) -> frozenset[tuple[str, object]] | Non
     given = [schema["const"]] if keyword == "const" else schema["enum"]
     if not isinstance(given, list):
         return None
-    found: set[tuple[str, object]] = set()
+    facts: set[tuple[str, object]] = set()
     for value in cast("list[object]", given):
         match value:
             case None:
-                found.add(("null", None))
+                facts.add(("null", None))
             case bool():
-                found.add(("boolean", value))
+                facts.add(("boolean", value))
             case str():
-                found.add(("string", value))
+                facts.add(("string", value))
             case int() | float():
-                found.add(("number", decimal(value)))
+                facts.add(("number", decimal(value)))
             case _:
                 return None
-    return frozenset(found)
+    return frozenset(facts)
 
 
 def _is_one(value: tuple[str, object], types: frozenset[str]) -> bool:

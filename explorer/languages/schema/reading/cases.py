@@ -37,13 +37,7 @@ IN_PLACE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a conjunction can hold.
-
-    Args:
-        plain: Keyword mappings that hold together; their choices are made.
-        excluded: Subschemas that do not hold.
-        met: Subschemas that hold, to be worked out apart.
-    """
+    """One way in which a conjunction can hold."""
 
     plain: tuple[Subschema, ...]
     excluded: tuple[Subschema, ...]
@@ -106,7 +100,6 @@ class Expansion:
     """The cases of conjunctions.
 
     Args:
-        made: Synthetic schemas, kept alive and shared.
         look: Called in each step with how many parts are listed next, to look at the budget.
     """
 
@@ -204,7 +197,7 @@ class Expansion:
         return sub if schema is None else replace(sub, schema=schema)
 
     def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
-        """What a subschema lets one choose: lists of (what then holds, what then does not)."""
+        """The choices of a subschema: lists of (what then holds, what then does not)."""
         schema = cast("dict[str, Any]", sub.schema)
         yield from self.constants(sub)
         any_of = [below(part, "anyOf", k) for k, part in enumerate(sub.schemas_at("anyOf"))]
@@ -271,16 +264,16 @@ class Expansion:
 
     def dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
         """A choice for each name on which others depend: it is absent, or they hold."""
-        found: list[tuple[str, str, list[Subschema]]] = []
+        cases: list[tuple[str, str, list[Subschema]]] = []
         for keyword in ("dependentRequired", "dependencies"):
             for name, needed in sub.needed_at(keyword).items():
                 if needed:
                     part = synthetic(sub, {"required": needed}, self._made, keyword)
-                    found.append((name, keyword, [part]))
+                    cases.append((name, keyword, [part]))
         for keyword in ("dependentSchemas", "dependencies"):
             for name, part in sub.named_at(keyword).items():
-                found.append((name, keyword, [below(part, keyword, name)]))
-        for name, keyword, then in found:
+                cases.append((name, keyword, [below(part, keyword, name)]))
+        for name, keyword, then in cases:
             absent = synthetic(sub, {"properties": {name: False}}, self._made, keyword)
             present = synthetic(sub, {"required": [name]}, self._made, keyword)
             apart = {

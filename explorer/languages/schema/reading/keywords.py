@@ -185,11 +185,6 @@ def draft_of(schema: dict[str, Any], around: int) -> int:
 def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
     """Refuse a subschema with a keyword of a wrong type.
 
-    Args:
-        schema: Its keywords.
-        pointer: Where it stands.
-        draft: 4, 6, 7, 2019 or 2020.
-
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
     """
@@ -257,12 +252,7 @@ def size(sub: Subschema, keyword: str) -> int | None:
 
 
 def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, int | None]:
-    """The largest of some lower bounds on a size, and the smallest of some upper ones.
-
-    Args:
-        subs: Keyword mappings that hold together.
-        fewest, most: The keywords that bound it.
-    """
+    """The largest of some lower bounds on a size, and the smallest of some upper ones."""
     minimum, maximum = 0, None
     for sub in subs:
         minimum = max(minimum, size(sub, fewest) or 0)
@@ -282,7 +272,7 @@ def anchored(python: str) -> str | None:
 
 
 def prefix_keyword(sub: Subschema) -> str:
-    """Where a draft keeps the items that have a place of their own."""
+    """The keyword of a draft for the items that have a place of their own."""
     return "prefixItems" if sub.draft >= 2020 else "items"
 
 

@@ -31,9 +31,6 @@ _APART: Final = frozenset(
 def shared(schema: Schema) -> Schema:
     """The same schema, equal subschemas being the same object.
 
-    Args:
-        schema: A schema as Python data; it is not changed.
-
     Example:
         >>> both = shared({"properties": {"a": {"type": "null"}, "b": {"type": "null"}}})
         >>> both["properties"]["a"] is both["properties"]["b"]
@@ -81,7 +78,7 @@ def _with_parts(here: dict[str, Any], made: dict[int, Schema]) -> dict[str, Any]
 
 
 def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]) -> object:
-    """What two subschemas have in common exactly if they say the same in the same order."""
+    """A key that two subschemas share exactly if they say the same in the same order."""
     if _APART & here.keys():
         return id(here)
     paths = {path for path, part in parts_of(here) if id(part) in made}

@@ -42,13 +42,8 @@ class Subschema:
     """A schema at its place.
 
     Args:
-        schema: True, False, or the keywords.
-        resolver: Follows references from here.
-        pointer: Where it stands in the whole schema, as a JSON Pointer.
-        draft: 4, 6, 7, 2019 or 2020.
         owners: The keys of subschemas with ``unevaluatedProperties`` or ``unevaluatedItems`` whose
             annotations this one belongs to.
-        referenced: Whether a reference led here.
     """
 
     schema: Schema
@@ -100,13 +95,7 @@ class Subschema:
     def below(
         self, schema: Schema, *path: str | int, owners: frozenset[int] | None = None
     ) -> Subschema:
-        """The subschema at a path below this one; it has no owners unless it is in place.
-
-        Args:
-            schema: Its content.
-            *path: The keywords, names and indices on the way.
-            owners: Given for a subschema that applies to the same value.
-        """
+        """The subschema at a path below this one; it has no owners unless it is in place."""
         resolver = self.resolver
         draft = self.draft
         if isinstance(schema, dict):
@@ -193,12 +182,7 @@ def _validates(dialect: Schema) -> bool:
 
 
 def root_of(schema: Schema, remotes: Mapping[str, Schema]) -> Subschema:
-    """The whole schema as a subschema.
-
-    Args:
-        schema: The schema.
-        remotes: Schemas that references may name, by their address.
-    """
+    """The whole schema as a subschema."""
     draft = DEFAULT_DRAFT
     if isinstance(schema, dict) and isinstance(schema.get("$schema"), str):
         address = schema["$schema"].rstrip("#")

@@ -44,12 +44,7 @@ _FINITE: Final = "JSON has finite numbers only: write one of them, or leave this
 
 
 class _WrongNumber(ValueError):
-    """A number that is not read, with the reason.
-
-    Args:
-        reason: What is wrong.
-        remedy: What to write instead.
-    """
+    """A number that is not read, with the reason."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -98,9 +93,6 @@ def read_schema(text: str) -> bool | dict[str, object]:
 
 def value_of_json(text: str) -> object:
     """The value that a JSON text stands for, as `json.loads` gives it.
-
-    Args:
-        text: A text that a machine for JSON accepts.
 
     Raises:
         ConstraintError: Python holds no such value: a whole number has more than 4,300 digits, or
@@ -153,7 +145,7 @@ def text_of_data(schema: object) -> str:
 
 
 def _values_written_out(value: object, known: dict[int, int]) -> int:
-    """How many values Python data holds; what stands at several places counts at each of them."""
+    """The number of values in Python data; what stands at several places counts at each of them."""
     parts: Iterable[object]
     if isinstance(value, dict):
         parts = cast("dict[str, object]", value).values()
@@ -169,7 +161,7 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
 
 
 def json_of(value: object) -> str:
-    """What `read_schema` reads, as JSON text with the same numbers.
+    """The result of `read_schema` as JSON text with the same numbers.
 
     Example:
         >>> json_of({"enum": [Decimal("0.10"), True, "é"]})
@@ -188,9 +180,6 @@ def json_of(value: object) -> str:
 def as_python(text: str) -> str:
     """A schema as Python would write it: its data, or the text where a number fits no float.
 
-    Args:
-        text: What `read_schema` reads.
-
     Example:
         >>> print(as_python('{"minimum": 0.5}'), as_python('{"minimum": 1e400}'))
         {'minimum': 0.5} '{"minimum": 1e400}'
@@ -205,9 +194,6 @@ def as_python(text: str) -> str:
 
 def repeated_names(text: str) -> tuple[str, ...]:
     """One sentence for each name that an object of a schema gives twice.
-
-    Args:
-        text: What `read_schema` reads.
 
     Example:
         >>> repeated_names('{"minimum": 1,\\n "minimum": 2}')
@@ -282,7 +268,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _depth(text: str) -> int:
-    """How deep a JSON text nests; where its brackets are few, their number, which is no less."""
+    """The depth of a JSON text; where its brackets are few, their number, which is no less."""
     opened = text.count("{") + text.count("[")
     if opened <= MOST_NESTED:
         return opened
@@ -320,12 +306,9 @@ def _at(text: str, offset: int, reason: str, remedy: str) -> ConstraintError:
 def _fault_of_data(
     part: object, pointer: str, above: dict[int, str], clean: set[int]
 ) -> tuple[str, str] | None:
-    """What keeps Python data from being JSON text, with its JSON Pointer, and the remedy.
+    """The fault that keeps Python data from being JSON text, its JSON Pointer, and the remedy.
 
     Args:
-        part: The data, or a part of it.
-        pointer: Where it stands.
-        above: The pointers of what holds it, by their ids.
         clean: The ids of parts in which nothing is wrong; data may hold one at many places.
     """
     if isinstance(part, float) and part - part != 0:
@@ -364,7 +347,7 @@ def _is_too_long(number: int) -> bool:
 
 
 def _first_digits(number: int) -> str:
-    """How a long number begins; Python does not write out numbers of more than 4,300 digits."""
+    """The first digits of a long number; Python does not write out more than 4,300 digits."""
     left_out = number.bit_length() * 3 // 10 - _SHOWN_DIGITS
     head = str(abs(number) // 10**left_out)[:_SHOWN_DIGITS]
     return f"{'-' if number < 0 else ''}{head}…"
@@ -374,7 +357,6 @@ def _check_whole(text: str, value: object) -> None:
     """Refuse a schema that holds half of a surrogate pair, which no text of JSON can.
 
     Args:
-        text: The schema as JSON text.
         value: The same as Python data, where a half may also come from an escape.
 
     Raises:

@@ -58,7 +58,6 @@ def mark(minimum: int, maximum: int | None, meter: Meter) -> Dfa:
     Args:
         minimum, maximum: The fewest and the most characters. Without a most, the mark is that of
             the fewest, and any text comes after it.
-        meter: Watches every limit.
     """
     most = minimum if maximum is None else maximum
     word = _word([_BEGIN, *_digits(minimum), _BETWEEN, *_digits(most), _END], meter)
@@ -73,11 +72,7 @@ def mark(minimum: int, maximum: int | None, meter: Meter) -> Dfa:
 
 @lru_cache(maxsize=256)
 def value_mark(number: int) -> Dfa:
-    """The machine of the mark for the values with a number.
-
-    Args:
-        number: Less than 64 ** 4.
-    """
+    """The machine of the mark for the values with a number."""
     return _word(list(value_word(number)), Meter())
 
 
@@ -103,10 +98,6 @@ def has_marks(machine: Dfa) -> bool:
 def written_as_text(machine: Dfa, meter: Meter) -> Dfa:
     """The same language of texts without marks.
 
-    Args:
-        machine: Reads what strings stand for.
-        meter: Watches every limit.
-
     Raises:
         BudgetExceeded: It is too large.
 
@@ -130,17 +121,13 @@ def same_marks(one: Dfa, two: Dfa, meter: Meter) -> bool:
     """Whether two machines over JSON can be compared with the marks of values as letters.
 
     So it is where nothing that both may read next is a value but the same mark.
-
-    Args:
-        one, two: Read JSON.
-        meter: Watches the time.
     """
     marks: list[dict[int, list[tuple[int, int]]]] = []
     for machine in (one, two):
-        found: dict[int, list[tuple[int, int]]] = {}
+        arcs: dict[int, list[tuple[int, int]]] = {}
         for source, number, target in value_marks(machine):
-            found.setdefault(source, []).append((number, target))
-        marks.append(found)
+            arcs.setdefault(source, []).append((number, target))
+        marks.append(arcs)
     first, second = marks
     start = one.start, two.start
     seen = {start}
@@ -183,9 +170,6 @@ def settled(
     Strings together may be all strings, and then they may be spelled in every way.
 
     Args:
-        machine: Reads JSON.
-        meter: Watches every limit.
-        texts_of: The texts of marks of values, without such marks.
         stands_alone: Whether a mark stands for something else than a value, and may stay.
     """
     while beside := {each for each in _beside(machine) if not stands_alone(each)}:
@@ -246,11 +230,8 @@ def outlined(
     """A machine over JSON texts, its marks as nodes.
 
     Args:
-        machine: Reads JSON.
         nfa: The same machine, perhaps with other spellings; its first states are those of the
             machine.
-        part_of: The node of a mark of values.
-        character: A pattern of the spellings of one character.
     """
     return _outlined(machine, nfa, character, part_of)
 
@@ -294,10 +275,10 @@ def _repeat(character: str, minimum: int, maximum: int) -> Node:
 
 
 def _digits(number: int) -> list[int]:
-    found = [_DIGITS + number % 64]
+    digits = [_DIGITS + number % 64]
     while number := number // 64:
-        found.append(_DIGITS + number % 64)
-    return found
+        digits.append(_DIGITS + number % 64)
+    return digits
 
 
 def _number(digits: bytes) -> int:
@@ -314,8 +295,8 @@ def _marks(machine: Dfa) -> Iterator[tuple[int, int, int, int]]:
 @lru_cache(maxsize=4)  # It is asked for several times in a row.
 def value_marks(machine: Dfa) -> tuple[tuple[int, int, int], ...]:
     """The marks of values: ``(source, number, target)``, by source."""
-    found = _words_from(machine, _VALUE)
-    return tuple((source, _number(data), after) for source, data, after in found)
+    words = _words_from(machine, _VALUE)
+    return tuple((source, _number(data), after) for source, data, after in words)
 
 
 def _words_from(machine: Dfa, begin: int) -> Iterator[tuple[int, bytes, int]]:

@@ -33,13 +33,7 @@ _FIRST_PAIRED: Final = 0x10000
 
 
 class Escapes:
-    """Draws escapes beside the characters of a machine, without arcs that read nothing.
-
-    Args:
-        sketch: Where the machine is drawn.
-        machine: Reads JSON, each character in one spelling.
-        inside: Its states in the sketch.
-    """
+    """Draws escapes beside the characters of a machine, without arcs that read nothing."""
 
     def __init__(self, sketch: Sketch, machine: Dfa, inside: range) -> None:
         self._sketch = sketch
@@ -72,9 +66,7 @@ class Escapes:
     def _characters(self, state: int) -> Runs:
         """The characters that a state reads, by code point."""
         step = self._machine.step
-        found = [
-            (byte, byte, step(state, byte)) for byte in range(0x20, 0x80) if byte not in b'"\\'
-        ]
+        arcs = [(byte, byte, step(state, byte)) for byte in range(0x20, 0x80) if byte not in b'"\\']
         backslash = step(state, 0x5C)
         if backslash != NO_ARC:
             for character in (*range(0x20), 0x22, 0x5C):
@@ -82,14 +74,14 @@ class Escapes:
                 here = backslash
                 for letter in letters:
                     here = step(here, letter) if here != NO_ARC else NO_ARC
-                found.append((character, character, here))
+                arcs.append((character, character, here))
         for lowest, highest, bits, more in _LEADS:
             for lead in range(lowest, highest + 1):
                 after = step(state, lead)
                 if after != NO_ARC:
                     first = (lead & bits) << 6 * more
-                    found += [(first + a, first + b, t) for a, b, t in self._after(after, more)]
-        return _joined(sorted(each for each in found if each[2] != NO_ARC))
+                    arcs += [(first + a, first + b, t) for a, b, t in self._after(after, more)]
+        return _joined(sorted(each for each in arcs if each[2] != NO_ARC))
 
     def _after(self, state: int, more: int) -> Runs:
         """The states that the bytes after a first one lead to, by the bits that they hold."""
@@ -97,13 +89,13 @@ class Escapes:
             return ((0, 0, state),)
         known = self._rest.get((state, more))
         if known is None:
-            found: list[tuple[int, int, int]] = []
+            arcs: list[tuple[int, int, int]] = []
             for byte in range(64):
                 after = self._machine.step(state, 0x80 + byte)
                 if after != NO_ARC:
                     first = byte << 6 * (more - 1)
-                    found += [(first + a, first + b, t) for a, b, t in self._after(after, more - 1)]
-            known = self._rest[state, more] = _joined(found)
+                    arcs += [(first + a, first + b, t) for a, b, t in self._after(after, more - 1)]
+            known = self._rest[state, more] = _joined(arcs)
         return known
 
     def _pairs(self, characters: Runs) -> list[tuple[int, int, int]]:
@@ -167,10 +159,10 @@ class Escapes:
 
 def _joined(runs: list[tuple[int, int, int]]) -> Runs:
     """Neighbouring intervals that lead to the same, as one."""
-    found: list[tuple[int, int, int]] = []
+    intervals: list[tuple[int, int, int]] = []
     for low, high, target in runs:
-        if found and found[-1][1] == low - 1 and found[-1][2] == target:
-            found[-1] = (found[-1][0], high, target)
+        if intervals and intervals[-1][1] == low - 1 and intervals[-1][2] == target:
+            intervals[-1] = (intervals[-1][0], high, target)
         else:
-            found.append((low, high, target))
-    return tuple(found)
+            intervals.append((low, high, target))
+    return tuple(intervals)

@@ -59,11 +59,6 @@ def _every_whole() -> Dfa:
 def with_exponents(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
     """A set of numbers with the spellings that have exponents, as far as they surely belong to it.
 
-    Args:
-        machine: The set in the two spellings.
-        every: Whether all numbers, or all whole ones, are in it.
-        meter: Watches every limit.
-
     Example:
         >>> from decimal import Decimal
         >>> from explorer.languages.schema.text.numbers import compared

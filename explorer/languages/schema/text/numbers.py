@@ -265,9 +265,7 @@ def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> D
     """The numbers whose order to a bound is one of those wanted.
 
     Args:
-        bound: Any finite number.
         wanted: Given ``"<"``, ``"="`` or ``">"``: whether numbers in that order to the bound count.
-        meter: Watches every limit.
 
     Returns:
         A minimal machine over the two spellings; -0 is 0.
@@ -320,11 +318,6 @@ def _nothing() -> Dfa:
 
 def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     """The multiples of ``numerator / 10**decimals``, 0 included.
-
-    Args:
-        numerator: At least 1.
-        decimals: At least 0.
-        meter: Watches every limit.
 
     Example:
         >>> half = multiples(5, 1, Meter())

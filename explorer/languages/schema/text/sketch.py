@@ -28,11 +28,7 @@ def _small_nfa(machine: Dfa) -> Nfa:
 
 
 class Sketch:
-    """An NFA under construction; `finish` makes it a minimal DFA.
-
-    Args:
-        meter: Watches the number of states and arcs.
-    """
+    """An NFA under construction; `finish` makes it a minimal DFA."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -98,13 +94,7 @@ class Sketch:
         return range(offset, offset + machine.num_states)
 
     def block(self, arcs: Int32, states: int, here: int) -> int:
-        """A copy of finished arcs; state k of them, but for 0, is k plus the result.
-
-        Args:
-            arcs: As `Nfa` has them, over the states ``0 .. states - 1``.
-            states: How many there are.
-            here: What stands for their state 0; the others are new.
-        """
+        """A copy of finished arcs; state k of them, but for 0, is k plus the result."""
         shift = self._states - 1
         self._states += states - 1
         rows = arcs.copy()

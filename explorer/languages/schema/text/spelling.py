@@ -94,35 +94,21 @@ def escaped(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
 
     Args:
         machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
-        meter: Watches every limit.
-        escapes: Where escapes may stand.
     """
     return _widened(machine, meter, spaces=False, escapes=escapes)
 
 
 def flexible(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
-    """The texts of a machine with any white space between tokens, and `escaped`.
-
-    Args:
-        machine: Reads compact JSON.
-        meter: Watches every limit.
-        escapes: Where escapes may stand.
-    """
+    """The texts of a machine with any white space between tokens, and `escaped`."""
     return _widened(machine, meter, spaces=True, escapes=escapes)
 
 
 def respelled(
     machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True, escapes: EscapesOf = "free"
 ) -> Nfa:
-    """What `escaped` or, with ``spaces``, `flexible` accepts, not determinized.
+    """The machine of `escaped` or, with ``spaces``, of `flexible`, not determinized.
 
     Its first states are those of the machine.
-
-    Args:
-        machine: Reads compact JSON.
-        meter: Watches every limit.
-        spaces: Whether any white space is allowed between tokens.
-        around: Whether it is also allowed before and after the whole text.
     """
     drawn = _drawn(machine, meter, spaces=spaces, around=around, escapes=escapes)
     return dfa_to_nfa(machine) if drawn is None else drawn
@@ -228,13 +214,7 @@ def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def pretty(machine: Dfa, meter: Meter, *, deepest: int = 64) -> Dfa:
-    """The texts of a machine as ``json.dumps(value, indent=2)`` lays them out.
-
-    Args:
-        machine: Reads compact JSON.
-        meter: Watches every limit.
-        deepest: How deep containers may nest.
-    """
+    """The texts of a machine as ``json.dumps(value, indent=2)`` lays them out."""
     if machine.num_states == 0:
         return machine
     where = places(machine).tolist()

@@ -33,10 +33,6 @@ _HEX: Final = b"0123456789abcdef"
 def literals(texts: Dfa, meter: Meter) -> Dfa:
     """The string literals, quotes included, of a language of texts.
 
-    Args:
-        texts: A machine over UTF-8.
-        meter: Watches every limit.
-
     Example:
         >>> from explorer import choice
         >>> quoted = literals(choice(['a"b', "\\n"]).dfa, Meter())
@@ -99,7 +95,7 @@ Interval = tuple[int, int]
 def _written(
     low: int, high: int
 ) -> tuple[list[Interval], list[int], list[tuple[str, list[Interval]]]]:
-    """How the bytes of an interval are written: as themselves, by the letter of their escape, and
+    """The spellings of the bytes of an interval: as themselves, by the letter of their escape, and
     by the digits of it, of which the last ones are intervals."""
     special = [byte for byte in (*range(0x20), 0x22, 0x5C) if low <= byte <= high]
     themselves: list[Interval] = []
