@@ -15,7 +15,7 @@ import pytest
 
 import explorer
 from explorer import TokenDFA, Vocabulary, cli
-from explorer.cli import demo, machine_lines
+from explorer.cli import answers, demo
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENIZER = demo.shipped_tokenizer()
@@ -162,7 +162,7 @@ def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None
 
 
 def test_half_a_character_is_shown_as_bytes() -> None:
-    assert [machine_lines.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
+    assert [answers.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
         "'a\\n'",
         "<F0><9F>",
         "<not text>",
@@ -172,7 +172,7 @@ def test_half_a_character_is_shown_as_bytes() -> None:
 def test_a_walk_says_where_no_token_goes_on() -> None:
     vocabulary = Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
     dfa = explorer.compile(explorer.regex("ab*"), vocabulary)
-    assert "no allowed token goes on with the text" in list(machine_lines.walk_lines(dfa, "ba"))[-1]
+    assert "no allowed token goes on with the text" in list(answers.walk_lines(dfa, "ba"))[-1]
 
 
 def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:

@@ -212,7 +212,6 @@ CIRCLES_LEFT: frozenset[frozenset[str]] = frozenset(
     {
         frozenset({"explorer.tokens.token_dfa", "explorer.tokens.closed_form.store"}),
         frozenset({"explorer.tokens.masks.device", "explorer.tokens.masks.mask_kernel"}),
-        frozenset({"explorer.witnesses.answers", "explorer.witnesses.table"}),
     }
 )
 

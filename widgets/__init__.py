@@ -7,9 +7,9 @@ Importing the package imports no notebook library; the names are looked up on fi
 
 Read in this order: `cursor` (the session that widgets share), `shown_place` and `page_data` (what
 they show of it), `figures` (the pure functions that work it out), `dialogue` (what a page may say),
-`views` (the widgets); then what they use: `editing`, `kinds` and `examples` of constraints, `toy`
-(a model with probabilities set by hand), `other_engines`, `compiling`, `export`, `report` (of many
-runs), `lessons`, `prompt_socket`.
+`views` (the widgets); then what they use: `editing` and `kinds` of constraints with examples, `toy`
+(a model with probabilities set by hand), `other_engines`, `compiling`, `export` (a page and a still
+without a kernel), `report` (of many runs), `lessons`, `prompt_socket`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from widgets.kinds import register_kind
     from widgets.toy import ToyModel
     from widgets.views.compare import Compare
-    from widgets.views.explorer import Explorer
-    from widgets.views.invasiveness import Invasiveness
-    from widgets.views.parts import (
+    from widgets.views.explorer import (
         ConstraintEditor,
         Distribution,
+        Explorer,
         Machines,
         Mask,
         OverTime,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
         Stepper,
         TokenStrip,
     )
+    from widgets.views.invasiveness import Invasiveness
 
 __all__ = [
     "Compare",
@@ -62,20 +62,20 @@ __all__ = [
 
 _LATER = {
     "Compare": "widgets.views.compare",
-    "ConstraintEditor": "widgets.views.parts",
+    "ConstraintEditor": "widgets.views.explorer",
     "Cursor": "widgets.cursor",
-    "Distribution": "widgets.views.parts",
+    "Distribution": "widgets.views.explorer",
     "Explorer": "widgets.views.explorer",
     "Invasiveness": "widgets.views.invasiveness",
-    "Machines": "widgets.views.parts",
-    "Mask": "widgets.views.parts",
-    "OverTime": "widgets.views.parts",
-    "Pipeline": "widgets.views.parts",
-    "Reasons": "widgets.views.parts",
-    "SamplerControls": "widgets.views.parts",
-    "Stack": "widgets.views.parts",
-    "Stepper": "widgets.views.parts",
-    "TokenStrip": "widgets.views.parts",
+    "Machines": "widgets.views.explorer",
+    "Mask": "widgets.views.explorer",
+    "OverTime": "widgets.views.explorer",
+    "Pipeline": "widgets.views.explorer",
+    "Reasons": "widgets.views.explorer",
+    "SamplerControls": "widgets.views.explorer",
+    "Stack": "widgets.views.explorer",
+    "Stepper": "widgets.views.explorer",
+    "TokenStrip": "widgets.views.explorer",
     "ToyModel": "widgets.toy",
     "register_kind": "widgets.kinds",
 }

@@ -27,7 +27,7 @@ from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
 MOST_LINES: Final = 8
-"""How many lines are kept; the oldest that is not current goes first."""
+"""The most lines that are kept; the oldest that is not current goes first."""
 
 BEFORE: Final = " before edit "
 """Stands in the name of a line that an edit left behind, between its name and the edit's number."""
@@ -41,14 +41,7 @@ def _wholes(session: Session) -> dict[int, Trace]:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """All lines of a cursor, kept while it shows something else.
-
-    Args:
-        lines: Each with its name.
-        current: Which of them was current.
-        made: How many were made.
-        edits: By the name of a line, how many edits left it behind.
-    """
+    """All lines of a cursor, kept while it shows something else."""
 
     lines: tuple[tuple[str, Session], ...]
     current: int
@@ -104,7 +97,7 @@ class Cursor:
 
     @property
     def current(self) -> int:
-        """Which of `lines` is current."""
+        """The number of the current line in `lines`."""
         return self._current
 
     @property
@@ -433,11 +426,7 @@ def line_of(
     hand.
 
     Args:
-        lm: The model.
-        prompt: The prompt.
         machine: What constrained the text; ``None`` for nothing.
-        tokens: The ids.
-        settings: Others of the session.
 
     Raises:
         ExplorerError: The machine does not allow a token.
@@ -458,20 +447,12 @@ def line_of(
 
 
 def session_ids(session: Session) -> tuple[int, ...]:
-    """All ids of a line, those ahead of the cursor included.
-
-    Args:
-        session: The line.
-    """
+    """All ids of a line, those ahead of the cursor included."""
     return at_end(session).ids
 
 
 def whole_trace(session: Session) -> Trace:
-    """The trace of a whole line; the last one of each session is kept.
-
-    Args:
-        session: The line, which does not move.
-    """
+    """The trace of a whole line; the last one of each session is kept."""
     if session.index == session.length:
         return session.trace
     known = _wholes(session)
@@ -485,11 +466,7 @@ def whole_trace(session: Session) -> Trace:
 
 
 def at_end(session: Session) -> Session:
-    """A copy of a session at the end of its line; the session itself does not move.
-
-    Args:
-        session: The line.
-    """
+    """A copy of a session at the end of its line; the session itself does not move."""
     ahead = session.copy()
     ahead.jump(ahead.length)
     return ahead

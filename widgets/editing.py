@@ -26,7 +26,7 @@ from explorer.languages.stages.stage import PipelineStage, stages_alone
 from explorer.languages.stages.staged import Placed, stages_of, unstaged
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
-from widgets import examples, kinds
+from widgets import kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
 from widgets.dialogue.later import CalledOff, Later
@@ -48,7 +48,6 @@ class Editing:
     """The edits of one cursor.
 
     Args:
-        cursor: The place.
         top_k: How many tokens of the distributions are shown, in a session that an edit begins.
 
     Attributes:
@@ -87,9 +86,6 @@ class Editing:
         """Ask something else.
 
         Args:
-            kind: Of the constraint.
-            text: The constraint, as it was typed.
-            prompt: The prompt, as it was typed.
             preset: The name of the preset that they come from, if they do.
 
         Returns:
@@ -106,7 +102,7 @@ class Editing:
             self._set_aside(prompt)
             self._begin(ToyModel(), toy_constraint(), "")
             return None
-        chosen = None if preset is None else examples.preset_of(preset)
+        chosen = None if preset is None else kinds.preset_of(preset)
         brings = chosen is not None and bool(chosen.model)
         # A preset of another language needs a vocabulary that can write it.
         elsewhere = preset is not None and self._has_guest() and not brings
@@ -125,14 +121,14 @@ class Editing:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
             if brings and chosen is not None:
                 if lm is None or lm.name != chosen.model:
-                    lm = examples.preset_model(chosen)
+                    lm = kinds.preset_model(chosen)
                 vocabulary = lm.vocabulary
             elif elsewhere and aside is not None:
                 vocabulary = aside.session.vocabulary
             elif elsewhere:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
-            around = examples.preset_stages(chosen, vocabulary) if chosen and staged else stages
+            around = kinds.preset_stages(chosen, vocabulary) if chosen and staged else stages
             dfa = worker.compile(question, vocabulary, self.budget, mine, around)
             character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
@@ -203,10 +199,6 @@ class Editing:
     def switch_stage(self, number: int, on: bool) -> Later:
         """Switch a stage of the constraint on or off.
 
-        Args:
-            number: Which of the stages.
-            on: Whether it is to do something.
-
         Returns:
             The rest of it: compiling.
 
@@ -221,9 +213,6 @@ class Editing:
 
     def add_stage(self, kind: str) -> Later:
         """Put another stage around the constraint.
-
-        Args:
-            kind: Of a stage that needs no arguments.
 
         Returns:
             The rest of it: compiling.
@@ -283,11 +272,11 @@ class Editing:
 
     def _prompt_for(self, preset: str, typed: str) -> str:
         """The prompt that a preset is asked after: the user's own, else the one it brings."""
-        chosen, aside = examples.preset_of(preset), self._aside
+        chosen, aside = kinds.preset_of(preset), self._aside
         if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
             before = aside.session.prompt
             typed = self._prompt or (before if isinstance(before, str) else "")
-        own = typed and typed not in {one.prompt for one in examples.OFFERED}
+        own = typed and typed not in {one.prompt for one in kinds.OFFERED}
         if own or chosen is None:
             return typed if own else ""
         return chosen.prompt
@@ -342,9 +331,6 @@ def _for_vocabulary(stage: PipelineStage, vocabulary: Vocabulary) -> PipelineSta
 
 def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     """The kind and the text of a constraint, as the editor shows it.
-
-    Args:
-        constraint: The constraint.
 
     Example:
         >>> from explorer.languages.constraint import choice

@@ -2,18 +2,37 @@
 
 The kinds themselves are registered in the engine (`explorer.languages.sources.registry`): a source
 that registers itself is offered here without further code.
+
+The field's well-known examples, as one may start from in the constraint editor.
+
+They are larger than the presets and stand after them in the list. The same
+character is written in five ways: as a pattern, as a pydantic model (JSON, and a call of it), as a
+template, and as a template whose parts are interleaved with text. Every kind of constraint that the
+editor offers has at least one; the prompts are such that the embedded model goes on in kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Final
 
 from explorer.arguments import instance, wrong
+from explorer.decoding.models.compression import CompressionModel
+from explorer.decoding.models.load import load_model
+from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.declared import steps_of
+from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.languages.stages.restricted import Restricted
+from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
+from explorer.languages.stages.stage import PipelineStage
+from explorer.languages.stages.staged import Placed
+from explorer.vocabulary import Vocabulary
 
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
@@ -56,7 +75,6 @@ def constraint_of_kind(kind: str, text: str) -> Constraint:
 
     Args:
         kind: A name from `kinds`.
-        text: As it was written.
 
     Raises:
         ConstraintError: There is no such kind, or it has no text form.
@@ -72,9 +90,6 @@ def constraint_of_kind(kind: str, text: str) -> Constraint:
 def is_built_in(kind: str) -> bool:
     """Whether a kind is ours, so that another process knows it too.
 
-    Args:
-        kind: A name.
-
     Example:
         >>> is_built_in("regex"), is_built_in("sonnet")
         (True, False)
@@ -87,12 +102,9 @@ class Preset:
     """A constraint to start from.
 
     Args:
-        name: In the list.
         kind: A name from `kinds`.
-        text: The constraint.
-        prompt: A prompt after which the embedded model writes such a text by itself.
         model: The model that it is asked of; empty for the one at hand.
-        stages: The names of stages around it; see `widgets.examples.STAGES`.
+        stages: The names of stages around it; see `widgets.kinds.STAGES`.
         heal: Whether the prompt is a part of the constraint; see `explorer.Session`.
     """
 
@@ -145,3 +157,279 @@ PRESETS: Final = (
         "Write a JSON record of a person on one line.\n",
     ),
 )
+
+
+COMPRESSION: Final = "zlib"
+"""The preset model that is not a transformer: `explorer.decoding.models.compression`."""
+
+_PERSON: Final = "Write a JSON record of a person on one line.\n"
+_LINES: Final = "Write a record of a person.\n"
+
+_CLASS: Final = """from pydantic import BaseModel, Field
+
+class Character(BaseModel):
+    name: Annotated[str, Field(pattern="^[A-Z][a-z]{2,8}( [A-Z][a-z]{2,8})?$")]
+    house: Literal["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]
+    year: Annotated[int, Field(ge=1, le=7)]
+    pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
+"""
+
+_TEMPLATE: Final = r"""template("Name: {name}\nHouse: {house}\nYear: {year}\nPets: {pets}\n",
+    name=gen(regex="[A-Z][a-z]{2,8}"),
+    house=gen(choices=["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]),
+    year=gen(regex="[1-7]"),
+    pets=many(choice(["owl", "cat", "toad", "rat"]), max=2, separator=", "))"""
+
+_INTERLEAVED: Final = r"""template("{name} said: \"{line}\" The hat shouted: \"{house}!\" {tail}\n",
+    name=gen(choices={"Harry": "Harry Potter", "Ron": ["Ron Weasley", "Ronald"]}),
+    line=gen(stop=["\"", "\n"], max_tokens=16),
+    house=gen(choices={"G": "GRYFFINDOR", "S": "SLYTHERIN"}),
+    tail=gen(json_schema={"type": "object", "properties": {"points": {"type": "integer",
+        "minimum": 0, "maximum": 150}}, "required": ["points"], "additionalProperties": False}))"""
+
+_SINGLE_PATTERN: Final = (
+    r'\{"title":"[A-Z][A-Za-z \',]{0,40}","year":(19[67][0-9]|198[0-9]|199[0-4]),'
+    r'"chart":([1-9][0-9]?|100|null)\}'
+)
+"""By hand, as one would before there were schemas; it knows no escapes."""
+
+_SINGLE: Final = """{
+  "type": "object",
+  "properties": {
+    "title": {"type": "string", "pattern": "^[A-Z][A-Za-z ',]{0,40}$"},
+    "year": {"type": "integer", "minimum": 1960, "maximum": 1994},
+    "chart": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100}, {"type": "null"}]}
+  },
+  "required": ["title", "year", "chart"],
+  "additionalProperties": false
+}"""
+
+_SINGLES: Final = (
+    'Singles of Pink Floyd: {"title":"Arnold Layne","year":1967,"chart":20} '
+    '{"title":"See Emily Play","year":1967,"chart":6} '
+)
+
+_GAME: Final = """{
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "maxLength": 12},
+    "class": {"enum": ["warrior", "wizard", "ranger", "healer", "thief", "knight", "bard"]},
+    "level": {"type": "integer", "minimum": 1, "maximum": 30},
+    "hp": {"type": "integer", "minimum": 1, "maximum": 100},
+    "items": {"type": "array", "items": {"enum": ["rope", "torch", "map", "key", "potion"]},
+      "maxItems": 3}
+  },
+  "required": ["name", "class", "level"],
+  "additionalProperties": false
+}"""
+
+_EVENT: Final = """{
+  "type": "object",
+  "properties": {
+    "event": {"enum": ["concert", "meeting", "exam", "wedding", "race", "lecture", "festival"]},
+    "date": {"type": "string", "format": "date"},
+    "place": {"type": "string", "pattern": "^[A-Z][a-z]+$", "maxLength": 12}
+  },
+  "required": ["event", "date"],
+  "additionalProperties": false
+}"""
+
+_CALL: Final = """{
+  "oneOf": [
+    {
+      "properties": {
+        "call": {"const": "get_weather"},
+        "city": {"enum": ["Paris", "Rome", "Oslo", "Madrid"]},
+        "days": {"type": "integer", "minimum": 1, "maximum": 9}
+      },
+      "required": ["call", "city", "days"]
+    },
+    {
+      "properties": {
+        "call": {"const": "get_time"},
+        "city": {"enum": ["Paris", "Rome", "Oslo", "Madrid"]}
+      },
+      "required": ["call", "city"]
+    }
+  ],
+  "type": "object",
+  "unevaluatedProperties": false
+}"""
+
+_SUMS: Final = r"""root ::= sum "=" number
+sum ::= term ("+" term)+
+term ::= number | "(" sum ")"
+number ::= [1-9] [0-9]?
+"""
+
+_NESTED: Final = r"""root ::= "a" root "b" | "ab"
+"""
+
+_LISTS: Final = r"""start: list
+list: "[" item ("," item)* "]"
+item: list | NUMBER
+NUMBER: /[1-9][0-9]?/
+"""
+
+_PHRASES: Final = r"""phrase ::= "(" (phrase | word)+ ")"
+word ::= [a-z]+ " "
+"""
+
+_MOBY_DICK: Final = (
+    "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money "
+    "in my purse, and nothing particular to interest me on shore, I thought I would sail about "
+    "a little and see the watery part of the world. "
+)
+
+_COUNTRIES: Final = ("France", "Germany", "India", "Japan", "Kenya", "Norway", "Peru")
+
+_ALIASES: Final = "{\n{}\n}".replace("{}", ",\n".join(
+    f'  "{name}": ["{name}", "{name.upper()}", "{name.lower()}"]' for name in _COUNTRIES
+))  # fmt: skip
+
+_QUOTED: Final = "The sky is blue, the grass is green and the sun is yellow."
+
+EXAMPLES: Final = (
+    Preset(
+        "Harry Potter (regex)", "regex",
+        r"Name: [A-Z][a-z]{2,8}\nHouse: (Gryffindor|Hufflepuff|Ravenclaw|Slytherin)\n"
+        r"Year: [1-7]\nPets: (none|(owl|cat|toad|rat)(, (owl|cat|toad|rat))?)\n",
+        _LINES,
+    ),
+    Preset("Harry Potter (pydantic)", "Python type", _CLASS, _PERSON),
+    Preset("Harry Potter (Python call)", "Python calls", _CLASS, _PERSON),
+    Preset("Harry Potter (template)", "template", _TEMPLATE, _LINES),
+    Preset("Harry Potter (interleaved)", "template", _INTERLEAVED, "At school. "),
+    Preset("Pink Floyd single (regex)", "regex", _SINGLE_PATTERN, _SINGLES),
+    Preset("Pink Floyd single (JSON Schema)", "JSON Schema", _SINGLE, _SINGLES),
+    Preset(
+        "game character (JSON Schema)", "JSON Schema", _GAME,
+        "Write a JSON record of a game character on one line.\n",
+    ),
+    Preset(
+        "event with a date (JSON Schema)", "JSON Schema", _EVENT,
+        "Write a JSON record of an event on one line.\n",
+    ),
+    Preset(
+        "function call (JSON Schema)", "JSON Schema", _CALL, "What time is it in Rome?\n",
+    ),
+    Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
+    Preset("aⁿbⁿ (grammar)", "grammar", _NESTED, "As many a as b: "),
+    Preset("nested lists (Lark)", "grammar (Lark)", _LISTS, "As a list: "),
+    Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "In brackets: "),
+    Preset(
+        "URL", "regex",
+        r"https?://([a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\.){1,3}[a-z]{2,6}(:[1-9][0-9]{0,4})?"
+        r"(/[A-Za-z0-9._~-]*){0,4}(\?[a-z]+=[A-Za-z0-9]+(&[a-z]+=[A-Za-z0-9]+){0,2})?",
+        "Read more on ",
+    ),
+    Preset("Moby Dick", "regex", r"[A-Z][a-z]+( [a-z]+){4,20}\.", _MOBY_DICK),
+    Preset(
+        "Moby Dick (zlib for a model)", "regex",
+        r" (Ishmael|Ahab|Queequeg|Starbuck|Stubb|Flask)\. [A-Z][a-z]{3} years ago",
+        f"{_MOBY_DICK}Call me", COMPRESSION,
+    ),
+    Preset("countries", "choices", "\n".join(_COUNTRIES), "Q: Where is Oslo?\nA: In "),
+    Preset(
+        "countries in any case", "regex",
+        "|".join(f"{name}|{name.upper()}|{name.lower()}" for name in _COUNTRIES),
+        "THE COUNTRY IS ",
+    ),
+    Preset("countries by name", "choices with aliases", _ALIASES, "Read more on https://example.org/"),
+    Preset(
+        "summary in bullet points (PARAGRAPH_TOKEN)", "regex",
+        r"Summary:(\n\* (?P<PARAGRAPH_TOKEN>){3,8}){3,5}",
+        "Q: What do you know about France?\nA: ",
+    ),
+    Preset(
+        "words of a text (SUBSTRING_OF)", "regex",
+        f"The grass is (?P<SUBSTRING_OF>{_QUOTED})", "Q: What colour is the grass?\nA: ",
+    ),
+    Preset(
+        "colours in their order (DELIMITED_SUBSEQUENCE_OF)", "regex",
+        "(?P<DELIMITED_SUBSEQUENCE_OF>, |red|orange|yellow|green|blue|violet)",
+        "Name three colours.\n",
+    ),
+    Preset(
+        "sums (DELIMITED_LIST)", "regex",
+        r"(?P<DELIMITED_LIST>; |[1-9] \+ [1-9] = [1-9][0-9]?)", "What is 3 + 4?\n",
+    ),
+    Preset(
+        "YAML record (UNQUOTED_TEXT)", "regex",
+        r"name: (?P<UNQUOTED_TEXT>)\nage: [1-9][0-9]\n",
+        "name: Maria\nage: 31\n\nname: Jonas\nage: 54\n\n",
+    ),
+    Preset(
+        "text up to a phrase (TEXT_UNTIL)", "regex", "(?P<TEXT_UNTIL>.)",
+        "Tell me about France.\n",
+    ),
+)  # fmt: skip
+"""Each has a prompt; a larger model than the embedded one goes on as it says."""
+
+PITFALLS: Final = (
+    Preset(
+        "pitfall: preprocessing", "choices", "Paris\nRome", "", "tiny-sp", ("preprocessed",),
+    ),
+    Preset(
+        "pitfall: canonical tokens", "choices", " Berlin\n London\n Paris", "The city is", "tiny",
+        ("canonical",),
+    ),
+    Preset(
+        "pitfall: scripts of Unicode", "regex", r" [A-ZÄÖÜА-Я]\w{2,6}",
+        "The capital of Germany is", "tiny-sp", ("latin",),
+    ),
+    Preset(
+        "pitfall: bytes or characters", "choices", " Grüße\n Grüne\n Größe", "In German:",
+        "tiny-sp", ("characters",),
+    ),
+    Preset(
+        "pitfall: isolated spaces", "regex", " (five|ten|seventeen)",
+        "In Roman numerals XVII means", "tiny-sp", ("spaces",),
+    ),
+    Preset(
+        "pitfall: token healing", "regex", "[a-zA-Z ,.0-9-]{0,30}", "What is the col", "tiny-sp",
+        ("canonical",), heal=True,
+    ),
+    Preset(
+        "pitfall: masks and probability", "choices", " New York.\n Boston.\n Lima.",
+        "The night train stops at", "tiny",
+    ),
+)  # fmt: skip
+"""One for each notebook on the pitfalls of tokens, in their order, with its model and stages."""
+
+STAGES: Final[Mapping[str, Callable[[Vocabulary], PipelineStage]]] = MappingProxyType(
+    {
+        "preprocessed": lambda vocabulary: Preprocessed(steps_of(vocabulary)),
+        "canonical": lambda _: Canonical(),
+        "latin": lambda _: Restricted(scripts=("Latin",)),
+        "characters": lambda _: WithoutRedundantBytes(),
+        "spaces": lambda _: WithoutIsolatedSpaces(),
+    }
+)
+"""The stages that a preset may name, for the vocabulary that it is compiled for."""
+
+
+def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
+    """The stages that a preset brings."""
+    return tuple((STAGES[name](vocabulary), True) for name in preset.stages)
+
+
+def preset_model(preset: Preset) -> LanguageModel:
+    """The model that a preset brings; the first embedded one where it brings none."""
+    if preset.model == COMPRESSION:
+        return CompressionModel(load_model("tiny").vocabulary)
+    return load_model(preset.model or "tiny")
+
+
+OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS)
+"""All that the editor's list holds."""
+
+
+def preset_of(name: str) -> Preset | None:
+    """The preset of a name.
+
+    Example:
+        >>> preset_of("IPv4").prompt, preset_of("sonnet")
+        ('The host is ', None)
+    """
+    return next((preset for preset in OFFERED if preset.name == name), None)

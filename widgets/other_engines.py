@@ -22,11 +22,7 @@ WITNESS_SECONDS: Final = 10.0
 
 
 class OtherEngines:
-    """What other engines say at positions of a machine.
-
-    Args:
-        machine: Ours.
-    """
+    """The answers of other engines at positions of a machine."""
 
     def __init__(self, machine: TokenMachine) -> None:
         self._machine = machine
@@ -35,10 +31,6 @@ class OtherEngines:
 
     def after(self, constraint: Constraint, prefix: tuple[int, ...]) -> Witness:
         """The witness after some tokens.
-
-        Args:
-            constraint: The constraint of the machine.
-            prefix: The ids.
 
         Raises:
             ConstraintError: The constraint is of a kind that no other engine reads.

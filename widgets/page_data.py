@@ -11,6 +11,7 @@ import hashlib
 import threading
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
@@ -34,30 +35,37 @@ from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import whole_trace
-from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.detokenizing_figure import (
+    composed_tokens,
+    detokenizing_figure,
+    masked_tokens,
+    shown_tokens,
+)
 from widgets.figures.machines.drawn import draw_at, drawn_whole
+from widgets.figures.machines.lit import walk_packet
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.pushdown_figure import pushdown_near
-from widgets.figures.machines.shown_tokens import composed_tokens, masked_tokens, shown_tokens
 from widgets.figures.machines.stages import stages_made
-from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import (
     class_packet,
     machine_packet,
+    position_packet,
     vocabulary_packet,
     written_pattern,
 )
-from widgets.figures.panels.neighbours import neighbours_packet
 from widgets.figures.panels.over_time import over_time
-from widgets.figures.panels.pipeline import pipeline_packet, stage_packet
-from widgets.figures.panels.reasons import Grouped, grouped
+from widgets.figures.panels.pipeline import neighbours_packet, pipeline_packet, stage_packet
+from widgets.figures.panels.reasons import (
+    Grouped,
+    grouped,
+    more_packet,
+    trap_packet,
+    verdict_packet,
+)
 from widgets.figures.panels.stack import stack_steps, with_stack
-from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
-from widgets.figures.panels.traps import trap_packet
-from widgets.figures.panels.why import more_packet, verdict_packet
-from widgets.figures.position import position_packet
+from widgets.figures.panels.tokens import rejected_token, strip_packet, strip_token
 from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
 
@@ -65,17 +73,13 @@ MOST_BOXES: Final = 8_192
 """Of how many steps the token's box is kept."""
 
 MOST_INNER: Final = 64
-"""How many drawings of the detokenizing FST are kept."""
+"""The most drawings of the detokenizing FST that are kept."""
 
 Packet = dict[str, object]
 
 
 class PageData:
-    """The data of a page about one machine and model.
-
-    Args:
-        session: Whose machine and model they are.
-    """
+    """The data of a page about one machine and model."""
 
     def __init__(self, session: Session) -> None:
         self.machine = session.machine
@@ -98,7 +102,7 @@ class PageData:
         """Whether there is no constraint: then nothing is masked, and no machine is drawn."""
         return self.machine.constraint is None
 
-    @property
+    @cached_property
     def about(self) -> str:
         """The model in some words, for the title line."""
         if isinstance(self.lm, ToyModel):
@@ -106,7 +110,16 @@ class PageData:
         name = "a run from elsewhere" if self.lm is None else f"model {self.lm.name}"
         return f"{name}: {len(self.vocabulary):,} tokens"
 
-    def report(self) -> str:
+    @cached_property
+    def editor(self) -> Packet:
+        """The part of the editor that is the same at every position."""
+        return {
+            "report": self._report(),
+            "pattern": written_pattern(self.machine),
+            "pipeline": pipeline_packet(self._source, self.vocabulary),
+        }
+
+    def _report(self) -> str:
         """Sizes and milliseconds of the compilation, and what it left out, in one line."""
         if self.free:
             return "no constraint"
@@ -130,6 +143,7 @@ class PageData:
         # What stands under a warning is the line that it is about; the editor shows the text.
         return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
 
+    @cached_property
     def vocabulary_name(self) -> Packet:
         """The name of the vocabulary; its text is in `vocabulary_packet`."""
         return {"fingerprint": self.vocabulary.fingerprint, "size": len(self.vocabulary)}
@@ -138,27 +152,24 @@ class PageData:
         """The readable text of every token."""
         return vocabulary_packet(self.vocabulary)
 
-    def key(self) -> str:
-        """A name for the machine: the same constraint over the same vocabulary has the same."""
+    @cached_property
+    def machine_name(self) -> Packet:
+        """The ``key`` of the machine: the same constraint over the same vocabulary has the same."""
         if self.free:
-            return ""
+            return {"key": ""}
         kind = "table" if table_of(self.machine) is not None else type(self.machine).__name__
         source = None if self.machine.constraint is None else self.machine.constraint.source
         text = f"{self.machine.vocabulary.fingerprint} {kind} {source!r}"
-        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+        return {"key": hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]}
 
     def machines(self) -> Packet:
         """The classes of the tokens, and the machines where they can be drawn whole."""
         if self.free:
-            return {"key": ""}
+            return self.machine_name
         with self._lock:
             if self._machine is None:
-                self._machine = machine_packet(self.machine, key=self.key())
+                self._machine = machine_packet(self.machine, key=str(self.machine_name["key"]))
             return self._machine
-
-    def pipeline(self) -> Packet:
-        """The stages of the constraint, for the pipeline bar."""
-        return pipeline_packet(self._source, self.vocabulary)
 
     @property
     def num_stages(self) -> int:
@@ -184,12 +195,12 @@ class PageData:
         """The neighbours at a position of each stage of the tokens that is on, by its number."""
         if self._source is None:
             return {}
-        found: Packet = {}
+        by_stage: Packet = {}
         for number, (stage, on) in enumerate(stages_of(self._source)):
             pairs = neighbours_packet(self.machine, stage, trace, k, probabilities) if on else None
             if pairs is not None:
-                found[str(number)] = pairs
-        return found
+                by_stage[str(number)] = pairs
+        return by_stage
 
     @property
     def _source(self) -> Source | None:
@@ -199,21 +210,13 @@ class PageData:
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""
         if self.free:
-            return {"key": ""}
-        return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.machine)}
-
-    def pattern(self) -> str:
-        """The constraint as it is written out; empty if there is none."""
-        return written_pattern(self.machine)
+            return self.machine_name
+        pattern = {"pattern": self.editor["pattern"]}
+        return {**self.machine_name, **pattern, **class_packet(self.machine)}
 
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
         """The drawings that change with the position: T_V for the tokens that matter, and large
         machines.
-
-        Args:
-            trace: The record.
-            k: A position.
-            also: Tokens that the user wants to see.
         """
         tokens = shown_tokens(trace, k, self.machine, also)
         masked = () if self.free else masked_tokens(trace, k, tokens)
@@ -249,23 +252,17 @@ class PageData:
             return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
-        """The construction over the tokens that are shown, stage by stage.
-
-        Args:
-            trace: The record.
-            k: A position.
-            also: Tokens that the user wants to see.
-        """
+        """The construction over the tokens that are shown, stage by stage."""
         if self.free:
             return []
-        found: list[Packet] = []
+        packets: list[Packet] = []
         drawn = draw_at(self.machine, trace, k).figures["token_dfa"]
         shown = shown_tokens(trace, k, self.machine, also)
         tokens = composed_tokens(self.machine, trace.positions[k].state, drawn, shown)
         for made in stages_made(self.machine, tokens):
             layout = lay_out_figures({"stage": made.figure})["stage"]
-            found.append({**made.to_dict(), "layout": layout.to_dict()})
-        return found
+            packets.append({**made.to_dict(), "layout": layout.to_dict()})
+        return packets
 
     @property
     def whole(self) -> bool:
@@ -273,12 +270,7 @@ class PageData:
         return not self.free and drawn_whole(self.machine)
 
     def position(self, trace: Trace, k: int) -> Packet:
-        """Everything the page shows of a position.
-
-        Args:
-            trace: The record.
-            k: A position.
-        """
+        """Everything the page shows of a position."""
         return position_packet(trace, k, self.machine)
 
     def line(
@@ -292,11 +284,7 @@ class PageData:
         """The tokens of the current line and of those beside it, and what the charts show.
 
         Args:
-            trace: The record of the whole line.
-            k: Where the cursor is.
             generation: Of the session; the page sends it back with its requests.
-            lines: All lines.
-            current: Which of them this is.
         """
         strip = self._strip(trace)
         rows: list[Packet] = []
@@ -335,7 +323,7 @@ class PageData:
 
     def _tokens(self, trace: Trace, machine: TokenMachine) -> list[Packet]:
         """The output tokens of the strip. The box of a step is made once and reused."""
-        found: list[Packet] = []
+        boxes: list[Packet] = []
         for k, step in enumerate(trace.steps):
             known = self._boxes.get(id(step))
             if known is None or known[0] is not step:
@@ -343,8 +331,8 @@ class PageData:
                     self._boxes.clear()
                 # The step is kept with it, so that its id stays its own.
                 known = self._boxes[id(step)] = (step, strip_token(trace, k, machine))
-            found.append(known[1])
-        return found
+            boxes.append(known[1])
+        return boxes
 
     def _history(self, trace: Trace) -> Packet:
         """`over_time`, of which only the new part is worked out."""
@@ -364,13 +352,7 @@ class PageData:
         return cast(Packet, made)
 
     def walk(self, trace: Trace, k: int, token: int) -> Packet:
-        """The way of a token through all three machines, byte by byte.
-
-        Args:
-            trace: The record.
-            k: A position.
-            token: An id.
-        """
+        """The way of a token through all three machines, byte by byte."""
         if self.free:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
             return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
@@ -386,10 +368,6 @@ class PageData:
         """Why a token is allowed or masked at a position.
 
         Args:
-            session: For the model's logits.
-            trace: The record.
-            k: A position.
-            token: An id.
             hints: Whether to include the parts that must be searched for, which the page otherwise
                 asks for afterwards.
         """
@@ -409,9 +387,6 @@ class PageData:
         near to a masked one the model finds likeliest.
 
         Args:
-            trace: The record.
-            k: A position.
-            token: An id.
             logits: float[W], the model's at that position, if there is one.
             hints: Whether to include the parts that must be searched for.
         """
@@ -423,17 +398,15 @@ class PageData:
             trace.positions[k].state, token
         )
         tell = hints or (allowed is not None and filters)
-        found = explain_trace(self.machine, trace, token, k, logits=logits if tell else None)
-        packet = with_stack(verdict_packet(found), self.machine, found.verdict)
-        return {**packet, "more": more_packet(found)} if hints else packet
+        explanation = explain_trace(self.machine, trace, token, k, logits=logits if tell else None)
+        packet = with_stack(verdict_packet(explanation), self.machine, explanation.verdict)
+        return {**packet, "more": more_packet(explanation)} if hints else packet
 
     def groups(self, session: Session, trace: Trace, k: int) -> Grouped:
         """The groups of reasons at a position; the last answer is kept.
 
         Args:
             session: For the model's logits; one that stays on this line.
-            trace: The record of the whole line.
-            k: A position.
 
         Raises:
             ExplorerError: There is no constraint.
@@ -449,11 +422,7 @@ class PageData:
         return known[1]
 
     def traps(self, trace: Trace) -> list[Packet]:
-        """The traps of a run, by position, and then those of its constraint.
-
-        Args:
-            trace: The record of the whole line.
-        """
+        """The traps of a run, by position, and then those of its constraint."""
         if self.free:
             return []
         if self._machine_traps is None:

@@ -18,7 +18,7 @@ SETTING: Final = "kernel_websocket_connection_class"
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    """Where the server finds the extension: in this module."""
+    """The module in which the server finds the extension: this one."""
     return [{"module": __name__}]
 
 

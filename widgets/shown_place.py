@@ -20,7 +20,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from explorer.analysis.session import Session
-from widgets import examples, kinds
+from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
 from widgets.page_data import PageData
@@ -35,7 +35,6 @@ class ShownPlace:
     """The shared part of the widgets on one cursor.
 
     Args:
-        cursor: The cursor.
         top_k: How many tokens of the distributions are shown, in a session that the page begins.
     """
 
@@ -54,10 +53,6 @@ class ShownPlace:
 
         So what is worked out for one widget is there for the others, and all of them show a
         constraint in the words in which it was written in one.
-
-        Args:
-            cursor: The cursor.
-            top_k: As for a new one.
         """
         # A place holds its cursor, so while it is here no other cursor can have this address.
         place = _PLACES.get(id(cursor))
@@ -125,8 +120,8 @@ class ShownPlace:
         return {
             "place": self.name,
             "about": page.about,
-            "vocabulary": page.vocabulary_name(),
-            "machine": {"key": page.key()},
+            "vocabulary": page.vocabulary_name,
+            "machine": page.machine_name,
             "editor": self._editor_state(page),
             "sampler": _sampler_state(session),
             "line": page.line(trace, k, cursor.generation, cursor.lines, cursor.current),
@@ -143,13 +138,14 @@ class ShownPlace:
             "kind": kind,
             "text": text,
             "kinds": list(kinds.kinds(kind)),
-            "presets": [preset.to_dict() for preset in examples.OFFERED],
+            "presets": _PRESETS,
             "models": list(self.editing.models()),
             "model": "" if self.session.lm is None else self.session.lm.name,
-            "report": page.report(),
-            "pattern": page.pattern(),
-            "pipeline": page.pipeline(),
+            **page.editor,
         }
+
+
+_PRESETS: Final = [preset.to_dict() for preset in kinds.OFFERED]
 
 
 _PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()

@@ -10,10 +10,9 @@ reader of the output that stops early (``| head``), end a command silently; the 
 the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
-ends; `statuses`, `options` and `answers`, which they share; then a file for each command:
-`demo`, `compile`, `profile` (`schema_options`), `trace`, `why` (`served`), `invasiveness`,
-`engines` (witness), `sweeps` (and report), `lab`, `doctor`; `machine_lines` is a machine for a
-terminal.
+ends; `statuses`, `options` and `answers` (errors and machines as lines), which they share; then a
+file for each command: `demo`, `compile` (and profile), `trace`, `why` (`served`), `invasiveness`,
+`witness`, `sweep` (and report), `lab`, `doctor`.
 
 Cost: that of the compile. The first run after an installation also makes the machine code of the
 inner loops, which takes some seconds once.

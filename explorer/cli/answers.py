@@ -1,4 +1,4 @@
-"""How the command line reports errors: as words, or as JSON where JSON was asked for.
+"""Errors on the command line, as words or as JSON where it was asked for; machines in lines.
 
 A script that gives ``--json`` reads one JSON object from standard output, whatever happens; that
 includes a command line that is not understood. Somebody at a terminal reads standard error.
@@ -6,6 +6,8 @@ includes a command line that is not understood. Somebody at a terminal reads sta
 What is printed reaches a terminal as text only, never as an instruction to it. Patterns, tokens and
 logs come from elsewhere, and may hold control characters: an escape can hide what follows, and a
 mark of direction can turn a line around. `text_only` sees to that for all commands.
+
+A token machine in lines for a terminal: a mask, a walk along a text, sizes and milliseconds.
 """
 
 from __future__ import annotations
@@ -15,11 +17,16 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final, NoReturn, TextIO, cast
 
+import numpy as np
+
 from explorer.alphabet import without_controls
+from explorer.analysis.characters.display import show_text
+from explorer.arguments import counted
 from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
 
 UNUSABLE: Final = 2
 """The exit status where the input is not usable."""
@@ -40,9 +47,6 @@ _OPTIONS: Final = {
 def as_options(message: str) -> str:
     """A message whose remedies name options of the command line instead of arguments.
 
-    Args:
-        message: What the engine says.
-
     Example:
         >>> as_options("Give strict=False to ignore it.")
         'Give --no-strict to ignore it.'
@@ -56,11 +60,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors say how to write a value that begins with a hyphen."""
 
     def error(self, message: str) -> NoReturn:
-        """Report what is wrong with the command line, and end with the status for unusable input.
-
-        Args:
-            message: What is wrong.
-        """
+        """Say what is wrong with the command line, and end with the status for unusable input."""
         super().error(message + advice(message))
 
 
@@ -68,11 +68,7 @@ class JsonParser(Parser):
     """A parser that reports a wrong command line as JSON."""
 
     def error(self, message: str) -> NoReturn:
-        """Report what is wrong with the command line, and end with the status for unusable input.
-
-        Args:
-            message: What is wrong.
-        """
+        """Say what is wrong with the command line, and end with the status for unusable input."""
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
         remedy = f"Write it as: {usage} ({self.prog} --help says what each word means.)"
         tell(ExplorerError(f"{message}{advice(message)}.", remedy=remedy), UsageError.__name__)
@@ -93,15 +89,12 @@ def advice(message: str) -> str:
         >>> advice("argument --token: expected one argument")
         '; a value that begins with - is written --token=-1'
     """
-    found = re.match(r"argument (--[\w-]+): expected one argument", message)
-    return f"; a value that begins with - is written {found[1]}=-1" if found else ""
+    option = re.match(r"argument (--[\w-]+): expected one argument", message)
+    return f"; a value that begins with - is written {option[1]}=-1" if option else ""
 
 
 def as_json(words: Sequence[str]) -> bool:
     """Whether the answer is wanted as JSON; ``--json OUT`` of `trace` names a file instead.
-
-    Args:
-        words: The command line without the program's name.
 
     Example:
         >>> as_json(["why", "--json"]), as_json(["trace", "--json", "run.json"])
@@ -111,12 +104,7 @@ def as_json(words: Sequence[str]) -> bool:
 
 
 def tell(error: ExplorerError, kind: str) -> None:
-    """Print an error as one JSON object.
-
-    Args:
-        error: What is wrong, with evidence and remedy.
-        kind: The name of what was raised.
-    """
+    """Print an error as one JSON object."""
     evidence = dict(error.evidence)
     place = {name: evidence[name] for name in ("stage", "offset") if name in evidence}
     print_json({"error": {
@@ -159,3 +147,106 @@ def text_only() -> Generator[None]:
     """Inside, standard output writes no control characters."""
     with contextlib.redirect_stdout(cast("TextIO", _TextOnly(sys.stdout))):
         yield
+
+
+SHOWN = 8
+"""The most tokens of a mask that are written out before the rest is only counted."""
+
+
+def show(data: bytes | None) -> str:
+    """A token as one would write it: text in quotes, and bytes that are not text.
+
+    Args:
+        data: Token bytes, or ``None`` for an id that is not text.
+
+    Example:
+        >>> print(show(b" the"), show(b"\\xf0\\x9f"), show(None))
+        ' the' <F0><9F> <not text>
+    """
+    return "<not text>" if data is None else show_text(data)
+
+
+def show_allowed(machine: TokenMachine, state: int) -> str:
+    """A mask in one line: how many ids, and the first of them."""
+    ids = [int(token) for token in np.flatnonzero(machine.allowed(state))]
+    eos = [token for token in ids if token in machine.vocabulary.eos_ids]
+    texts = [token for token in ids if token not in machine.vocabulary.eos_ids]
+    parts = [show(machine.vocabulary.tokens[token]) for token in texts[:SHOWN]]
+    if len(texts) > SHOWN:
+        parts.append("...")
+    if eos:
+        parts.append("<EOS>")
+    return f"{len(ids):,} of {len(machine.vocabulary):,}: {' '.join(parts)}"
+
+
+def longest_step(machine: TokenMachine, state: int, remaining: bytes) -> int | None:
+    """The allowed id whose bytes cover most of the text that remains; an EOS id at its end."""
+    allowed = machine.allowed(state)
+    if not remaining:
+        return next((token for token in sorted(machine.vocabulary.eos_ids) if allowed[token]), None)
+    best: int | None = None
+    length = 0
+    for token in np.flatnonzero(allowed):
+        data = machine.vocabulary.tokens[int(token)]
+        if data and len(data) > length and remaining.startswith(data):
+            best, length = int(token), len(data)
+    return best
+
+
+def walk_lines(machine: TokenMachine, text: str) -> Iterable[str]:
+    """The masks along the way that writes a text in the longest allowed tokens."""
+    remaining = text.encode()
+    state = machine.start
+    for position in range(len(remaining) + 1):
+        token = longest_step(machine, state, remaining)
+        yield f"  {position:>2}  allowed {show_allowed(machine, state)}"
+        if token is None:
+            yield "      no allowed token goes on with the text"
+            return
+        data = machine.vocabulary.tokens[token]
+        ends = token in machine.vocabulary.eos_ids
+        yield f"      take    {'<EOS>' if ends else show(data)}  (id {token})"
+        following = machine.step(state, token)
+        if ends or following is None:
+            return
+        state = following
+        remaining = remaining[len(data or b"") :]
+
+
+def report_lines(machine: TokenMachine) -> Iterable[str]:
+    """Sizes and milliseconds, one stage per line."""
+    report = machine.report
+    yield (
+        f"  character FSA   {_column(report.character_states, 'state')}, "
+        f"{counted(report.byte_classes, 'byte class')}"
+    )
+    if report.kind == "table":
+        yield from _table_lines(machine)
+    else:
+        yield f"  {report.kind:<15} {_column(machine.num_states, 'state')} so far; no table is made"
+        if report.reason:
+            yield f"  {report.reason}"
+    for warning in report.warnings:
+        yield f"  warning: {warning}".replace("\n", "\n           ")
+    for stage, spent in report.milliseconds.items():
+        yield f"  {stage.replace('_', ' '):<15} {spent:>9.2f} ms"
+    yield f"  {'sum':<15} {report.total_milliseconds:>9.2f} ms"
+
+
+def _column(count: int, noun: str) -> str:
+    """A number with its noun, the numbers of all lines one below the other."""
+    number, _, word = counted(count, noun).partition(" ")
+    return f"{number:>9} {word}"
+
+
+def _table_lines(machine: TokenMachine) -> Iterable[str]:
+    report = machine.report
+    yield (
+        f"  token DFA       {_column(report.token_states, 'state')}, "
+        f"{counted(report.token_classes, 'token class')}, {report.bytes_held / 1024:,.0f} kB"
+    )
+    yield (
+        f"  allowed at all  {report.live_tokens:>9,} of {len(machine.vocabulary):,} ids; "
+        f"{counted(report.stuck_states, 'state')} cannot finish and "
+        f"{'is' if report.stuck_states == 1 else 'are'} trimmed"
+    )

@@ -22,16 +22,16 @@ from explorer.cli.answers import (
     without_controls,
 )  # fmt: skip
 from explorer.cli.compile import add_parser as add_compile
+from explorer.cli.compile import add_profile
 from explorer.cli.demo import add_parser as add_demo
 from explorer.cli.doctor import add_parser as add_doctor
-from explorer.cli.engines.witness import add_parser as add_witness
 from explorer.cli.invasiveness import add_parser as add_invasiveness
 from explorer.cli.lab import add_parser as add_lab
-from explorer.cli.profile import add_parser as add_profile
 from explorer.cli.statuses import INTERRUPTED, UNREAD
-from explorer.cli.sweeps.sweep import add_report, add_sweep
+from explorer.cli.sweep import add_report, add_sweep
 from explorer.cli.trace import add_parser as add_trace
 from explorer.cli.why import add_parser as add_why
+from explorer.cli.witness import add_parser as add_witness
 from explorer.errors import ExplorerError
 from explorer.files import file_error
 

@@ -1,4 +1,6 @@
-"""``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds."""
+"""``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds; and
+``explorer profile``: how large each part of a JSON Schema is as a machine.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ import numpy as np
 
 from explorer.arguments import counted
 from explorer.budget import Budget
-from explorer.cli.answers import print_json
-from explorer.cli.machine_lines import report_lines, show_allowed
+from explorer.cli.answers import print_json, report_lines, show_allowed
 from explorer.cli.options import (
     Commands,
     add_command,
@@ -18,21 +19,21 @@ from explorer.cli.options import (
     add_eos,
     add_json,
     add_lazy,
+    add_schema_options,
     compiled,
     constraint_of,
+    schema_options,
+    schema_text,
 )
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
+from explorer.languages.schema.functions import profile
 from explorer.tokens.machine import storable_of
 from explorer.vocabulary import Vocabulary
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands, "compile", run, "compile a constraint for a tokenizer and report"
     )
@@ -55,9 +56,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the command.
-
-    Args:
-        arguments: The parsed options.
 
     Raises:
         ExplorerError: The tokenizer or the pattern is not usable, or a limit was reached.
@@ -108,3 +106,34 @@ def positive(word: str) -> float:
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{word} is not more than 0")
     return value
+
+
+def add_profile(commands: Commands) -> None:
+    """Add the command and its options."""
+    command = add_command(
+        commands,
+        "profile",
+        profile_schema,
+        "tell states, arcs and milliseconds of each part of a JSON Schema",
+    )
+    command.add_argument("schema", metavar="FILE", help="the schema")
+    add_schema_options(command)
+    command.add_argument(
+        "--seconds", type=positive, default=10.0, help="the most for each part (default 10)"
+    )
+    add_json(command)
+
+
+def profile_schema(arguments: argparse.Namespace) -> None:
+    """Run the command.
+
+    Raises:
+        ExplorerError: The file is not a schema.
+    """
+    text = schema_text("schema", arguments.schema)
+    options = {**schema_options(arguments), "strict": False}
+    sizes = profile(text, Budget(seconds=arguments.seconds), **options)
+    if arguments.json:
+        print_json(sizes.to_dict())
+    else:
+        print(sizes)

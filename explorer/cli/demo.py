@@ -7,7 +7,7 @@ import importlib.util
 import time
 from pathlib import Path
 
-from explorer.cli.machine_lines import report_lines, walk_lines
+from explorer.cli.answers import report_lines, walk_lines
 from explorer.cli.options import Commands, add_command
 from explorer.languages.constraint import regex
 from explorer.tokens.compile import compile
@@ -22,11 +22,7 @@ REAL_TEXT = "yes, because foxes sleep."
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands, "demo", run, "compile two constraints and walk through their masks"
     )
@@ -35,10 +31,10 @@ def add_parser(commands: Commands) -> None:
 
 def shipped_tokenizer() -> Path | None:
     """A tokenizer of real size from the package `mistral-common`, where that is installed."""
-    found = importlib.util.find_spec("mistral_common")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("mistral_common")
+    if package is None or package.origin is None:
         return None
-    path = Path(found.origin).parent / "data" / "tekken_240911.json"
+    path = Path(package.origin).parent / "data" / "tekken_240911.json"
     return path if path.exists() else None
 
 
@@ -55,11 +51,7 @@ def demonstrate(title: str, pattern: str, text: str, vocabulary: Vocabulary) -> 
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the command.
-
-    Args:
-        arguments: The parsed options.
-    """
+    """Run the command."""
     toy = Vocabulary.from_bytes([*TOY_TOKENS, None], eos_ids=[len(TOY_TOKENS)])
     demonstrate("A toy vocabulary", TOY_PATTERN, TOY_TEXT, toy)
     given: str | None = arguments.tokenizer

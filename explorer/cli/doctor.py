@@ -59,9 +59,7 @@ class Finding:
     """The result of one check.
 
     Args:
-        name: What was checked.
         level: ``ok``, ``note`` (works, and there is something to know) or ``missing``.
-        found: What was found.
         remedy: What to do about it; empty where nothing is to be done.
     """
 
@@ -72,11 +70,7 @@ class Finding:
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands,
         "doctor",
@@ -90,29 +84,26 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command.
 
-    Args:
-        arguments: The parsed options.
-
     Returns:
         0, or 1 if something that the engine needs is missing.
     """
-    found = findings()
+    parts = findings()
     if arguments.json:
-        print_json([asdict(finding) for finding in found])
+        print_json([asdict(finding) for finding in parts])
     else:
-        for finding in found:
+        for finding in parts:
             sign = {"ok": "ok  ", "note": "note", "missing": "MISS"}[finding.level]
             print(f"{sign}  {finding.name:<14} {finding.found}")
             if finding.remedy:
                 print(f"      {'':<14} → {finding.remedy}")
     needed = {name for name, _, _, _, engine in _LIBRARIES if engine}
-    return int(any(f.level == "missing" and f.name in needed for f in found))
+    return int(any(f.level == "missing" and f.name in needed for f in parts))
 
 
 def findings() -> list[Finding]:
     """The results of all checks, in reading order."""
-    found = [_python()]
-    found += [_library(*entry) for entry in _LIBRARIES]
+    parts = [_python()]
+    parts += [_library(*entry) for entry in _LIBRARIES]
     checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("widgets", _page_sides),
         ("kernel", _kernel),
@@ -123,12 +114,12 @@ def findings() -> list[Finding]:
     )
     for name, check in checks:
         try:
-            found.append(check())
+            parts.append(check())
         except Exception as error:  # A check that fails is a finding too.
-            found.append(
+            parts.append(
                 Finding(name, "missing", f"{type(error).__name__}: {error}", "See the lines above.")
             )
-    return found
+    return parts
 
 
 def _python() -> Finding:
@@ -152,8 +143,8 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
         return Finding(module, "ok", "version not known")
     wanted = _wanted(distribution)
     if not wanted.contains(version, prereleases=True):
-        found = f"{version}, but {use} needs {wanted}"
-        return Finding(module, level, found, f"pip install --upgrade '{package}'")
+        state = f"{version}, but {use} needs {wanted}"
+        return Finding(module, level, state, f"pip install --upgrade '{package}'")
     return Finding(module, "ok", version)
 
 
@@ -225,8 +216,8 @@ def _graphviz() -> Finding:
         code = "import sys, pygraphviz; pygraphviz.AGraph(sys.stdin.read()).layout('dot')"
         wheel = _fails([sys.executable, "-c", code])
         if not wheel:
-            found = f"dot at {dot} fails" if broken else "no dot"
-            return Finding("Graphviz", "ok", f"{found}; the pygraphviz wheel brings its own")
+            state = f"dot at {dot} fails" if broken else "no dot"
+            return Finding("Graphviz", "ok", f"{state}; the pygraphviz wheel brings its own")
         broken = broken or wheel
     return Finding(
         "Graphviz",

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands,
         "invasiveness",
@@ -73,9 +69,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command.
-
-    Args:
-        arguments: The parsed options.
 
     Returns:
         1 where the language itself, token by token, changed a valid token; else 0.

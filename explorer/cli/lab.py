@@ -37,11 +37,7 @@ SETTINGS: Final = Path(__file__).parent / "jupyter"
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands,
         "lab",
@@ -62,9 +58,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command.
-
-    Args:
-        arguments: The parsed options.
 
     Returns:
         JupyterLab's exit status.
@@ -103,9 +96,7 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
     """The command line that starts JupyterLab.
 
     Args:
-        folder: Where the notebooks are.
         port: The server's port; ``None`` leaves the choice to it.
-        browser: Whether it opens one.
     """
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     # Nothing is fetched: no extension catalogue, no news.
@@ -131,9 +122,9 @@ def notebooks() -> dict[str, bytes]:
     """
     package = Path(__file__).resolve().parents[1]
     for folder in (package.parent / "notebooks", package / "notebooks"):
-        found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.ipynb"))}
-        if found:
-            return found
+        texts = {path.name: path.read_bytes() for path in sorted(folder.glob("*.ipynb"))}
+        if texts:
+            return texts
     raise ExplorerError(
         "This installation has no notebooks.",
         remedy="Install the package again, or run this in a checkout.",
@@ -144,7 +135,6 @@ def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
     """Copy notebooks, and leave alone what the user has changed.
 
     Args:
-        wanted: Name and content of each.
         folder: Where to; made if it is not there.
 
     Returns:
@@ -183,12 +173,12 @@ def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
 def _read_record(path: Path) -> dict[str, str]:
     """The record of what was copied before; empty if the file is missing or cannot be read."""
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        record: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return {}
-    entries = cast("dict[object, object]", found).items()
+    entries = cast("dict[object, object]", record).items()
     return {k: v for k, v in entries if isinstance(k, str) and isinstance(v, str)}
 
 

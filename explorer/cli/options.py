@@ -13,15 +13,17 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast, get_args
 
 from explorer.arguments import file_path
 from explorer.budget import Budget
-from explorer.cli.schema_options import NAMES, add_schema_options, constraint_of_schema
 from explorer.errors import ConstraintError
 from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
+from explorer.languages.schema.building.making import Order, Recursion
+from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.text.spelling import Whitespace
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read
 from explorer.languages.template.expression import read_expression
@@ -30,6 +32,73 @@ from explorer.languages.types.functions import from_type
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
+
+NAMES: Final = ("whitespace", "property_order", "recursion", "max_depth", "folder", "no_strict")
+"""The options that only say something of a JSON Schema, as argparse keeps them."""
+
+
+def add_schema_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `explorer.json_schema`."""
+    command.add_argument(
+        "--whitespace", choices=get_args(Whitespace), help="between the tokens of JSON"
+    )
+    command.add_argument(
+        "--property-order", choices=get_args(Order), help="the order of the members of objects"
+    )
+    command.add_argument(
+        "--recursion",
+        choices=get_args(Recursion),
+        help="follow a schema that leads back to itself to a depth, or without end",
+    )
+    command.add_argument(
+        "--max-depth", type=int, metavar="N", help="how often a recursive schema is followed"
+    )
+    command.add_argument(
+        "--folder", metavar="PATH", help="schemas that references may name; nothing is fetched"
+    )
+    command.add_argument(
+        "--no-strict",
+        action="store_true",
+        help="ignore keywords that cannot be followed exactly, and name them",
+    )
+
+
+def schema_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options as arguments of `explorer.json_schema`.
+
+    Args:
+        arguments: The parsed options of `add_schema_options`.
+    """
+    named = {name: getattr(arguments, name) for name in NAMES if name != "no_strict"}
+    given = {name: value for name, value in named.items() if value is not None}
+    return {**given, "strict": False} if arguments.no_strict else given
+
+
+def schema_text(name: str, given: str) -> str:
+    """The text of the file with a schema.
+
+    Raises:
+        ConstraintError: A schema was given, not a path.
+        FileError, DamagedFile: The file cannot be read.
+    """
+    if given.lstrip().startswith(("{", "[")):
+        raise ConstraintError(
+            f"{name} names a file, and what was given is a JSON text.",
+            remedy="Write the schema to a file, or give it as --constraint 'JSON Schema' '{…}'.",
+        )
+    return read_text(file_path(name, given))
+
+
+def constraint_of_schema(arguments: argparse.Namespace) -> Constraint:
+    """The constraint of ``--json-schema FILE`` and the options beside it.
+
+    Raises:
+        ConstraintError: The schema is not usable.
+        FileError, DamagedFile: The file cannot be read.
+    """
+    text = schema_text("--json-schema", arguments.json_schema)
+    return json_schema(text, **schema_options(arguments))
+
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
 """The return type of `ArgumentParser.add_subparsers`."""
@@ -45,10 +114,8 @@ def add_command(
     """A new command without options.
 
     Args:
-        commands: The commands there are.
         name: What one writes after ``explorer``.
         run: The function of the command; it returns the exit status, ``None`` for 0.
-        summary: A line for the list of commands.
         description: What stands above the command's own options; default the summary.
     """
     command = commands.add_parser(name, help=summary, description=description or summary)
@@ -68,7 +135,6 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     """The options that name a constraint, for `constraint_of`.
 
     Args:
-        command: Where they go.
         required: Whether one of them must be given.
     """
     what = command.add_mutually_exclusive_group(required=required)
@@ -122,21 +188,18 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     """The constraint that the options of `add_constraint` name, behind the stages they name.
 
-    Args:
-        arguments: The parsed options.
-
     Raises:
         RegexError, ConstraintError: It is not usable.
     """
-    found = _unstaged_constraint(arguments)
+    constraint = _unstaged_constraint(arguments)
     if not arguments.canonical:
-        return found
-    if found is None:
+        return constraint
+    if constraint is None:
         raise ConstraintError(
             "--canonical filters the tokens of a constraint, and there is no constraint.",
             remedy="Give --regex, for example; --regex '(?s:.*)' is any text.",
         )
-    return found.canonical()
+    return constraint.canonical()
 
 
 def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
@@ -217,9 +280,9 @@ def _named_type(name: str) -> object:
         )
     sys.path.insert(0, os.getcwd())
     try:
-        found: object = import_module(module)
+        value: object = import_module(module)
         for part in path.split("."):
-            found = cast("object", getattr(found, part))
+            value = cast("object", getattr(value, part))
     except (ImportError, AttributeError, ValueError) as error:
         raise ConstraintError(
             f"There is no type {name!r}: {error}.",
@@ -232,7 +295,7 @@ def _named_type(name: str) -> object:
         ) from error
     finally:
         sys.path.remove(os.getcwd())
-    return found
+    return value
 
 
 def add_lazy(command: argparse.ArgumentParser) -> None:

@@ -29,11 +29,7 @@ FAULTY = 1
 
 
 def add_served(command: argparse.ArgumentParser) -> None:
-    """``--run FILE`` and ``--index N``.
-
-    Args:
-        command: Where they go.
-    """
+    """``--run FILE`` and ``--index N``."""
     command.add_argument(
         "--run",
         dest="run_file",
@@ -58,9 +54,7 @@ def why_served(
     """Answer for each run of a log.
 
     Args:
-        arguments: The parsed options.
         constraint: The constraint that they name; ``None`` for that of each request.
-        vocabulary_of: The vocabulary that the options name.
 
     Returns:
         0 if the constraint allows all that was written, else 1; 2 if a run could not be asked.

@@ -28,11 +28,7 @@ DEFAULT_TOKENS = 64
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands,
         "trace",
@@ -80,9 +76,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command.
-
-    Args:
-        arguments: The parsed options.
 
     Returns:
         The exit status: 0 if the text ended, 1 if it was cut off.

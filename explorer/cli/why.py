@@ -49,11 +49,7 @@ MASKED = 1
 
 
 def add_parser(commands: Commands) -> None:
-    """Add the command and its options.
-
-    Args:
-        commands: The commands there are.
-    """
+    """Add the command and its options."""
     command = add_command(
         commands,
         "why",
@@ -90,9 +86,6 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command.
 
-    Args:
-        arguments: The parsed options.
-
     Returns:
         0 if the token is allowed, 1 if it is masked.
 
@@ -126,8 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     machine = compiled(arguments, constraint, vocabulary)
     state, text, history = _place(machine, arguments)
-    found = None if token is None else explain(machine, state, token, text=text, history=history)
-    return _print(arguments, found, machine, state, text)
+    explanation = (
+        None if token is None else explain(machine, state, token, text=text, history=history)
+    )
+    return _print(arguments, explanation, machine, state, text)
 
 
 UNWEIGHTED = (
@@ -250,9 +245,6 @@ def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
 def ids_of_words(words: str) -> list[int]:
     """Token ids as ``--prefix-ids`` has them, such as ``1,2,3``.
 
-    Args:
-        words: The option's value.
-
     Raises:
         ExplorerError: It is not a list of ids.
     """
@@ -296,9 +288,9 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
         machine = compiled(arguments, constraint, vocabulary)
         # Another machine may number its states in another way than that of the trace.
         state = states_along(machine, trace.ids[:step])[-1]
-        found = None if token is None else explain_trace(machine, trace, token, step)
+        explanation = None if token is None else explain_trace(machine, trace, token, step)
         data = trace.positions[step].data
-        return _print(arguments, found, machine, state, data, UNWEIGHTED)
+        return _print(arguments, explanation, machine, state, data, UNWEIGHTED)
     if token is None:
         raise ExplorerError(
             "The trace does not hold the whole vocabulary.", remedy="Give --tokenizer or --model."
@@ -317,7 +309,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
 
 def _print(
     arguments: argparse.Namespace,
-    found: Explanation | TextExplanation | None,
+    explanation: Explanation | TextExplanation | None,
     machine: TokenMachine | None,
     state: int,
     text: bytes,
@@ -329,17 +321,17 @@ def _print(
     if arguments.all and machine is not None:
         reasons = explain_all(machine, state, text=text)
     if arguments.json:
-        answer: dict[str, object] = {} if found is None else found.to_dict()
+        answer: dict[str, object] = {} if explanation is None else explanation.to_dict()
         if reasons is not None:
             answer["reasons"] = reasons.to_dict()
         if arguments.all and note:
             answer["note"] = note
         print_json(answer)
     else:
-        if found is not None:
-            print(found.paragraph)
+        if explanation is not None:
+            print(explanation.paragraph)
         if reasons is not None:
             print(reasons)
         if arguments.all and note:
             print(note)
-    return ALLOWED if found is None or found.allowed else MASKED
+    return ALLOWED if explanation is None or explanation.allowed else MASKED

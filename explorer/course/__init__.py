@@ -3,10 +3,9 @@
     from explorer import course
     course.check("spellings", 8)
 
-A wrong answer gets a hint that does not give the right one away. Reading order: `verdict` (what
-`check` says), `exercise` (kinds of answers), `foundations` (the exercises of the notebooks 01 to
-04), `masked` (those of 00 and 05), `cases` (those of 06), `structured` (those of 07 and 08),
-`pitfalls` (those of 09a to 09g), `own` (those of 20), `checking` (the two functions that a notebook
+A wrong answer gets a hint that does not give the right one away. Reading order: `exercise` (kinds
+of answers, and what `check` says), `foundations` (the exercises of the notebooks 00 to 05, 07, 08
+and 20), `pitfalls` (those of 06 and of 09a to 09g), `checking` (the two functions that a notebook
 calls).
 """
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from explorer.course.cases import CASES
-from explorer.course.exercise import Exercise, plain_value, same_value
-from explorer.course.foundations import FOUNDATIONS
-from explorer.course.masked import MASKED
-from explorer.course.own import OWN
-from explorer.course.pitfalls import PITFALLS
-from explorer.course.structured import STRUCTURED
-from explorer.course.verdict import Graded
+from explorer.course.exercise import Exercise, Graded, plain_value, same_value
+from explorer.course.foundations import FOUNDATIONS, MASKED, OWN, STRUCTURED
+from explorer.course.pitfalls import CASES, PITFALLS
 from explorer.errors import ExplorerError
 
 EXERCISES: dict[str, Exercise] = {

@@ -16,9 +16,26 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from explorer.budget import Budget
-from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, regex
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Whether an answer is right, and what there is to say about it. It prints as a sentence.
+
+    Args:
+        right: Whether it is; ``None`` if there is no answer yet.
+        message: Praise with the reason, or a hint.
+    """
+
+    right: bool | None
+    message: str
+
+    def __repr__(self) -> str:
+        begin = {True: "Right. ", False: "Not yet. ", None: ""}[self.right]
+        return begin + self.message
+
 
 LIMITS: Final = Budget(states=20_000, seconds=5.0)
 """For a pattern that a reader gives."""
@@ -49,12 +66,7 @@ class ValueExercise:
     """An exercise whose answer is a number, a text, or several of them.
 
     Args:
-        name: Of the exercise.
-        answer: The right answer. Of a set the order does not count, of a tuple it does.
-        right: What is said to it: why it is right.
-        hint: What is said to a wrong answer.
         hints: More special hints; the first that fits is used.
-        within: How far a number may be off.
     """
 
     name: str
@@ -65,11 +77,7 @@ class ValueExercise:
     within: float = 0.0
 
     def grade(self, answer: object) -> Graded:
-        """Compare an answer with the right one.
-
-        Args:
-            answer: The reader's.
-        """
+        """Compare an answer with the right one."""
         given = plain_value(answer)
         if same_value(given, plain_value(self.answer), self.within):
             return Graded(True, self.right)
@@ -84,14 +92,7 @@ class ValueExercise:
 
 @dataclass(frozen=True)
 class LanguageExercise:
-    """An exercise whose answer is a language: a constraint, or a pattern.
-
-    Args:
-        name: Of the exercise.
-        answer: A pattern of the right language.
-        right: What is said to it.
-        hint: What is said to every wrong answer, behind what is wrong with it.
-    """
+    """An exercise whose answer is a language: a constraint, or a pattern."""
 
     name: str
     answer: str
@@ -176,8 +177,6 @@ def same_value(one: object, other: object, within: float = 0.0) -> bool:
 
     Args:
         one: From `plain_value`.
-        other: The other.
-        within: How far a number may be off.
     """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other

@@ -1,4 +1,5 @@
-"""The exercises of the notebooks on tokens and automata (01 to 04).
+"""The exercises of the notebooks on tokens, automata and masks (00 to 05), on structured languages
+(07, 08), and on models of one's own (20).
 
 The answers stand here and not in the notebooks; the tests work each of them out again.
 """
@@ -8,6 +9,58 @@ from __future__ import annotations
 from typing import Final
 
 from explorer.course.exercise import Exercise, LanguageExercise, ValueExercise
+
+QUICKSTART: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "quickstart-end",
+        {"end"},
+        "The text is complete, and nothing could follow a `d`. The end is forced.",
+        "Press Step until the text stands there, and read which bars are not struck.",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "foo" in answer,
+                "That is allowed after foofoo. What about the text with its `d`?",
+            ),
+        ),
+    ),
+    LanguageExercise(
+        "quickstart-stop",
+        r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\.?",
+        "One character more, and the model may end as it likes to.",
+        "In a pattern a dot alone means any character; with a backslash it is a full stop.",
+    ),
+)
+
+PROBABILITIES: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "masks-divided",
+        0.75,
+        "0.3 of the 0.4 that is allowed.",
+        "Add up what is allowed. Which part of it is the second token?",
+        (
+            (lambda answer: answer == 0.3, "That is the model's probability, before the mask."),
+            (lambda answer: answer == 0.25, "That is the first token."),
+        ),
+        within=0.001,
+    ),
+    ValueExercise(
+        "masks-factor",
+        10,
+        "Each step divides by its Z, so the text is divided by 0.5 × 0.2 × 1.",
+        "Each step divides by its own Z. What do all three together divide by?",
+        ((lambda answer: answer == 0.1, "By so much it is divided. And the factor?"),),
+        within=0.001,
+    ),
+    ValueExercise(
+        "masks-aliases",
+        ("Germany", "France"),
+        "No single spelling of France is best, but both together are.",
+        "Look for the largest number first. Then add up the spellings of each name.",
+    ),
+)
+
+MASKED: Final[tuple[Exercise, ...]] = (*QUICKSTART, *PROBABILITIES)
+
 
 TOKENS: Final[tuple[Exercise, ...]] = (
     ValueExercise(
@@ -152,3 +205,102 @@ COMPOSITION: Final[tuple[Exercise, ...]] = (
 )
 
 FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA, *TRANSDUCTION, *COMPOSITION)
+
+
+JSON: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "json-count",
+        4,
+        "Two with one element, and two with both in either order.",
+        "Write down the arrays of one element, then those of two. Which of them repeat an element?",
+        (
+            (
+                lambda answer: answer == 6,
+                "Some of these repeat an element. Which keyword speaks of that?",
+            ),
+            (lambda answer: answer == 3, "The order of the elements is free."),
+        ),
+    ),
+    LanguageExercise(
+        "json-pattern",
+        r'\{("a":"x",)?"b":(true|false)\}',
+        "The comma belongs to the member that may be missing.",
+        "What is missing together with `a`? Put it into the same group.",
+    ),
+    ValueExercise(
+        "json-keyword",
+        "additionalProperties",
+        "Set to false, it forbids every other member.",
+        "Compare the two calls of profile. What does the second one add to the schema?",
+    ),
+)
+
+GRAMMARS: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "grammars-height",
+        1,
+        "Two are pushed by the first token, and one is popped.",
+        "Look for the two arcs in the drawing, and add what they push and pop.",
+        (
+            (lambda answer: answer == 2, "So high it is after the first token."),
+            (lambda answer: answer == 3, "Inside of a token a push and a pop cancel out."),
+        ),
+    ),
+    LanguageExercise(
+        "grammars-regular",
+        "x*yz*",
+        "Both rules call themselves last, so both are loops.",
+        "Each rule is a loop that ends with its other alternative.",
+    ),
+    ValueExercise(
+        "grammars-draft",
+        1.75,
+        "One from the pass, half of the time a second, and a quarter of the time a third.",
+        "Add up how often there is a first token, a second one and a third one.",
+        ((lambda answer: answer == 2, "The second proposal counts only if the first was right."),),
+        within=0.001,
+    ),
+)
+
+STRUCTURED: Final[tuple[Exercise, ...]] = (*JSON, *GRAMMARS)
+
+
+OWN: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "own-counted",
+        0.6,
+        "3 points of 5: the points that the mask takes away do not count.",
+        "How many points has each of the two words? The mask leaves only these.",
+        (
+            (
+                lambda answer: isinstance(answer, float) and abs(answer - 3 / 11) < 0.01,
+                "That is the model's own. Which points does the mask leave?",
+            ),
+            (
+                lambda answer: isinstance(answer, float) and abs(answer - 2 / 3) < 0.01,
+                "Each of them has a point besides.",
+            ),
+        ),
+        within=0.001,
+    ),
+    ValueExercise(
+        "own-width",
+        267,
+        "They are padding: no token has these numbers.",
+        "Which logits have no token? The ids begin at 0.",
+    ),
+    ValueExercise(
+        "own-outcome",
+        "cut",
+        "All that was written is allowed, and a limit stopped it before its end.",
+        "Was a token masked? Did the model end the text, or did something else?",
+        (
+            (
+                lambda answer: answer == "ended early",
+                "That is when the model itself ends its text too soon.",
+            ),
+            (lambda answer: answer == "whole", "Is 20 a text of four digits?"),
+        ),
+    ),
+)
+"""In the order of the notebook."""

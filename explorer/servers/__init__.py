@@ -10,12 +10,11 @@ token ids or texts, log-probabilities, and the constraint. `read_runs` reads suc
     print(verdict)                       # the first token that the constraint would have masked
     Explorer(cursor=Cursor(verdict.session))
 
-Read in this order: `place` (a value of a log and where it stands), `requested` (the constraint of a
-request), `stopping` (what ended a text), `run` (a run as a value), `log` (a request and its
-response), `formats` (the protocol of a format, the registry, and what no format reads),
-`called` (tool calls and refusals), `openai`, `sglang`, `tgi` and `recorded` (the
-formats), `reading` (from a file to runs), `judging` (what the constraint says of a run), `beside`
-(its numbers beside a model's).
+Read in this order: `log` (a value of a log and where it stands; a request and its response), `run`
+(the constraint of a request, what ended a text, and a run as a value), `formats` (the protocol of a
+format, the registry, and what no format reads), `openai` and `own_interfaces` (the formats),
+`reading` (from a file to runs), `following` (the ids of a run, and how far the constraint follows
+it), `sentences` and `verdict` (what it says of the run), `beside` (its numbers beside a model's).
 `vllm_recorder` is a script that stands alone, for a server of yours. `docs/servers.md` says what
 each format holds.
 """
@@ -24,10 +23,9 @@ from __future__ import annotations
 
 from explorer.servers.beside import NumbersBeside, RunBeside, run_beside
 from explorer.servers.formats import LogFormat, format_names, register_format
-from explorer.servers.judging.verdict import RunVerdict, session_of, verdict_of
 from explorer.servers.reading import read_runs, runs_of
-from explorer.servers.requested import RequestedConstraint
-from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.run import RequestedConstraint, ServedToken, ServerRun
+from explorer.servers.verdict import RunVerdict, session_of, verdict_of
 
 __all__ = [
     "LogFormat",

@@ -16,9 +16,9 @@ from explorer.arguments import counted
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.servers.judging.following import follow_run
-from explorer.servers.judging.verdict import identified_run
+from explorer.servers.following import follow_run
 from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.verdict import identified_run
 from explorer.tokens.machine import TokenMachine
 
 if TYPE_CHECKING:  # They come with torch, which is loaded once a run is read with a model.
@@ -26,12 +26,12 @@ if TYPE_CHECKING:  # They come with torch, which is loaded once a run is read wi
     from explorer.decoding.models.model import LanguageModel
 
 AGREEING: Final = 0.02
-"""How far two log-probabilities may be apart and still agree: servers compute in 16 bits."""
+"""The farthest that log-probabilities may be apart and agree: servers compute in 16 bits."""
 
 _LEAST_PART: Final = 0.9
 
 Agreement = Literal["model", "constrained", "both", "neither", "unknown"]
-"""Which of the two kinds of numbers a server's agree with."""
+"""The kind of numbers, of the two, that a server's agree with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,12 @@ def run_beside(
     from explorer.decoding.models.arguments import checked_model
 
     lm = checked_model(lm)
-    found, wanted = identified_run(run, lm.vocabulary, constraint)
+    identified, wanted = identified_run(run, lm.vocabulary, constraint)
     session, notes = _opened(run, lm, wanted, budget)
-    tokens = found.tokens
-    if found.text is not None:
+    tokens = identified.tokens
+    if identified.text is not None:
         # Of a text, one way of writing it that the constraint allows, if there is one.
-        tokens = tuple(map(ServedToken, follow_run(found, session.machine, budget).written))
+        tokens = tuple(map(ServedToken, follow_run(identified, session.machine, budget).written))
     rows: list[NumbersBeside] = []
     for token in tokens:
         if session.finished or token.token is None or not _allowed(session, token.token):
@@ -136,7 +136,7 @@ def run_beside(
         verb = "is" if len(rows) == 1 else "are"
         said = f"{len(rows)} of the {counted(len(tokens), 'token')} written {verb} allowed."
         notes = (*notes, said)
-    return RunBeside(run, session, tuple(rows), _agreement(rows), (*notes, *found.notes))
+    return RunBeside(run, session, tuple(rows), _agreement(rows), (*notes, *identified.notes))
 
 
 def _allowed(session: Session, token: int) -> bool:

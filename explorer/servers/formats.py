@@ -11,14 +11,13 @@ from typing import Final, Protocol, cast, runtime_checkable
 
 from explorer.arguments import shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.servers.log import ServerLog
-from explorer.servers.place import LogPlace
+from explorer.servers.log import LogPlace, ServerLog
 from explorer.servers.run import ServerRun
 
 
 @runtime_checkable
 class LogFormat(Protocol):
-    """How one kind of server writes down its runs."""
+    """The format in which one kind of server writes down its runs."""
 
     @property
     def name(self) -> str:
@@ -84,9 +83,6 @@ def format_names() -> tuple[str, ...]:
 def format_of(log: ServerLog) -> LogFormat:
     """The format of a log.
 
-    Args:
-        log: The log.
-
     Raises:
         DamagedFile: No format knows it.
     """
@@ -119,12 +115,7 @@ _RESPONSES: Final = "Ask by the chat completions interface, or write the run as 
 
 
 def stream_of_events(data: bytes, file: str) -> DamagedFile | None:
-    """The error for a file of server-sent events; ``None`` for any other.
-
-    Args:
-        data: The content of the file.
-        file: Its name.
-    """
+    """The error for a file of server-sent events; ``None`` for any other."""
     if not data.lstrip().startswith((b"data:", b"event:")):
         return None
     return DamagedFile(
@@ -135,11 +126,7 @@ def stream_of_events(data: bytes, file: str) -> DamagedFile | None:
 
 
 def unread_answer(log: ServerLog) -> DamagedFile | None:
-    """The error for an answer that is known and not read; ``None`` for any other.
-
-    Args:
-        log: The log.
-    """
+    """The error for an answer that is known and not read; ``None`` for any other."""
     place, first = log.response, log.first()
     if not isinstance(first, dict):
         return None
@@ -160,11 +147,7 @@ def unread_answer(log: ServerLog) -> DamagedFile | None:
 
 
 def server_error(log: ServerLog) -> DamagedFile | None:
-    """The error for an answer by which a server says that it failed; ``None`` for any other.
-
-    Args:
-        log: The log.
-    """
+    """The error for an answer by which a server says that it failed; ``None`` for any other."""
     first = log.first()
     answer = cast("dict[str, object]", first) if isinstance(first, dict) else {}
     said = answer.get("error")
@@ -179,7 +162,6 @@ def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
     """The run of a request that a server answered with an error.
 
     Args:
-        log: The log.
         error: The error, as `server_error` has it.
     """
     place = log.response.path or "the document"
@@ -193,7 +175,6 @@ def unread_run(where: str, error: DamagedFile) -> ServerRun:
 
     Args:
         where: The name of the log, with the document's line if it has several.
-        error: The reason.
     """
     said = error.message.removeprefix(f"{where}: ")
     return _failed(where, f"It cannot be read: {said}")

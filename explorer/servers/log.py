@@ -3,17 +3,163 @@
 The documented envelope is ``{"request": ..., "response": ...}``, each the JSON body. The lines of
 OpenAI's Batch interface, where the body is one level deeper, are read too; so is a response alone,
 which has no constraint of its own.
+
+A value of a log, and where it stands: every reading of a log goes through here.
+
+A log comes from another program, and nobody vouches for it. So no value is used before its type
+and its range are known, and an error names the file, the place in it, what stands there and what
+should.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from explorer.servers.place import LogPlace
+from explorer.arguments import LAST_ID, shown
+from explorer.errors import DamagedFile
 
-if TYPE_CHECKING:  # It comes with torch, which a log does not need.
+if TYPE_CHECKING:
     from explorer.decoding.models.model import Message
+
+
+RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
+
+ROUNDING: Final = 1e-3
+"""The farthest that a log-probability may be above 0; rounding to 16 bits brings it there."""
+
+_ASKED: Final = ("request", "body")
+"""The parts of a document that a client wrote."""
+
+_LOG_PROBS: Final = ("log_prob", "top")
+"""The log-probabilities of the recorder; the names of other servers hold ``logprob``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """A value of a log.
+
+    Args:
+        file: The log's name, with its line if it has several documents.
+        path: Where the value stands, such as ``response.choices[0].text``; empty for the top.
+        value: What stands there; ``None`` also where nothing does.
+    """
+
+    file: str
+    path: str
+    value: object
+
+    def at(self, key: str) -> LogPlace:
+        """The value of a key of this object; ``None`` where it has none.
+
+        Raises:
+            DamagedFile: This is not an object.
+        """
+        path = f"{self.path}.{key}" if self.path else key
+        return LogPlace(self.file, path, self.mapping().get(key))
+
+    def __bool__(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+    def wrong(self, wanted: str, remedy: str = RECORD_AGAIN) -> DamagedFile:
+        """The error for this value."""
+        stands = "nothing" if self.value is None else shown(self.value)
+        return DamagedFile(
+            f"{self.file}: {self.path or 'the document'} is {stands}, not {wanted}.",
+            remedy=remedy,
+            evidence={"file": self.file, "place": self.path},
+        )
+
+    def mapping(self) -> dict[str, object]:
+        """The object that stands here."""
+        value = self.value
+        if not isinstance(value, dict):
+            raise self.wrong("an object")
+        return cast("dict[str, object]", value)
+
+    def entries(self, wanted: str = "a list") -> list[LogPlace]:
+        """The entries of the list that stands here."""
+        value = self.value
+        if not isinstance(value, list):
+            raise self.wrong(wanted)
+        listed = cast("list[object]", value)
+        return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
+
+    def text(self) -> str:
+        """The text that stands here."""
+        if not isinstance(self.value, str):
+            raise self.wrong("a text")
+        return self.value
+
+    def optional_text(self) -> str | None:
+        """The text that stands here, if there is one."""
+        return self.text() if self else None
+
+    def token_id(self) -> int:
+        """The token id that stands here."""
+        if type(self.value) is not int or not 0 <= self.value <= LAST_ID:
+            raise self.wrong(f"a token id, a whole number from 0 to {LAST_ID:,}")
+        return self.value
+
+    def token_ids(self) -> tuple[int, ...]:
+        """The list of token ids that stands here."""
+        return tuple(entry.token_id() for entry in self.entries("a list of token ids"))
+
+    def log_prob(self) -> float | None:
+        """The natural log-probability that stands here; ``None`` where it is not known.
+
+        What rounding left above 0 is 0, and NaN is not known. Minus infinity is a probability of 0.
+        """
+        if self.value is None:
+            return None
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self.wrong("a log-probability")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            number = math.inf
+        if math.isnan(number):
+            return None
+        if number > ROUNDING:
+            raise self.wrong("a natural log-probability, 0 or less")
+        return min(number, 0.0)
+
+    def check_numbers(self) -> None:
+        """Check that NaN and infinities stand nowhere but among the response's log-probabilities.
+
+        JSON has neither, but Python's `json.dumps` writes them.
+
+        Raises:
+            DamagedFile: One stands elsewhere.
+        """
+        # Of each place: whether a client wrote it, and whether it is a log-probability.
+        waiting: list[tuple[LogPlace, bool, bool]] = [(self, False, False)]
+        for place, asked, known in waiting:  # The list grows while it is read.
+            value = place.value
+            if isinstance(value, float) and not math.isfinite(value) and not known:
+                raise place.wrong("a number of JSON")
+            if isinstance(value, list):
+                waiting += [(entry, asked, known) for entry in place.entries()]
+            elif isinstance(value, dict):
+                for key, entry in cast("dict[str, object]", value).items():
+                    by_client = asked or (place is self and key in _ASKED)
+                    inside = known or key in _LOG_PROBS or "logprob" in key
+                    path = f"{place.path}.{key}" if place.path else key
+                    at = LogPlace(place.file, path, entry)
+                    waiting.append((at, by_client, inside and not by_client))
+
+    def data(self) -> bytes | None:
+        """The bytes that stand here as a list of numbers from 0 to 255; ``None`` for null."""
+        if self.value is None:
+            return None
+        written = bytearray()
+        for entry in self.entries("a list of bytes, or null"):
+            if type(entry.value) is not int or not 0 <= entry.value <= 255:
+                raise entry.wrong("a byte, a whole number from 0 to 255")
+            written.append(entry.value)
+        return bytes(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +168,6 @@ class ServerLog:
 
     Args:
         request: ``None`` where only the response was kept.
-        response: The response.
     """
 
     request: LogPlace | None
@@ -30,11 +175,7 @@ class ServerLog:
 
     @classmethod
     def of(cls, document: LogPlace) -> ServerLog:
-        """The log that a document is.
-
-        Args:
-            document: The whole document.
-        """
+        """The log that a document is."""
         whole = document.value
         if not isinstance(whole, dict) or "response" not in whole:
             return cls(None, document)
@@ -60,11 +201,7 @@ class ServerLog:
         return value
 
     def asked(self, key: str) -> LogPlace:
-        """A value of the request; nothing where there is no request.
-
-        Args:
-            key: Its key.
-        """
+        """A value of the request; nothing where there is no request."""
         return LogPlace("", key, None) if self.request is None else self.request.at(key)
 
     def model(self) -> str | None:

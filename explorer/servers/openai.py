@@ -6,6 +6,12 @@ ways: ``token_ids`` of the choice (``return_token_ids``), and texts of the form 
 (``return_tokens_as_token_ids``).
 
 Followed: OpenAI's ``openai`` 3.54 for Python, and vLLM 0.33.
+
+Answers that are not the text of a message: the arguments of tool calls, and refusals.
+
+A `response_format` speaks about the text alone. The arguments of a call are held against the
+parameters of its tool where the request makes the model follow them: it names that tool, asks for
+some tool and has one only, or says that the tool is `strict`. Each call is a run.
 """
 
 from __future__ import annotations
@@ -15,19 +21,91 @@ import re
 from dataclasses import dataclass
 from typing import Final, cast
 
-from explorer.servers.called import answer_parts
+from explorer.arguments import shown
 from explorer.servers.formats import register_format
-from explorer.servers.log import ServerLog
-from explorer.servers.place import LogPlace
-from explorer.servers.requested import requested_of
-from explorer.servers.run import ServedToken, ServerRun
-from explorer.servers.stopping import stops_of
+from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.run import RequestedConstraint, ServedToken, ServerRun, requested_of, stops_of
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPart:
+    """One text of an answer, and what the request says of it.
+
+    Args:
+        requested: The constraint that speaks about it; ``None`` without one.
+        elsewhere: Why no constraint of the request speaks about it; empty where one does.
+    """
+
+    text: str | None
+    requested: RequestedConstraint | None
+    elsewhere: str = ""
+    notes: tuple[str, ...] = ()
+    is_content: bool = True
+
+
+def answer_parts(
+    log: ServerLog, choice: LogPlace, requested: RequestedConstraint | None
+) -> tuple[AnswerPart, ...]:
+    """The texts of a choice: its content, or the arguments of its calls, or its refusal."""
+    message = choice.at("message")
+    content = message.at("content").optional_text()
+    calls = message.at("tool_calls")
+    called = [_call(log, call) for call in (calls.entries("a list of calls") if calls else ())]
+    if called:
+        before = [AnswerPart(content, requested, is_content=False)] if content else []
+        return (*before, *called)
+    if not content and message.at("refusal"):
+        said = "The answer is a refusal, about which no constraint of the request speaks."
+        return (
+            AnswerPart(message.at("refusal").text(), None, said, (said,), is_content=False),
+        )  # fmt: skip
+    if content is None and not (choice.at("token_ids") or choice.at("logprobs")):
+        said = f"The answer has no text: {message.path}.content is null."
+        return (AnswerPart(None, None, said, (said,)),)
+    return (AnswerPart(content, requested),)
+
+
+def _call(log: ServerLog, call: LogPlace) -> AnswerPart:
+    function = call.at("function")
+    name, arguments = function.at("name").text(), function.at("arguments").text()
+    what = f"The answer is a call of the tool {shown(name)}"
+    parameters = _followed(log, name)
+    if parameters is None:
+        said = (
+            f"{what}, whose arguments the request does not constrain: it neither names the tool in "
+            "tool_choice nor says that it is strict, and its other constraints speak about the "
+            "text."
+        )
+        return AnswerPart(arguments, None, said, (said,), is_content=False)
+    said = f"{what}; its arguments are held against {parameters.path}."
+    return AnswerPart(
+        arguments, RequestedConstraint(parameters, "json"), "", (said,), is_content=False
+    )
+
+
+def _followed(log: ServerLog, name: str) -> LogPlace | None:
+    """The schema that the arguments of a call must follow; ``None`` where none must."""
+    listed = log.asked("tools")
+    tools = [tool.at("function") for tool in listed.entries("a list of tools")] if listed else []
+    choice = log.asked("tool_choice")
+    is_named = isinstance(choice.value, dict) and (
+        isinstance(choice.at("function").value, dict)
+        and choice.at("function").at("name").value == name
+    )
+    is_only = log.asked("tool_choice").value == "required" and len(tools) == 1
+    for tool in tools:
+        if tool.at("name").value != name or not tool.at("parameters"):
+            continue
+        if is_named or is_only or tool.at("strict").value is True:
+            return tool.at("parameters")
+    return None
+
 
 _UNLIKELY: Final = -9999.0
 """The number that OpenAI and vLLM write for a log-probability that they do not give."""
 
 _STOPPED_BY: Final = ("stop_reason", "matched_stop")
-"""Where vLLM and SGLang say what ended a text."""
+"""The keys by which vLLM and SGLang say what ended a text."""
 
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 
@@ -157,17 +235,12 @@ def _likely(entry: LogPlace) -> tuple[int | str, float | None]:
 
 def _log_prob(place: LogPlace) -> float | None:
     """A log-probability; ``None`` for the number that stands for one that is not known."""
-    found = place.log_prob()
-    return None if found is not None and -math.inf < found <= _UNLIKELY else found
+    number = place.log_prob()
+    return None if number is not None and -math.inf < number <= _UNLIKELY else number
 
 
 def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
-    """The tokens of a completion.
-
-    Args:
-        choice: The choice.
-        begin: How many characters of the prompt it repeats.
-    """
+    """The tokens of a completion."""
     ids = _ids(choice.at("token_ids"))
     listed = choice.at("logprobs")
     if not listed or not listed.at("tokens"):
@@ -202,13 +275,13 @@ def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
 def _likely_of(place: LogPlace) -> tuple[tuple[int | str, float | None], ...]:
     if not place:
         return ()
-    found: list[tuple[int | str, float | None]] = []
+    likely: list[tuple[int | str, float | None]] = []
     for text in place.mapping():
         token = named_id(text)
         # The key is a token's text, dots and brackets included: it is not part of a path.
         number = LogPlace(place.file, f"{place.path}[{text!r}]", place.mapping()[text])
-        found.append((text if token is None else token, _log_prob(number)))
-    return tuple(found)
+        likely.append((text if token is None else token, _log_prob(number)))
+    return tuple(likely)
 
 
 def _with_ids(
@@ -233,8 +306,8 @@ def named_id(text: str) -> int | None:
         >>> named_id("token_id:123"), named_id("token")
         (123, None)
     """
-    found = _ID_TEXT.fullmatch(text)
-    return None if found is None else int(found[1])
+    match = _ID_TEXT.fullmatch(text)
+    return None if match is None else int(match[1])
 
 
 CHAT: Final = register_format(ChatFormat())

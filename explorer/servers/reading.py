@@ -25,29 +25,26 @@ from explorer.servers.formats import (
     stream_of_events,
     unread_run,
 )
-from explorer.servers.log import ServerLog
+from explorer.servers.log import LogPlace, ServerLog
 from explorer.servers.openai import CHAT, COMPLETIONS
-from explorer.servers.place import LogPlace
-from explorer.servers.recorded import RECORDED
+from explorer.servers.own_interfaces import RECORDED, SGLANG, TGI
 from explorer.servers.run import ServerRun
-from explorer.servers.sglang import SGLANG
-from explorer.servers.tgi import TGI
 
 SHIPPED_FORMATS: Final[tuple[LogFormat, ...]] = (RECORDED, CHAT, COMPLETIONS, SGLANG, TGI)
 """The formats that are known without anybody registering one."""
 
 MOST_BYTES: Final = 2**28
-"""How large a log may be."""
+"""The most bytes of a log."""
 
 MOST_RUNS: Final = 100_000
-"""How many runs are read of one file."""
+"""The most runs that are read of one file."""
 
 MOST_TOKENS: Final = 2**20
-"""How many tokens a run may have."""
+"""The most tokens of a run."""
 
 
 MOST_CHARACTERS: Final = 2**22
-"""How many characters the text of a run may have."""
+"""The most characters of the text of a run."""
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:

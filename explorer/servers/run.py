@@ -1,19 +1,334 @@
 """A run of a server, as a value: what it wrote, how likely, and what was asked of it.
 
 Everything in it was in the log. Which ids the tokens are, where the log has texts alone, is found
-out with a vocabulary (`explorer.servers.judging.identifying`).
+out with a vocabulary (`explorer.servers.following`).
+
+The constraint of a request: where each server's interface writes it, and what it means here.
+
+A request names its constraint by a key, and the key says the kind. `_KINDS` has what each kind is
+made into, `_PLACES` where each key stands; both hold for every server, because servers take each
+other's keys.
+
+What a server does beyond the constraint is its own: vLLM, SGLang and TGI write the members of an
+object in the order of the schema and allow whitespace between the tokens of JSON, so that is what
+is assumed here; a request that forbids whitespace is read so. Keywords of a schema that no
+automaton can follow are left out, as servers do, and named.
+
+The other ends of a text, besides the model's own: stop strings and stop ids of a request.
+
+A server takes the stop string off the text, so a text that ends there is not one that the model
+ended. vLLM says which it was (`stop_reason`), and so does SGLang (`matched`, `matched_stop`);
+OpenAI and TGI do not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
 
-from explorer.servers.requested import RequestedConstraint
-from explorer.servers.stopping import Stops
+from explorer.errors import ConstraintError, ExplorerError
+from explorer.languages.constraint import Constraint, choice, regex
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.schema.functions import json_schema
+from explorer.servers.log import LogPlace
 
-if TYPE_CHECKING:  # It comes with torch, which a log does not need.
+if TYPE_CHECKING:
     from explorer.decoding.models.model import Message
+
+
+MOST_FREE_DEPTH: Final = 8
+"""The greatest depth of values that a schema leaves free; see `explorer.json_schema`."""
+
+_OWN_CONSTRAINT: Final = (
+    "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
+)
+
+_ANY_OBJECT: Final = r"""
+root   ::= ws object ws
+object ::= "{" ws ( member ( ws "," ws member )* ws )? "}"
+member ::= string ws ":" ws value
+array  ::= "[" ws ( value ( ws "," ws value )* ws )? "]"
+value  ::= object | array | string | number | "true" | "false" | "null"
+string ::= "\"" ( [^"\\\x00-\x1F] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F]{4} ) )* "\""
+number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [+-]? [0-9]+ )?
+ws     ::= [ \t\n\r]*
+"""
+
+
+@dataclass(frozen=True)
+class RequestedConstraint:
+    """The constraint that a request puts on the text.
+
+    Args:
+        place: The key that says it, with its value.
+        kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``, ``"ebnf"``
+            or ``"structural_tag"``.
+        compact: Whether the request forbids whitespace between the tokens of JSON.
+        notes: What is not followed, as sentences.
+    """
+
+    place: LogPlace
+    kind: str
+    compact: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    def constraint(self, depth: int = 3) -> Constraint:
+        """The constraint.
+
+        Args:
+            depth: How deep values nest that a schema leaves free, at most `MOST_FREE_DEPTH`.
+
+        Raises:
+            DamagedFile: The value is not of the kind that its key says.
+            ConstraintError: It is not usable; the place in the log is named.
+        """
+        made = _KINDS[self.kind]
+        try:
+            return made(self, depth)
+        except ExplorerError as error:
+            if "place" in error.evidence:
+                raise
+            raise self.unusable(error) from error
+
+    def unusable(self, error: ExplorerError) -> ConstraintError:
+        """The error for a constraint that cannot be built.
+
+        Args:
+            error: What building it raised.
+        """
+        return ConstraintError(
+            f"{self.place.file}: {self.place.path} is not usable as a constraint.\n{error.message}",
+            remedy=error.remedy or _OWN_CONSTRAINT,
+            evidence={"file": self.place.file, "place": self.place.path, **error.evidence},
+        )
+
+
+def requested_of(request: LogPlace | None) -> RequestedConstraint | None:
+    """The constraint of a request.
+
+    Args:
+        request: The request; ``None`` where the log has none.
+
+    Raises:
+        DamagedFile: It names two constraints, or one that is not of its kind.
+    """
+    if request is None:
+        return None
+    named = list(_named(request))
+    if len(named) > 1:
+        first, second = named[0].place, named[1].place
+        raise second.wrong(
+            f"allowed beside {first.path}: a request has one constraint",
+            remedy="Leave the one out of the log that the server did not follow.",
+        )
+    return named[0] if named else None
+
+
+def _named(request: LogPlace) -> Iterator[RequestedConstraint]:
+    yield from _of_keys(request)
+    for nested in ("extra_body", "sampling_params", "parameters"):
+        if isinstance(request.at(nested).value, dict):
+            yield from _of_keys(request.at(nested))
+
+
+def _of_keys(owner: LogPlace) -> Iterator[RequestedConstraint]:
+    """The constraints that the keys of one object name."""
+    for key, kind in _KEYS.items():
+        if owner.at(key):
+            yield RequestedConstraint(owner.at(key), kind, notes=_removed(key))
+    for key in ("structured_outputs", "guided_decoding"):
+        if owner.at(key):
+            yield from _of_parameters(owner.at(key))
+    if owner.at("response_format"):
+        yield from _of_response_format(owner.at("response_format"))
+    if isinstance(owner.at("grammar").value, dict):
+        yield from _of_typed_grammar(owner.at("grammar"))
+
+
+def _removed(key: str) -> tuple[str, ...]:
+    if not key.startswith("guided_"):
+        return ()
+    return (
+        f"vLLM no longer reads {key}: releases that have structured_outputs alone ignore it and "
+        "write unconstrained text.",
+    )
+
+
+def _of_parameters(owner: LogPlace) -> Iterator[RequestedConstraint]:
+    """vLLM's ``structured_outputs``, and ``guided_decoding`` before it."""
+    notes: list[str] = []
+    if owner.at("whitespace_pattern"):
+        notes.append("whitespace_pattern is not followed: any whitespace is allowed here.")
+    if owner.at("disable_additional_properties").value is True:
+        notes.append("disable_additional_properties is not followed.")
+    compact = owner.at("disable_any_whitespace").value is True
+    for key in ("json", "regex", "choice", "grammar", "structural_tag"):
+        if owner.at(key):
+            yield RequestedConstraint(owner.at(key), key, compact, tuple(notes))
+    if owner.at("json_object").value is True:
+        yield RequestedConstraint(owner.at("json_object"), "json_object", compact, tuple(notes))
+
+
+def _of_response_format(owner: LogPlace) -> Iterator[RequestedConstraint]:
+    """OpenAI's ``response_format``; also TGI's, which names a value."""
+    kind = owner.at("type").text()
+    if kind == "text":
+        return
+    if owner.at("value"):
+        yield from _of_typed_grammar(owner)
+    elif kind == "json_object":
+        yield RequestedConstraint(owner.at("type"), "json_object")
+    elif kind == "json_schema":
+        yield RequestedConstraint(owner.at("json_schema").at("schema"), "json")
+    elif kind == "structural_tag":
+        yield RequestedConstraint(owner, "structural_tag")
+    elif kind == "regex":
+        yield RequestedConstraint(owner.at("regex"), "regex")
+    elif kind == "grammar":
+        yield RequestedConstraint(owner.at("grammar"), "grammar")
+    else:
+        raise owner.at("type").wrong("a response format that is known here")
+
+
+def _of_typed_grammar(owner: LogPlace) -> Iterator[RequestedConstraint]:
+    """TGI's ``grammar``: a type and a value."""
+    kind = owner.at("type").text()
+    kinds = {"json": "json", "json_object": "json", "json_schema": "json", "regex": "regex"}
+    if kind not in kinds:
+        raise owner.at("type").wrong(f"one of {', '.join(kinds)}")
+    value = owner.at("value")
+    if kind == "json_schema" and isinstance(value.at("schema").value, dict):
+        value = value.at("schema")  # TGI takes a named schema too.
+    yield RequestedConstraint(value, kinds[kind])
+
+
+# --- from a value to a constraint ---------------------------------------------------------------
+
+
+def _of_schema(requested: RequestedConstraint, depth: int) -> Constraint:
+    value = requested.place.value
+    if not isinstance(value, dict | str | bool):
+        raise requested.place.wrong("a JSON Schema, an object or its text")
+    return json_schema(
+        cast("Mapping[str, object] | bool | str", value),
+        whitespace="compact" if requested.compact else "flexible",
+        strict=False,
+        free_depth=min(depth, MOST_FREE_DEPTH),
+    )
+
+
+def _of_any_object(requested: RequestedConstraint, depth: int) -> Constraint:
+    del depth  # A grammar nests without end.
+    text = _ANY_OBJECT
+    if requested.compact:
+        text = text.replace("[ \\t\\n\\r]*", '""')
+    return grammar(text)
+
+
+def _of_regex(requested: RequestedConstraint, depth: int) -> Constraint:
+    del depth
+    return regex(requested.place.text())
+
+
+def _of_choice(requested: RequestedConstraint, depth: int) -> Constraint:
+    del depth
+    return choice([entry.text() for entry in requested.place.entries("a list of texts")])
+
+
+def _of_grammar(requested: RequestedConstraint, depth: int) -> Constraint:
+    del depth
+    text = requested.place.text()
+    # As vLLM tells them apart: GBNF writes "::=", Lark a colon.
+    return grammar(text, "gbnf" if "::=" in text else "lark")
+
+
+def _of_tag(requested: RequestedConstraint, depth: int) -> Constraint:
+    del depth
+    raise ConstraintError(
+        f"{requested.place.file}: {requested.place.path} is a structural tag, which is not read.",
+        remedy=f"Write it as a template or a grammar. {_OWN_CONSTRAINT}",
+        evidence={"file": requested.place.file, "place": requested.place.path},
+    )
+
+
+_KINDS: Final[Mapping[str, Callable[[RequestedConstraint, int], Constraint]]] = {
+    "json": _of_schema,
+    "json_object": _of_any_object,
+    "regex": _of_regex,
+    "choice": _of_choice,
+    "grammar": _of_grammar,
+    "structural_tag": _of_tag,
+}
+
+_KEYS: Final[Mapping[str, str]] = {
+    "guided_json": "json",
+    "guided_regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+    "json_schema": "json",
+    "regex": "regex",
+    "ebnf": "grammar",
+    "structural_tag": "structural_tag",
+}
+"""Keys that name a constraint by themselves: vLLM's former ones, and SGLang's."""
+
+
+_STOP_KEYS: Final = ("stop", "stop_token_ids", "stop_sequences")
+_NESTED: Final = ("extra_body", "sampling_params", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """The ends of a text besides the model's own."""
+
+    possible: tuple[str | int, ...] = ()
+    known: bool = False
+
+
+def stops_of(request: LogPlace | None, answer: LogPlace | None = None, *named: str) -> Stops:
+    """The stop strings and stop ids that may have ended a text.
+
+    Args:
+        request: The request; ``None`` where the log has none.
+        *named: The keys under which it does; null there means the end of text.
+
+    Returns:
+        What the response names, or all that the request has where the response says nothing.
+
+    Raises:
+        DamagedFile: A value is neither a text nor a token id.
+    """
+    if answer is not None and isinstance(answer.value, dict):
+        for key in named:
+            if key in answer.mapping():
+                return Stops(_listed(answer.at(key)), known=True)
+    if request is None:
+        return Stops()
+    owners = [request, *(request.at(key) for key in _NESTED)]
+    return Stops(
+        tuple(
+            stop
+            for owner in owners
+            if isinstance(owner.value, dict)
+            for key in _STOP_KEYS
+            for stop in _listed(owner.at(key))
+        )
+    )
+
+
+def _listed(place: LogPlace) -> tuple[str | int, ...]:
+    if place.value is None:
+        return ()
+    if not isinstance(place.value, list):
+        return (_stop(place),)
+    return tuple(_stop(entry) for entry in place.entries())
+
+
+def _stop(place: LogPlace) -> str | int:
+    if not isinstance(place.value, str | int) or isinstance(place.value, bool):
+        raise place.wrong("a stop string or a token id")
+    return place.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +383,7 @@ class ServerRun:
     finish: str | None
     requested: RequestedConstraint | None
     notes: tuple[str, ...] = ()
-    stops: Stops = Stops()  # noqa: RUF009 - A frozen value.
+    stops: Stops = Stops()
     elsewhere: str = ""
     failed: str = ""
 

@@ -52,7 +52,7 @@ PATH_VARIABLE = "EXPLORER_RECORD"
 """The environment variable that names the file; default ``runs.jsonl`` in the current folder."""
 
 TOP = 5
-"""How many of the likeliest tokens of each step are recorded."""
+"""The number of likeliest tokens of each step that are recorded."""
 
 _LOCK = threading.Lock()
 

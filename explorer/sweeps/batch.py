@@ -40,14 +40,9 @@ class MeasuredText:
         tokens: The ids, the end of text included where it was written.
         finished: Whether the text was ended; if not, it was cut off.
         planned: Whether ``max_tokens`` took part in the mask.
-        log_probs_model: Natural log-probability of each token under the model.
         log_probs_constrained: The same under the mask and the sampler; a greedy sampler counts as
             the mask alone.
-        log_masses: Natural logarithm of the feasible mass Z, at most 0.
-        first_choices: The model's own likeliest token.
-        intervened: Whether that token was masked.
         end_log_probs: Log-probability of the likeliest end of text under the mask and the sampler.
-        seconds: The row's share of the batch's time.
         trace: Its record, where one was asked for.
     """
 
@@ -66,12 +61,7 @@ class MeasuredText:
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """Where the seconds of a batch went.
-
-    Args:
-        reading: The model, from ids to logits.
-        choosing: Mask, draw and what is measured.
-    """
+    """The seconds of a batch, by what they were spent on."""
 
     reading: float
     choosing: float
@@ -91,14 +81,8 @@ def measured_batch(
     """Write and measure a text for each prompt.
 
     Args:
-        model: The language model.
-        prompts: Ids of each row, at least one row.
-        rules: The token machine of each row.
-        sampler: How tokens are chosen.
         seed: Of the random numbers; each row draws from stream 0.
-        max_tokens: The most tokens of each text, EOS included.
         masking_budget: As `generate` has it.
-        traces: Whether each row is recorded.
 
     Raises:
         ExplorerError: As `generate` has it.
@@ -130,11 +114,11 @@ def measured_batch(
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
         reading_seconds += time.perf_counter() - at
     batch.masks.check()
-    found = _texts(steps, batch, model, recorder)
+    texts = _texts(steps, batch, model, recorder)
     spent = time.perf_counter() - begun
     times = BatchTimes(reading_seconds, spent - reading_seconds)
-    calls = max(1, sum(len(text.tokens) for text in found))
-    shared = [_with_seconds(text, spent * len(text.tokens) / calls) for text in found]
+    calls = max(1, sum(len(text.tokens) for text in texts))
+    shared = [_with_seconds(text, spent * len(text.tokens) / calls) for text in texts]
     return shared, times
 
 
@@ -193,11 +177,11 @@ def _texts(
     traces: list[Trace | None] = [None] * len(tokens)
     if recorder is not None:
         traces = recorder.each()
-    found: list[MeasuredText] = []
+    texts: list[MeasuredText] = []
     for b, row in enumerate(tokens):
         free = batch.rules[b].machine.constraint is None
         length = next((k + 1 for k, token in enumerate(row) if token in ends), len(row))
-        found.append(
+        texts.append(
             MeasuredText(
                 tokens=tuple(row[:length]),
                 finished=row[length - 1] in ends,
@@ -212,7 +196,7 @@ def _texts(
                 trace=traces[b],
             )
         )
-    return found
+    return texts
 
 
 def _with_seconds(text: MeasuredText, seconds: float) -> MeasuredText:

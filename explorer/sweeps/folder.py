@@ -10,6 +10,17 @@ is the operating system's and ends with the process.
 
 Anything that reads Hive-partitioned Parquet reads it: pyarrow, DuckDB, Polars, Spark. The files are
 data only; nothing in them is executed.
+
+The description of a sweep in its table: constraints, models, samplers, settings, as plain data.
+
+A table of rows has names; a report needs what they stand for. So a sweep writes it down once, as
+JSON beside the parts of a folder and in the metadata of a table. It is read as data of a stranger:
+constraints through the registered kinds, which check what they are given, and models as names.
+
+pyarrow where it is needed, and the columns of a sweep.
+
+The engine does not need pyarrow: it is imported here, when a table is asked for, with an error that
+names the extra. The library has no types of its own, so that it is `Any` for a checker.
 """
 
 from __future__ import annotations
@@ -17,17 +28,221 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote, unquote
 
-from explorer.errors import DamagedFile, ExplorerError
+import msgspec
+
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.errors import DamagedFile, ExplorerError, MissingDependency
 from explorer.files import file_errors, write_whole
-from explorer.sweeps.arrow import columns, pyarrow
+from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict
 from explorer.sweeps.grid import SweepSetup
-from explorer.sweeps.known import KnownSweep, with_knowledge
+
+
+def pyarrow(part: str = "") -> Any:
+    """The library pyarrow, or a part of it.
+
+    Args:
+        part: Such as ``"parquet"``; empty for the library itself.
+
+    Raises:
+        MissingDependency: It is not installed.
+
+    Example:
+        >>> pyarrow("parquet").__name__
+        'pyarrow.parquet'
+    """
+    return library(f"pyarrow.{part}" if part else "pyarrow", "The table of a sweep")
+
+
+def library(name: str, wanted_by: str) -> Any:
+    """A library of the extra `sweeps`.
+
+    Raises:
+        MissingDependency: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            f"{wanted_by} needs the library {name.partition('.')[0]!r}, which is not installed.",
+            remedy="Install the extra `sweeps`: pip install 'constraint-explorer[sweeps]'.",
+            evidence={"library": name},
+        ) from error
+
+
+def columns() -> Any:
+    """The schema of a sweep's table; `docs/sweeps.md` says what each column means."""
+    pa = pyarrow()
+    text, small, number = pa.string(), pa.int32(), pa.float64()
+    return pa.schema(
+        [
+            pa.field("key", text, nullable=False),
+            ("prompt_id", text),
+            ("prompt", text),
+            ("prompt_is_chat", pa.bool_()),
+            ("constraint", text),
+            ("constraint_fingerprint", text),
+            ("model", text),
+            ("model_digest", text),
+            ("sampler", text),
+            ("seed", pa.uint64()),
+            ("text", text),
+            ("valid", pa.bool_()),
+            ("stop", text),
+            ("planned", pa.bool_()),
+            ("num_tokens", small),
+            ("model_calls", small),
+            ("milliseconds", number),
+            ("interventions", small),
+            ("feasible_mass_least", number),
+            ("feasible_mass_mean", number),
+            ("nats_lost", number),
+            ("traps", pa.list_(text)),
+            ("log_prob_model", number),
+            ("log_prob_constrained", number),
+            ("tokens", pa.list_(small)),
+            ("offsets", pa.list_(small)),
+            ("log_probs_model", pa.list_(number)),
+            ("log_probs_constrained", pa.list_(number)),
+            ("log_masses", pa.list_(number)),
+            ("intervened", pa.list_(pa.bool_())),
+            ("error_kind", text),
+            ("error", text),
+            ("trace", pa.large_binary()),
+        ]
+    )
+
+
+METADATA: Final = b"explorer.sweep"
+"""The entry of a table's metadata."""
+
+FORMAT: Final = 1
+
+
+class KnownSweep(msgspec.Struct, frozen=True):
+    """The question of a sweep.
+
+    Args:
+        max_tokens, masking_budget: As `explorer.sweep` has them; those of the last run.
+        constraints: The source of each constraint as a plain mapping, by fingerprint; ``None`` for
+            free texts.
+        models: What `load_model` opens, by digest; ``None`` where a model was given otherwise.
+    """
+
+    format: int
+    max_tokens: int
+    masking_budget: bool | None
+    constraints: Mapping[str, Mapping[str, Any] | None]
+    models: Mapping[str, str | None]
+    samplers: Mapping[str, tuple[float, int | None, float | None, float | None]]
+
+    @classmethod
+    def of(cls, setup: SweepSetup) -> KnownSweep:
+        """The description of a setup."""
+        return cls(
+            FORMAT,
+            setup.settings.max_tokens,
+            setup.settings.masking_budget,
+            {each.fingerprint: each.source for each in setup.constraints},
+            {
+                each.digest: each.given if isinstance(each.given, str) else None
+                for each in setup.models
+            },
+            {name: (s.temperature, s.top_k, s.top_p, s.min_p) for name, s in setup.samplers},
+        )
+
+    def after(self, earlier: KnownSweep) -> KnownSweep:
+        """This one, with what only an earlier sweep into the same folder knew."""
+        return msgspec.structs.replace(
+            self,
+            constraints={**earlier.constraints, **self.constraints},
+            models={**earlier.models, **self.models},
+            samplers={**earlier.samplers, **self.samplers},
+        )
+
+    @classmethod
+    def read(cls, data: bytes, where: str) -> KnownSweep:
+        """The value that `to_bytes` wrote.
+
+        Raises:
+            DamagedFile: It is not what a sweep writes.
+        """
+        try:
+            sweep = msgspec.json.decode(data, type=cls)
+        except (
+            msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError,
+        ) as error:  # fmt: skip
+            raise DamagedFile(
+                f"{where} is damaged: {error}.",
+                remedy="Delete it; the next run of the sweep writes it again.",
+                evidence={"path": where},
+            ) from error
+        if sweep.format != FORMAT:
+            raise DamagedFile(
+                f"{where} has the form {sweep.format}; this release reads {FORMAT}.",
+                remedy="Use the release that wrote it.",
+                evidence={"path": where},
+            )
+        return sweep
+
+    def to_bytes(self) -> bytes:
+        """JSON that `read` reads."""
+        return msgspec.json.format(msgspec.json.encode(self))
+
+    def constraint(self, fingerprint: str) -> Constraint | None:
+        """A constraint, made again from its source; ``None`` for a free text or an unknown one.
+
+        Raises:
+            DamagedFile: Its source cannot be read.
+        """
+        source = self.constraints.get(fingerprint)
+        return None if source is None else Constraint(source_from_dict(source))
+
+    def readable(self) -> dict[str, Constraint]:
+        """The constraints that can be made again, by fingerprint."""
+        constraints: dict[str, Constraint] = {}
+        for fingerprint in self.constraints:
+            try:
+                made = self.constraint(fingerprint)
+            except ExplorerError:
+                continue  # A kind of somebody's own that is not registered here.
+            if made is not None:
+                constraints[fingerprint] = made
+        return constraints
+
+    def sampler(self, name: str) -> Sampler:
+        """A sampler by its name.
+
+        Raises:
+            ExplorerError: There is none of that name.
+        """
+        if name not in self.samplers:
+            raise ExplorerError(f"The sweep knows no sampler {name!r}.")
+        return Sampler(*self.samplers[name])
+
+
+def with_knowledge(table: Any, known: KnownSweep) -> Any:
+    """A pyarrow table that carries what its sweep was asked for."""
+    return table.replace_schema_metadata({METADATA: known.to_bytes()})
+
+
+def knowledge_of(table: Any) -> KnownSweep | None:
+    """The description of a table's sweep; ``None`` if the table does not say.
+
+    Raises:
+        DamagedFile: What it says cannot be read.
+    """
+    metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
+    data = metadata.get(METADATA)
+    return None if data is None else KnownSweep.read(data, "The metadata of the table")
+
 
 MANIFEST: Final = "_sweep.json"
 _LOCK: Final = ".lock"
@@ -72,16 +287,13 @@ class SweepFolder:
         Raises:
             DamagedFile: A part cannot be read.
         """
-        found: set[str] = set()
+        keys: set[str] = set()
         for part in self.parts():
-            found.update(read_part(part, ["key"])["key"].to_pylist())
-        return found
+            keys.update(read_part(part, ["key"])["key"].to_pylist())
+        return keys
 
     def write(self, rows: Any) -> None:
         """Write rows of one model as a part.
-
-        Args:
-            rows: A table with the columns of a sweep, at least one row.
 
         Raises:
             FileError: It cannot be written.
@@ -141,11 +353,7 @@ class SweepFolder:
         return known
 
     def table(self, wanted: Sequence[str] | None = None) -> Any:
-        """All rows, or those with some keys, each once, as a pyarrow table.
-
-        Args:
-            wanted: Keys, in the order in which the rows are to come.
-        """
+        """All rows, or those with some keys, each once, as a pyarrow table."""
         return read_rows(self.path, wanted)
 
 
@@ -177,7 +385,6 @@ def read_part(path: Path, only: Sequence[str] | None = None) -> Any:
     """The rows of a part.
 
     Args:
-        path: Of the file.
         only: The columns that are wanted; default all.
 
     Raises:
@@ -205,7 +412,6 @@ def read_rows(folder: Path, wanted: Sequence[str] | None = None) -> Any:
     """The rows of a sweep's folder, each key once, as a pyarrow table.
 
     Args:
-        folder: The folder.
         wanted: Keys, in the order in which the rows are to come; default all, part by part.
 
     Raises:
@@ -230,5 +436,5 @@ def read_rows(folder: Path, wanted: Sequence[str] | None = None) -> Any:
         place.setdefault(key, k)
     if wanted is None:
         return rows if len(place) == rows.num_rows else rows.take(list(place.values()))
-    found = [place[key] for key in wanted if key in place]
-    return rows.take(pa.array(found, pa.int64()))
+    columns_there = [place[key] for key in wanted if key in place]
+    return rows.take(pa.array(columns_there, pa.int64()))

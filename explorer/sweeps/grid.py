@@ -56,11 +56,7 @@ class SweepSettings:
     """The settings that all rows of a sweep share.
 
     Args:
-        max_tokens: The most tokens of each text, EOS included.
         masking_budget: As `generate` has it.
-        batch_size: The most rows that a model reads abreast.
-        traces: Whether each row keeps its trace.
-        budget: Limits for compiling each constraint.
     """
 
     max_tokens: int = 64
@@ -88,9 +84,7 @@ class NamedConstraint:
     """A constraint of a sweep.
 
     Args:
-        name: Its name in the table.
         constraint: What the text must be; ``None`` leaves it free.
-        fingerprint: What it is, 32 hexadecimal digits.
     """
 
     name: str
@@ -105,14 +99,7 @@ class NamedConstraint:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One row to be written.
-
-    Args:
-        key: What decides it, 32 hexadecimal digits.
-        prompt_id: The prompt's name.
-        prompt: What stands before.
-        constraint: The number of its constraint.
-    """
+    """One row to be written."""
 
     key: str
     prompt_id: str
@@ -122,15 +109,7 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class SweepBatch:
-    """Rows that a model reads abreast.
-
-    Args:
-        number: Counted from 0.
-        model: The number of the model.
-        sampler: The number of the sampler.
-        seed: Of the random numbers.
-        rows: The rows.
-    """
+    """Rows that a model reads abreast."""
 
     number: int
     model: int
@@ -141,12 +120,7 @@ class SweepBatch:
 
 @dataclass(frozen=True)
 class SweepSetup:
-    """The settings that a worker needs besides its batches.
-
-    Args:
-        constraints, models, samplers: With their names, by their numbers.
-        settings: What all rows share.
-    """
+    """The settings that a worker needs besides its batches."""
 
     constraints: tuple[NamedConstraint, ...]
     models: tuple[SweepModel, ...]
@@ -157,11 +131,6 @@ class SweepSetup:
 @dataclass(frozen=True)
 class SweepGrid:
     """All rows of a sweep.
-
-    Args:
-        setup: Constraints, models, samplers and settings.
-        prompts: Their names and texts.
-        seeds: Of the random numbers.
 
     Example:
         >>> from explorer import choice
@@ -228,7 +197,7 @@ class SweepGrid:
 
     @property
     def num_rows(self) -> int:
-        """How many different rows there are."""
+        """The number of different rows."""
         setup = self.setup
         count = len(self.prompts) * len(setup.constraints) * len(setup.models)
         return count * len(setup.samplers) * len(self.seeds)
@@ -238,9 +207,6 @@ class SweepGrid:
 
         A batch has one model, sampler and seed, and prompts of about the same length: they are
         taken in the order of their length, so that little of a batch is padding.
-
-        Args:
-            done: Keys of rows that are there already.
         """
         setup, number = self.setup, 0
         order = sorted(range(len(self.prompts)), key=lambda k: _length(self.prompts[k][1]))
@@ -381,11 +347,11 @@ def _prompts(given: object) -> tuple[tuple[str, KeptPrompt], ...]:
         if entries and all(_is_turn(entry) for entry in entries):
             entries = [entries]  # One conversation.
         named = [(str(k), entry) for k, entry in enumerate(entries)]
-    found: dict[str, tuple[str, KeptPrompt]] = {}
+    prompts: dict[str, tuple[str, KeptPrompt]] = {}
     for name, prompt in named:
         kept = kept_prompt(checked_prompt(prompt))
-        found.setdefault(_digest_of_prompt(kept), (name, kept))
-    return tuple(found.values())
+        prompts.setdefault(_digest_of_prompt(kept), (name, kept))
+    return tuple(prompts.values())
 
 
 def _is_turn(entry: object) -> bool:

@@ -27,7 +27,7 @@ WHOLE: Final = 64_000_000
 """The most bytes of a file that are hashed whole."""
 
 ENDS: Final = 1_000_000
-"""How many bytes of each end of a larger file are hashed."""
+"""The most bytes of each end of a larger file that are hashed."""
 
 ModelGiven = str | Path | LanguageModel | Callable[[], LanguageModel]
 """A name or a folder for `load_model`, a model, or a function without arguments that opens one."""
@@ -37,13 +37,7 @@ _WANTED: Final = "a name or folder for load_model, a model, or a function that o
 
 @dataclass(frozen=True)
 class SweepModel:
-    """A model of a sweep.
-
-    Args:
-        name: Its name in the table.
-        given: How it is opened.
-        digest: What it is, 32 hexadecimal digits.
-    """
+    """A model of a sweep."""
 
     name: str
     given: ModelGiven
@@ -51,7 +45,7 @@ class SweepModel:
 
     @classmethod
     def of(cls, given: ModelGiven, name: str = "") -> SweepModel:
-        """What a user gave as a model.
+        """The model that a user gave.
 
         Args:
             given: As `ModelGiven` says.
@@ -99,11 +93,7 @@ def digest_of(*parts: str) -> str:
 
 
 def digest_of_folder(folder: Path) -> str:
-    """A digest of the files of a folder; see the module.
-
-    Args:
-        folder: The folder.
-    """
+    """A digest of the files of a folder; see the module."""
     state = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if not path.is_file() or path.suffix == ".md":

@@ -27,11 +27,10 @@ from explorer.arguments import counted, listed, whole_number
 from explorer.decoding.batches.constrained_batch import AnyConstraint
 from explorer.decoding.models.model import Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.sweeps.arrow import pyarrow
-from explorer.sweeps.folder import SweepFolder
+from explorer.sweeps.folder import SweepFolder, pyarrow
 from explorer.sweeps.grid import SweepGrid, SweepSettings
 from explorer.sweeps.models import ModelGiven
-from explorer.sweeps.progress import duration
+from explorer.sweeps.sweep import duration
 from explorer.sweeps.worker import PARTS, run_batch
 
 ONCE: Final = ("opening", "compiling")

@@ -10,29 +10,124 @@ no folder is given, and about 0.5 kB of disk a row where one is.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
-from explorer.arguments import counted, file_path, flag, instance
+from explorer.arguments import counted, file_path, flag, instance, wrong
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import AnyConstraint
 from explorer.decoding.models.model import Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.sweeps.arrow import columns, pyarrow
-from explorer.sweeps.folder import SweepFolder
+from explorer.sweeps.folder import KnownSweep, SweepFolder, columns, pyarrow, with_knowledge
 from explorer.sweeps.grid import SweepBatch, SweepGrid, SweepSettings
-from explorer.sweeps.known import KnownSweep, with_knowledge
 from explorer.sweeps.models import ModelGiven
-from explorer.sweeps.places.choosing import place_for
-from explorer.sweeps.places.place import Finished, Place
-from explorer.sweeps.progress import Listener, SweepBar, SweepProgress, checked_progress
+from explorer.sweeps.places import Finished, Place, place_for
 from explorer.sweeps.worker import PARTS, failed_batch
+
+WIDTH: Final = 24
+EVERY: Final = 0.2
+"""The least seconds between two drawings of the bar."""
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """The progress of a sweep.
+
+    Example:
+        >>> print(SweepProgress(6, 24, 1, 2.0))
+        ██████                    6 of 24 rows, 2.0 a second, 9 s left, 1 failed
+    """
+
+    done: int
+    total: int
+    failed: int
+    rate: float
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, if it goes on like this; infinite where nothing is known yet."""
+        return (self.total - self.done) / self.rate if self.rate else float("inf")
+
+    def __str__(self) -> str:
+        bar = "█" * (WIDTH * self.done // max(1, self.total))
+        parts = [f"{bar:<{WIDTH}}  {self.done:,} of {self.total:,} rows"]
+        if self.rate:
+            parts.append(f"{self.rate:,.1f} a second")
+        if self.rate and self.done < self.total:
+            parts.append(f"{duration(self.left)} left")
+        if self.failed:
+            parts.append(f"{self.failed:,} failed")
+        return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """A time as a reader sees it.
+
+    Example:
+        >>> duration(42.4), duration(62), duration(90_061), duration(10**6)
+        ('42 s', '1 min 02 s', '25 h 01 min', '12 days')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{round(hours / 24):,} days"
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+Listener = Callable[[SweepProgress], object]
+
+
+class SweepBar:
+    """A line that is written over itself.
+
+    Args:
+        stream: Where to; default standard error.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._drawn = 0.0
+        self._length = 0
+
+    def __call__(self, progress: SweepProgress) -> None:
+        """Draw the bar, unless it was drawn a moment ago."""
+        now = time.monotonic()
+        if now - self._drawn < EVERY and progress.done < progress.total:
+            return
+        self._drawn = now
+        line = str(progress)
+        self._stream.write(f"\r{line:<{self._length}}")
+        self._stream.flush()
+        self._length = len(line)
+
+    def close(self) -> None:
+        """End the line, if one was drawn."""
+        if self._length:
+            self._stream.write("\n")
+            self._stream.flush()
+
+
+def checked_progress(progress: object) -> SweepBar | Listener | None:
+    """The listener to the progress: a bar for ``True``, nothing for ``False``, or a function.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if isinstance(progress, bool):
+        return SweepBar() if flag("progress", progress) else None
+    if not callable(progress):
+        raise wrong("progress", progress, "True, False, or a function of a SweepProgress")
+    return progress
+
 
 ROWS_IN_PART: Final = 4096
 """After so many rows a part is written."""
@@ -41,10 +136,11 @@ SECONDS_IN_PART: Final = 10.0
 """After so many seconds a part is written, so that a crash costs little."""
 
 WAIT: Final = 0.2
-"""How many seconds the sweep waits for a result before it looks whether it was called off."""
+"""The seconds that the sweep waits for a result before it looks whether it was called off."""
 
 MOST_LOSSES: Final = 3
-"""How often a batch may be lost with its worker before it is run row by row, and a row before it is
+"""The times that a batch may be lost with its worker before it is run row by row, and a row before
+it is
 a failure."""
 
 
@@ -60,13 +156,7 @@ class Sweep:
             each prompt each constraint, model, sampler and seed; `docs/sweeps.md` says what each
             column means.
         folder: Where they are kept; ``None`` where no folder was given.
-        asked: How many rows were asked for.
-        found: How many of them were there before this run.
-        written: How many this run wrote.
         failed: How many of those are failures, which say so in the column ``error``.
-        cancelled: Whether the run was called off.
-        seconds: Wall time of this run.
-        parts: Seconds of each part of the work, summed over workers.
     """
 
     table: Any
@@ -201,11 +291,11 @@ class _Running:
         if self.folder is not None:
             self.done = self.folder.done()
         order = list(self.grid.keys())
-        found = sum(key in self.done for key in order)
+        known = sum(key in self.done for key in order)
         cancelled = False
         try:
             self.place.start(self.grid.setup)
-            cancelled = not self._all(found, begun)
+            cancelled = not self._all(known, begun)
         except KeyboardInterrupt:
             cancelled = True
         finally:
@@ -215,16 +305,16 @@ class _Running:
                 self.told.close()
         return Sweep(
             self._table(order), None if self.folder is None else self.folder.path, len(order),
-            found, self.written, self.failed, cancelled, time.monotonic() - begun, self.parts,
+            known, self.written, self.failed, cancelled, time.monotonic() - begun, self.parts,
         )  # fmt: skip
 
-    def _all(self, found: int, begun: float) -> bool:
+    def _all(self, known: int, begun: float) -> bool:
         """Run everything that is not done; whether it came to the end."""
         waiting: Iterator[SweepBatch] = self.grid.batches(self.done)
         again: list[SweepBatch] = []
         flying = 0
         total = self.grid.num_rows
-        self._tell(found, total, begun)
+        self._tell(known, total, begun)
         while True:
             while flying < self.place.capacity:
                 if self._called_off():
@@ -242,7 +332,7 @@ class _Running:
                     again += self._tried_again(back)
                 else:
                     self._take(back)
-                self._tell(found, total, begun)
+                self._tell(known, total, begun)
             if self._called_off():
                 return False
 
@@ -296,10 +386,10 @@ class _Running:
             self.folder.write(pyarrow().concat_tables(self.buffers[model]))
             del self.buffers[model]
 
-    def _tell(self, found: int, total: int, begun: float) -> None:
+    def _tell(self, known: int, total: int, begun: float) -> None:
         if self.told is not None:
             rate = self.written / max(1e-9, time.monotonic() - begun)
-            self.told(SweepProgress(found + self.written, total, self.failed, rate))
+            self.told(SweepProgress(known + self.written, total, self.failed, rate))
 
     def _table(self, order: Sequence[str]) -> Any:
         if self.folder is not None:

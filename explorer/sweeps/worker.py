@@ -1,4 +1,4 @@
-"""What a worker does: open each model once, compile each constraint once for a vocabulary, and turn
+"""The work of a worker: open each model once, compile each constraint once for a vocabulary, turn
 batches into rows.
 
 A process keeps the last few setups that it was sent (`MOST_SETUPS`), each with its models and
@@ -30,13 +30,13 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.sweeps.arrow import columns, pyarrow
 from explorer.sweeps.batch import MeasuredText, measured_batch
+from explorer.sweeps.folder import columns, pyarrow
 from explorer.sweeps.grid import SweepBatch, SweepRow, SweepSetup
 from explorer.tokens.states import DONE
 
 MOST_SETUPS: Final = 2
-"""How many setups a process keeps; the one that was used longest ago goes first."""
+"""The most setups that a process keeps; the one that was used longest ago goes first."""
 
 PARTS: Final = ("opening", "compiling", "encoding", "reading", "choosing", "judging", "packing")
 """The parts of a batch's time, in the order in which they come."""
@@ -47,10 +47,7 @@ class BatchResult:
     """The result of a batch.
 
     Args:
-        rows: A pyarrow table of its rows.
-        failed: How many of them are failures.
         seconds: Wall time of each of `PARTS`.
-        tokens: How many tokens were written.
     """
 
     rows: Any
@@ -64,19 +61,12 @@ def run_batch(setup: SweepSetup | bytes, batch: SweepBatch) -> BatchResult:
 
     Args:
         setup: The setup, or as bytes that `packed_setup` made in another process of the same user.
-        batch: The rows.
     """
     return _workshop(setup).run(batch)
 
 
 def failed_batch(setup: SweepSetup, batch: SweepBatch, error: Exception) -> BatchResult:
-    """The rows of a batch that no worker could run.
-
-    Args:
-        setup: The setup.
-        batch: The rows.
-        error: What each of them says.
-    """
+    """The rows of a batch that no worker could run."""
     return _BatchRun(_Workshop(setup), setup, batch).failure(error)
 
 
@@ -112,22 +102,18 @@ _workshops: Final[OrderedDict[object, _Workshop]] = OrderedDict()
 def _workshop(setup: SweepSetup | bytes) -> _Workshop:
     key: object = sha256(setup).digest() if isinstance(setup, bytes) else id(setup)
     with _lock:
-        found = _workshops.get(key)
-        if found is None:
+        workshop = _workshops.get(key)
+        if workshop is None:
             made: SweepSetup = pickle.loads(setup) if isinstance(setup, bytes) else setup
-            found = _workshops[key] = _Workshop(made)
+            workshop = _workshops[key] = _Workshop(made)
             while len(_workshops) > MOST_SETUPS:
                 _workshops.popitem(last=False)
         _workshops.move_to_end(key)
-        return found
+        return workshop
 
 
 class _Workshop:
-    """The models and machines of one setup in this process; thread-safe.
-
-    Args:
-        setup: What is to be run.
-    """
+    """The models and machines of one setup in this process; thread-safe."""
 
     def __init__(self, setup: SweepSetup) -> None:
         self._setup = setup

@@ -1,7 +1,10 @@
-"""Masks side by side, as values: what each engine says at a state, and where they differ."""
+"""Masks side by side, as values and as text: what each engine says at a state, and where they
+differ.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -9,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
+from explorer.analysis.characters.display import show_text
 from explorer.automata.machine import Bool, Int32
-from explorer.errors import ExplorerError
+from explorer.errors import ExplorerError, display_width
 from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Statement
@@ -21,7 +25,7 @@ OURS: Final = "explorer"
 
 @dataclass(frozen=True, eq=False)
 class Testimony:
-    """What one engine says at a state.
+    """The answer of one engine at a state.
 
     Args:
         engine: Its name.
@@ -56,7 +60,8 @@ class Disagreement:
 
     Args:
         engine: The engine.
-        kind: The name of a class of `explorer.witnesses.classes.CLASSES`, or ``"unexplained"``.
+        kind: The name of a class of `explorer.witnesses.rules.classes.CLASSES`, or
+            ``"unexplained"``.
         allows: Whether the engine allows the tokens and we mask them; else the reverse.
         tokens: int32[n], the ids, ascending.
         sentence: The reason.
@@ -112,7 +117,7 @@ class Witness:
         return {each.engine: each.mask for each in self.testimonies if each.mask is not None}
 
     def testimony(self, engine: str) -> Testimony:
-        """What one engine says.
+        """The answer of one engine.
 
         Args:
             engine: Its name.
@@ -172,8 +177,6 @@ class Witness:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        from explorer.witnesses.table import table_of_witness
-
         return table_of_witness(self)
 
     def __repr__(self) -> str:
@@ -182,3 +185,90 @@ class Witness:
             f"token{'s' if len(self.prefix) != 1 else ''}, "
             f"{len(self.testimonies)} engines, {len(self.disagreements)} disagreements)"
         )
+
+
+WIDTH = 100
+"""Columns of a terminal."""
+
+EXAMPLES = 4
+"""Tokens that a group names."""
+
+_UNANSWERED = {
+    "time": "did not answer in time", "process": "its process ended", "import": "not at hand",
+}  # fmt: skip
+"""By the stage at which an engine did not answer: what a table says, if it did not refuse."""
+
+
+def table_of_witness(witness: Witness) -> str:
+    """A witness as text."""
+    prefix = show_text(witness.text) if witness.prefix else "nothing"
+    count = f"{len(witness.prefix)} token{'s' if len(witness.prefix) != 1 else ''}"
+    text = " ".join(witness.statement.text.split())
+    text = text if len(text) <= 70 else f"{text[:69]}…"
+    lines = [f"{witness.statement.kind} {text}", f"after {prefix} ({count})", ""]
+    lines += aligned([("engine", "version", "allows", "differs", "")] + [
+        _row(witness, each) for each in witness.testimonies
+    ])  # fmt: skip
+    for each in witness.testimonies:
+        if each.refused:
+            lines += textwrap.wrap(
+                f"{each.engine}: {' '.join(each.refused.split())}", WIDTH,
+                initial_indent="  ", subsequent_indent="    ",
+            )  # fmt: skip
+    for each in witness.disagreements:
+        lines += ["", *lines_of_group(each, witness.vocabulary)]
+    return "\n".join(lines)
+
+
+def _row(witness: Witness, said: Testimony) -> tuple[str, ...]:
+    mine = [each for each in witness.disagreements if each.engine == said.engine]
+    if said.mask is None:
+        why = _UNANSWERED.get(said.stage, "refuses")
+        if not said.refused:
+            many = "token" if said.followed == 1 else "tokens"
+            why = f"leaves the prefix after {said.followed} {many}"
+        return said.engine, said.version, "–", "–", why
+    allowed = f"{int(np.count_nonzero(said.mask)):,}"
+    if said.engine == OURS:
+        return said.engine, said.version, allowed, "", ""
+    counts: dict[str, int] = {}
+    for each in mine:
+        counts[each.kind] = counts.get(each.kind, 0) + len(each.tokens)
+    classes = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+    return said.engine, said.version, allowed, f"{sum(counts.values()):,}", classes
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines whose columns stand below each other."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell + " " * (width - display_width(cell))
+            for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def lines_of_group(each: Disagreement, vocabulary: Vocabulary) -> list[str]:
+    """A group of differences as lines."""
+    verb = "allows" if each.allows else "masks"
+    named = ", ".join(name_of_token(vocabulary, int(token)) for token in each.tokens[:EXAMPLES])
+    more = len(each.tokens) - EXAMPLES
+    if more > 0:
+        named += f" and {more:,} more"
+    head = f"[{each.kind}] {each.engine} {verb} {named}: {each.sentence}"
+    lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
+    for name, value in each.evidence.items():
+        lines += textwrap.wrap(
+            f"{name}: {value}", WIDTH, initial_indent="  - ", subsequent_indent="    "
+        )
+    return lines
+
+
+def name_of_token(vocabulary: Vocabulary, token: int) -> str:
+    """A token in a sentence."""
+    data = vocabulary.tokens[token]
+    if data is None:
+        return vocabulary.special.get(token, f"id {token}")
+    return show_text(data)

@@ -44,9 +44,6 @@ _STATED: Final[dict[type[Source], Callable[[Any], Statement]]] = {
 def statement_of(constraint: Constraint) -> Statement:
     """A constraint as the other engines are asked for it.
 
-    Args:
-        constraint: One of a pattern, a choice, a JSON Schema or a grammar.
-
     Raises:
         ConstraintError: It is of another kind.
 
@@ -87,31 +84,29 @@ def written_with(vocabulary: Vocabulary, text: bytes) -> tuple[int, ...] | None:
     """Bytes as single bytes where the vocabulary has them, else as the shortest tokens that fit.
 
     Args:
-        vocabulary: The tokens.
         text: Any bytes; they may end within a character.
 
     Returns:
         Ids; ``None`` where no such tokens write the bytes.
     """
     longest = max((len(data) for data in vocabulary.tokens if data), default=0)
-    found: list[int] = []
+    ids_written: list[int] = []
     at = 0
     while at < len(text):
         for length in range(1, longest + 1):
             if ids := vocabulary.ids_of(text[at : at + length]):
-                found.append(ids[0])
+                ids_written.append(ids[0])
                 at += length
                 break
         else:
             return None
-    return tuple(found)
+    return tuple(ids_written)
 
 
 def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
     """The token ids of a prefix.
 
     Args:
-        machine: Over the vocabulary.
         prefix: A text, which is written as the tokenizer writes it; bytes, which may end within a
             character and are then written with the shortest tokens that fit; or token ids.
 
@@ -136,14 +131,14 @@ def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
     if not isinstance(prefix, Iterable):
         raise wrong("prefix", prefix, what)
     tokens = machine.vocabulary.tokens
-    found = tuple(
+    ids_given = tuple(
         whole_number("a token of the prefix", token, 0, len(tokens) - 1)
         for token in cast("Iterable[object]", prefix)
     )
-    for token in found:
+    for token in ids_given:
         if tokens[token] is None:
             raise wrong(
                 "a token of the prefix", token, "a token that writes text",
                 remedy="Leave out special tokens, the end of text among them.",
             )  # fmt: skip
-    return found
+    return ids_given

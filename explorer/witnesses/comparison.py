@@ -42,7 +42,6 @@ class PartingGroup(NamedTuple):
     """Tokens that part from a mask at one place.
 
     Args:
-        allows: Whether the engine allows them.
         read: Their bytes up to where they part: the byte at which we stop, or the end of the first
             token that the engine masks; ``None`` for the end of text.
         character: The character that stands there; empty where the text ends, or only a part of a
@@ -59,15 +58,7 @@ class Comparison:
     """Our mask and one engine's, at one state.
 
     Args:
-        engine: The engine's name, with its version.
-        statement: The constraint as it was asked.
-        constraint: The constraint.
-        machine: Ours.
-        state: Ours, after the prefix.
-        prefix: The ids.
         theirs: bool[len(vocabulary)], the engine's mask.
-        judge: The independent judge of the constraint.
-        finish: A way to the end by what the engine allows.
         ask: The engine itself, about any constraint and any ids before; it tests the rules.
         own_pattern: The pattern that the engine matches texts with; ``None`` where it has none.
         deadline: By `time.monotonic`: past it no rule is asked.
@@ -96,27 +87,18 @@ class Comparison:
             raise OutOfTime
 
     def shows_the_same_for(self, statement: Statement) -> bool:
-        """Whether the engine has this very mask at this place for another constraint too.
-
-        Args:
-            statement: The other constraint.
-        """
+        """Whether the engine has this very mask at this place for another constraint too."""
         mask = self.ask(statement, self.prefix).mask
         return mask is not None and np.array_equal(mask, self.theirs)
 
     def follows(self, token: int) -> bool:
-        """Whether the engine goes on after a token, whatever its mask says of it.
-
-        Args:
-            token: An id.
-        """
+        """Whether the engine goes on after a token, whatever its mask says of it."""
         return self.ask(self.statement, (*self.prefix, token)).mask is not None
 
     def accepts(self, text: bytes, statement: Statement | None = None) -> bool | None:
         """Whether the engine accepts a whole text, written with the shortest tokens.
 
         Args:
-            text: The text.
             statement: Another constraint; default the one that is compared.
 
         Returns:
@@ -155,17 +137,14 @@ class Comparison:
     @cached_property
     def stages(self) -> dict[str, Bool]:
         """By stage of our verdict: bool[len(vocabulary)], the ids that it decides."""
-        found = explain_all(self.machine, self.state, text=self.text)
-        return {stage: found.stage == k for k, stage in enumerate(STAGES)}
+        reasons = explain_all(self.machine, self.state, text=self.text)
+        return {stage: reasons.stage == k for k, stage in enumerate(STAGES)}
 
     def parting(self, token: int) -> tuple[int, str]:
         """The place at which the engine that masks a token stops to read it.
 
         Ours is known; another engine's is taken from its own mask: it reads as far as some token
         writes that it allows.
-
-        Args:
-            token: An id on which the masks differ.
 
         Returns:
             An offset in the token's bytes, and the character that stands there; the character is
@@ -207,7 +186,7 @@ class Comparison:
         Args:
             among: bool[len(vocabulary)].
         """
-        found: dict[PartingGroup, list[int]] = {}
+        groups: dict[PartingGroup, list[int]] = {}
         tokens = self.vocabulary.tokens
         for token, offset, character in self.partings(among):
             data = tokens[token] or b""
@@ -216,30 +195,28 @@ class Comparison:
                 ends = range(offset + 1, len(data) + 1)
                 end = next(k for k in ends if self.vocabulary.ids_of(data[:k]))
             key = PartingGroup(bool(self.theirs[token]), data[:end], character)
-            found.setdefault(key, []).append(token)
+            groups.setdefault(key, []).append(token)
         for token in np.flatnonzero(among & self.differing).tolist():
             if tokens[token] is None:
-                found.setdefault(PartingGroup(bool(self.theirs[token]), None, ""), []).append(token)
-        for ids in found.values():
+                groups.setdefault(PartingGroup(bool(self.theirs[token]), None, ""), []).append(
+                    token
+                )
+        for ids in groups.values():
             ids.sort(key=lambda token: len(tokens[token] or b""))
-        return dict(sorted(found.items(), key=lambda item: len(tokens[item[1][0]] or b"")))
+        return dict(sorted(groups.items(), key=lambda item: len(tokens[item[1][0]] or b"")))
 
     def whole_text(self, token: int) -> bytes | None:
-        """A whole text through a token, by whoever allows it; ``None`` where none is found.
-
-        Args:
-            token: An id on which the masks differ.
-        """
+        """A whole text through a token, by whoever allows it; ``None`` where none is found."""
         data = self.vocabulary.tokens[token]
         ends = token in self.vocabulary.eos_ids
         if self.ours[token]:
             if ends:
                 return self.text
             try:
-                found = explain(self.machine, self.state, token, text=self.text).completion
+                completion = explain(self.machine, self.state, token, text=self.text).completion
             except ExplorerError:
                 return None
-            return None if found is None else found.text
+            return None if completion is None else completion.text
         if ends:
             return self.text
         way = self.finish((*self.prefix, token))

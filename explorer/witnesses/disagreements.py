@@ -24,16 +24,15 @@ from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.tokens.words import unpack
-from explorer.witnesses.answers import Disagreement, Testimony, Witness
+from explorer.witnesses.answers import Disagreement, Testimony, Witness, name_of_token
 from explorer.witnesses.asking import statement_of, vocabulary_of
 from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Answer
 from explorer.witnesses.process import shared_process
 from explorer.witnesses.report import DisagreementReport, report_of, tried
-from explorer.witnesses.rules.past_a_match import SENTENCES
-from explorer.witnesses.shrinking.shrink import SECONDS_A_STEP, shrink
-from explorer.witnesses.table import name_of_token
+from explorer.witnesses.rules.by_masks import SENTENCES
+from explorer.witnesses.shrinking import SECONDS_A_STEP, shrink
 from explorer.witnesses.witness import (
     checked_engines,
     comparison_of,
@@ -52,7 +51,7 @@ WALK_SHARE: Final = 0.5
 """The part of the time that is spent on looking; the rest is for shrinking."""
 
 MOST_REPORTS: Final = 12
-"""How many differences are shrunk and reported."""
+"""The most differences that are shrunk and reported."""
 
 LEAST: Final = 0.2
 """Seconds without which no further difference is made short."""
@@ -63,7 +62,7 @@ SECONDS_A_TEXT: Final = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Disagreements:
-    """What a walk found; made by `explorer.disagreements`.
+    """The result of a walk; made by `explorer.disagreements`.
 
     Args:
         reports: One for each engine, class and reason, as small as it was made.
@@ -92,7 +91,7 @@ class Disagreements:
 
     @property
     def states_per_second(self) -> float:
-        """How many states the walk compared in a second."""
+        """The number of states that the walk compared in a second."""
         return self.states / max(self.walk_seconds, 1e-9)
 
     def __str__(self) -> str:
@@ -172,9 +171,9 @@ class _WalkOfTexts:
         if self.model is not None:
             logits = np.asarray(self.model.read((*self.prompt, *tokens)).logits.float(), np.float64)
             logits = logits[: len(mask)]
-            found = np.full(len(mask), -np.inf)
-            found[: len(logits)] = np.where(mask[: len(logits)], logits, -np.inf)
-            weights = np.exp(found - found.max())
+            masked = np.full(len(mask), -np.inf)
+            masked[: len(logits)] = np.where(mask[: len(logits)], logits, -np.inf)
+            weights = np.exp(masked - masked.max())
             return weights / weights.sum()
         if self.random.random() < 0.5 and (mask & self._short).any():
             mask = mask & self._short
@@ -186,7 +185,6 @@ class _WalkOfTexts:
 
         Args:
             until: By `time.monotonic`: no state is looked at past it, but for the first.
-            latest: The same for looking for the first reason.
         """
         tokens, states, probability = self.write()
         self.texts += 1
@@ -243,18 +241,18 @@ class _WalkOfTexts:
         )
         if compared is None or not compared.differing.any():
             return False
-        from explorer.witnesses.classes import classified
+        from explorer.witnesses.rules.classes import classified
 
         try:
-            found = classified(compared, len(prefix))
+            groups = classified(compared, len(prefix))
         except OutOfTime:
             self._classed.discard(key)
             self.unclassed += 1
             return True
         witness = Witness(
-            self.constraint, self.statement, self.machine.vocabulary, prefix, (said,), found
+            self.constraint, self.statement, self.machine.vocabulary, prefix, (said,), groups
         )
-        for each in found:
+        for each in groups:
             # A sentence of these classes names the text, so it is another one at every state.
             own = each.kind in ("bug", "forced tokens", "trim") and each.sentence not in SENTENCES
             kind = (name, each.kind, each.allows, "" if own else each.sentence)
@@ -363,8 +361,8 @@ def _found_in(seen: _Seen) -> str:
 
 def _without_repeats(reports: list[DisagreementReport]) -> tuple[DisagreementReport, ...]:
     """The reports but for those that were shrunk to the same case."""
-    found = {
+    cases = {
         (each.engine, each.constraint, each.prefix, each.token, each.allows): each
         for each in reversed(reports)
     }
-    return tuple(reversed(found.values()))
+    return tuple(reversed(cases.values()))

@@ -43,7 +43,7 @@ from explorer.witnesses.messages import (
 )
 
 KEPT: Final = 16
-"""How many constraints an engine keeps compiled."""
+"""The most constraints that an engine keeps compiled."""
 
 GRACE: Final = 5.0
 """Seconds past a question's at which the process ends itself, if nobody ended it."""
@@ -97,14 +97,14 @@ class Answering:
             return Refused(f"{type(error).__name__}: {error}"[:2000], stage)
 
     def _known(self, question: Statement) -> Any:
-        found = self._compiled.get(question)
-        if found is None:
-            found = self._read(question)
-            self._compiled[question] = found
+        compiled = self._compiled.get(question)
+        if compiled is None:
+            compiled = self._read(question)
+            self._compiled[question] = compiled
             if len(self._compiled) > KEPT:
                 self._compiled.popitem(last=False)
         self._compiled.move_to_end(question)
-        return found
+        return compiled
 
     def _read(self, question: Statement) -> Any:
         engine = self._engine
@@ -142,11 +142,7 @@ class Answering:
 
 
 def limit_memory(more: int) -> None:
-    """Limit the addresses of this process, and let it leave no core.
-
-    Args:
-        more: Bytes beyond what it holds now.
-    """
+    """Limit the addresses of this process, and let it leave no core."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -154,13 +150,7 @@ def limit_memory(more: int) -> None:
 
 
 def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: int) -> None:
-    """Answer until the questions end.
-
-    Args:
-        questions, answers: The pipes.
-        name: The engine.
-        memory: Bytes of addresses beyond those of the loaded library.
-    """
+    """Answer until the questions end."""
     began = time.perf_counter()
     said: Reply
     try:

@@ -19,7 +19,6 @@ class Load(msgspec.Struct, tag=True, frozen=True):
 
     Args:
         tokens: Bytes by id, ``None`` where an id is not text.
-        eos: The id that ends a text.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -31,9 +30,6 @@ class Statement(msgspec.Struct, tag=True, frozen=True):
 
     Args:
         kind: ``"regex"``, ``"json_schema"``, ``"gbnf"`` or ``"lark"``.
-        text: The constraint.
-        whitespace: For a schema: how JSON is laid out.
-        any_order: For a schema: whether members come in any order.
     """
 
     kind: str
@@ -43,14 +39,7 @@ class Statement(msgspec.Struct, tag=True, frozen=True):
 
 
 class Masks(msgspec.Struct, tag=True, frozen=True):
-    """The masks before each of some tokens and after the last.
-
-    Args:
-        question: The constraint.
-        tokens: The ids of the prefix.
-        last: Whether only the mask after the last is wanted.
-        seconds: The most that it may take.
-    """
+    """The masks before each of some tokens and after the last."""
 
     question: Statement
     tokens: tuple[int, ...]
@@ -59,14 +48,7 @@ class Masks(msgspec.Struct, tag=True, frozen=True):
 
 
 class Finish(msgspec.Struct, tag=True, frozen=True):
-    """A way to the end of a text, by what the engine itself allows.
-
-    Args:
-        question: The constraint.
-        tokens: The ids of the prefix.
-        prefer: Ids that are tried first, in this order.
-        seconds: The most that it may take.
-    """
+    """A way to the end of a text, by what the engine itself allows."""
 
     question: Statement
     tokens: tuple[int, ...]
@@ -75,24 +57,14 @@ class Finish(msgspec.Struct, tag=True, frozen=True):
 
 
 class OwnPattern(msgspec.Struct, tag=True, frozen=True):
-    """The pattern with which the engine matches the texts of a constraint.
-
-    Args:
-        question: The constraint.
-        seconds: The most that it may take.
-    """
+    """The pattern with which the engine matches the texts of a constraint."""
 
     question: Statement
     seconds: float
 
 
 class Loaded(msgspec.Struct, tag=True, frozen=True):
-    """The engine is loaded, or has taken the vocabulary.
-
-    Args:
-        version: The version of its distribution.
-        seconds: What it took, in the process.
-    """
+    """The engine is loaded, or has taken the vocabulary."""
 
     version: str
     seconds: float
@@ -103,9 +75,7 @@ class Answer(msgspec.Struct, tag=True, frozen=True):
 
     Args:
         rows: Packed bits, little-endian within a byte; fewer than asked where a token was refused.
-        followed: How many of the tokens the engine took.
         compile_seconds: For reading the constraint; 0 where it was known.
-        mask_seconds: For the masks.
     """
 
     rows: tuple[bytes, ...]
@@ -130,7 +100,6 @@ class Refused(msgspec.Struct, tag=True, frozen=True):
     """The engine did not answer.
 
     Args:
-        reason: Its own words.
         stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``; ``"time"`` where it
             did not answer in time, ``"process"`` where its process ended.
     """

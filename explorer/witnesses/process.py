@@ -1,13 +1,19 @@
-"""One engine in a process of its own, seen from here: started, asked, limited, ended.
+"""Processes of other engines, seen from here: started, asked, limited, ended.
 
-A crash, a hang, an allocation past the limit, a refusal and a library that is not installed are
-answers with a reason, and cost nothing: the next question starts the process anew. The process is
-reused for all states, and it is sent the vocabulary once.
+`EngineProcess` answers questions about masks. A crash, a hang, an allocation past the limit, a
+refusal and a library that is not installed are answers with a reason, and cost nothing: the next
+question starts the process anew. The process is reused for all states, and it is sent the
+vocabulary once.
+
+`run_scripts` runs the scripts of reports before they are offered. One process loads the library of
+the engine and then makes a copy of itself for each script, so that the library is loaded once. A
+copy has limits of time and of addresses; what it prints, and how it ends, is the answer.
 """
 
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import select
@@ -17,10 +23,15 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import IO, Final
 
 from explorer.vocabulary import Vocabulary
+from explorer.witnesses.engine_process import limit_memory
 from explorer.witnesses.messages import (
     HEADER,
     REPLIES,
@@ -68,8 +79,6 @@ class EngineProcess:
 
     Args:
         name: The engine, a key of `explorer.witnesses.engines.ENGINES`.
-        seconds: The most for a question.
-        memory: Bytes of addresses beyond those of the loaded library.
     """
 
     def __init__(self, name: str, seconds: float = SECONDS, memory: int = MEMORY) -> None:
@@ -104,10 +113,6 @@ class EngineProcess:
         """The mask after some tokens, or all masks along them.
 
         Args:
-            question: The constraint.
-            vocabulary: The tokens.
-            tokens: The prefix.
-            last: Whether only the last mask is wanted.
             seconds: The most for this question; default that of the process.
         """
         limit = self.seconds if seconds is None else seconds
@@ -126,7 +131,6 @@ class EngineProcess:
 
         Args:
             question, vocabulary, tokens, seconds: As in `masks`.
-            prefer: Ids that are tried first.
         """
         limit = self.seconds if seconds is None else seconds
         reply = self._ask(vocabulary, Finish(question, tokens, prefer, limit), limit)
@@ -225,15 +229,15 @@ class EngineProcess:
         return REPLIES.decode(self._exactly(length, deadline, seconds))
 
     def _exactly(self, count: int, deadline: float, seconds: float) -> bytes:
-        found = bytearray()
-        while len(found) < count:
+        data = bytearray()
+        while len(data) < count:
             if not select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise NoAnswerInTime(f"It did not answer within {seconds:g} s, and was stopped.")
-            part = os.read(self._read, min(count - len(found), 1 << 20))
+            part = os.read(self._read, min(count - len(data), 1 << 20))
             if not part:
                 raise ProcessEnded(self._how())
-            found += part
-        return bytes(found)
+            data += part
+        return bytes(data)
 
     def _how(self) -> str:
         if self._process is None:
@@ -275,3 +279,94 @@ def shared_process(name: str) -> EngineProcess:
         name: A key of `explorer.witnesses.engines.ENGINES`.
     """
     return EngineProcess(name)
+
+
+MOST_PRINTED: Final = 4_000
+"""Bytes of what a script prints that are kept."""
+
+_SCRIPTS: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from explorer.witnesses.process import serve_scripts; serve_scripts()"
+)
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """The result of a script.
+
+    Args:
+        status: How it ended; ``None`` where it was stopped, or did not run.
+    """
+
+    printed: str
+    status: int | None
+
+
+def run_scripts(
+    engine: str, scripts: Sequence[str], seconds: float = START
+) -> tuple[ScriptRun, ...]:
+    """Run scripts of one engine, one after the other."""
+    question = json.dumps([engine.replace("-", "_"), seconds, list(scripts)])
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", _SCRIPTS, json.dumps([str(place) for place in sys.path])],
+            input=question, capture_output=True, text=True, check=False, encoding="utf-8",
+            timeout=START + len(scripts) * (seconds + 1),
+            env={**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"},
+        )  # fmt: skip
+        results = json.loads(ran.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return (ScriptRun(f"{type(error).__name__}: {error}"[:MOST_PRINTED], None),) * len(scripts)
+    return tuple(ScriptRun(printed, status) for printed, status in results)
+
+
+def serve_scripts() -> None:
+    """Run the scripts of the question on standard input, and answer on standard output."""
+    warnings.simplefilter("ignore")
+    module, seconds, scripts = json.load(sys.stdin)
+    importlib.import_module(module)
+    print(json.dumps([_ran(text, seconds) for text in scripts]))
+
+
+def _ran(text: str, seconds: float) -> tuple[str, int | None]:
+    """The output of a script, and how it ended; ``None`` where it was stopped."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(write, 1)
+        os.dup2(write, 2)
+        os._exit(_status(text))
+    os.close(write)
+    printed, in_time = _until_closed(read, time.monotonic() + seconds)
+    os.close(read)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return printed.decode(errors="replace").strip(), code if in_time else None
+
+
+def _until_closed(read: int, deadline: float) -> tuple[bytes, bool]:
+    """The bytes of a pipe until it is closed, and whether it was closed in time."""
+    data = b""
+    while select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        part = os.read(read, 1 << 16)
+        if not part:
+            return data, True
+        data = (data + part)[:MOST_PRINTED]
+    return data, False
+
+
+def _status(text: str) -> int:
+    """Run a script, in a process that ends with it."""
+    status = 1
+    try:
+        limit_memory(MEMORY)
+        exec(compile(text, "script.py", "exec"), {"__name__": "__main__"})
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:  # A panic of a Rust library is not an Exception.
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status

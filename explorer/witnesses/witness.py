@@ -19,12 +19,12 @@ from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.answers import OURS, Disagreement, Testimony, Witness
 from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of
-from explorer.witnesses.classes import classified
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.engines import ENGINES
 from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import SECONDS, EngineProcess, shared_process
+from explorer.witnesses.rules.classes import classified
 
 DISTRIBUTION = "constraint-explorer"
 
@@ -96,9 +96,6 @@ def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
 def positive_seconds(seconds: object) -> float:
     """A time limit as it was given.
 
-    Args:
-        seconds: A positive number.
-
     Raises:
         ExplorerError: It is something else.
     """
@@ -118,11 +115,6 @@ def witness_of(
     """The witness of a machine that is at hand.
 
     Args:
-        machine: Ours.
-        constraint: The constraint that it was compiled from.
-        prefix: The ids.
-        engines: The names of those that are asked.
-        seconds: The most that an engine may take.
         deadline: By `time.monotonic`: past it no difference is classed.
 
     Raises:
@@ -149,8 +141,8 @@ def witness_of(
             earlier = prefix[: min(said.followed, followed)]
             there = testimony_of(process, statement, vocabulary, earlier, seconds)
             compared = comparison_of(machine, constraint, earlier, there, judge, seconds, deadline)
-            found = classified(compared, len(earlier)) if compared else ()
-            disagreements += [each for each in found if prefix[len(earlier)] in each.tokens]
+            groups = classified(compared, len(earlier)) if compared else ()
+            disagreements += [each for each in groups if prefix[len(earlier)] in each.tokens]
     return Witness(
         constraint, statement, vocabulary, prefix, tuple(testimonies), tuple(disagreements)
     )
@@ -168,12 +160,7 @@ def comparison_of(
     """Our mask and an engine's at one state; ``None`` where one of the two has none.
 
     Args:
-        machine: Ours.
-        constraint: The constraint that it was compiled from.
-        prefix: The ids.
-        said: The engine's mask after them.
         judge: The judge of the constraint; default the one that there is.
-        seconds: The most that the engine may take for a further question.
         deadline: By `time.monotonic`: past it no difference is classed.
     """
     state, followed = _walk(machine, prefix)
@@ -208,15 +195,7 @@ def testimony_of(
     prefix: tuple[int, ...],
     seconds: float,
 ) -> Testimony:
-    """What one engine says after a prefix.
-
-    Args:
-        process: The engine.
-        statement: The constraint.
-        vocabulary: The tokens.
-        prefix: The ids.
-        seconds: The most that it may take.
-    """
+    """The answer of one engine after a prefix."""
     said = process.masks(statement, vocabulary, prefix, seconds=seconds)
     if isinstance(said, Refused):
         return Testimony(process.name, process.version, None, refused=said.reason, stage=said.stage)
@@ -230,12 +209,7 @@ def testimony_of(
 
 
 def unpacked_row(row: bytes, size: int) -> Bool:
-    """A mask of a message: bool[size], read-only.
-
-    Args:
-        row: Packed bits.
-        size: The width of the vocabulary.
-    """
+    """A mask of a message: bool[size], read-only."""
     bits = np.unpackbits(np.frombuffer(row, np.uint8), count=size, bitorder="little")
     return read_only(bits.view(np.bool_))
 
@@ -262,10 +236,10 @@ def _walk(machine: TokenMachine, prefix: tuple[int, ...]) -> tuple[int, int]:
 
 def _plain_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
     """Ids that may end a text soon: closing signs, digits and letters, a byte each."""
-    found: list[int] = []
+    ids: list[int] = []
     for byte in b'"}])0a1bcx :.,':
-        found += vocabulary.ids_of(bytes([byte]))[:1]
-    return tuple(found)
+        ids += vocabulary.ids_of(bytes([byte]))[:1]
+    return tuple(ids)
 
 
 def _own_version() -> str:

@@ -14,7 +14,7 @@ from explorer.cli import main
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
-from widgets.figures.panels.why import more_packet
+from widgets.figures.panels.reasons import more_packet
 
 HUGE = "(a|b)*a(a|b){25}"
 VOCABULARY = Vocabulary.from_bytes([b"a", b"b", b"z"], eos_ids=[3])

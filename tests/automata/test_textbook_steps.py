@@ -19,8 +19,7 @@ from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import regex
 from explorer.languages.regex import parse
 from explorer.vocabulary import Vocabulary
-from widgets.lessons.lettered import acceptor, dfa_letters, subset_letters
-from widgets.lessons.matched import matched
+from widgets.lessons.lettered import acceptor, dfa_letters, matched, subset_letters
 
 PATTERNS = [
     "ab", "a(aa)*", "a+|b+", "a+|ab", r"([0-9]+)?\.[0-9]+", "(foo)+d", "(a|b)*a(a|b)(a|b)",

@@ -22,7 +22,7 @@ from typing import Final
 import torch
 
 import explorer
-from explorer.sweeps.places.pool import OnExecutor
+from explorer.sweeps.places import OnExecutor
 from explorer.sweeps.plan import SweepPlan, plan
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "sweeps.md"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.acting import STEP, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
-from widgets.examples import OFFERED, preset_of
+from widgets.kinds import OFFERED, preset_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

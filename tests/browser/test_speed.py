@@ -17,7 +17,7 @@ from tests.browser.acting import BACK, STEP, at, press
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hosts import shown
 from tests.widgets.patched import changed
-from widgets.figures.changes import change
+from widgets.figures.packets import change
 from widgets.views import bundle
 
 if TYPE_CHECKING:

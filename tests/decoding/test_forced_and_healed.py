@@ -16,7 +16,7 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.sources.algebra import Healed
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from widgets.editing import written_constraint
-from widgets.figures.panels.strip import strip_packet
+from widgets.figures.panels.tokens import strip_packet
 
 
 class Counted:

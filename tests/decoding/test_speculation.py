@@ -27,7 +27,7 @@ from explorer.decoding.speculation.taking import PlaceNumbers, overlap, take
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, language_model
-from widgets.figures.panels.strip import strip_token
+from widgets.figures.panels.tokens import strip_token
 
 WORDS = ["foo", "food", "fox", "of", "no"]
 TOKENS = [b"f", b"o", b"oo", b"fo", b"d", b"x", b"n"]

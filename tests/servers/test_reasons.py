@@ -22,7 +22,7 @@ from explorer.servers import (
     session_of,
     verdict_of,
 )
-from explorer.servers.judging.reasoning import MARKERS, reasoning_in
+from explorer.servers.sentences import MARKERS, reasoning_in
 from tests.servers.fixtures import PERSON
 from tests.servers.logs import FOLDER, chat, runs, vocabulary
 

@@ -25,7 +25,8 @@ import pytest
 import torch
 
 import explorer
-from explorer.servers import read_runs, recorded, session_of, verdict_of, vllm_recorder
+from explorer.servers import read_runs, session_of, verdict_of, vllm_recorder
+from explorer.servers.own_interfaces import KIND, VERSION
 from explorer.servers.vllm_recorder import RequestRecorder, RunRecorder
 
 SOURCE = Path(vllm_recorder.__file__)
@@ -199,7 +200,7 @@ def test_the_recorder_stands_alone(tmp_path: Path) -> None:
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
-    assert (recorded.KIND, recorded.VERSION) == (vllm_recorder.KIND, vllm_recorder.VERSION)
+    assert (KIND, VERSION) == (vllm_recorder.KIND, vllm_recorder.VERSION)
 
 
 def real_interface() -> types.ModuleType:

@@ -14,7 +14,7 @@ import pytest
 from tools.site.lessons import lesson_page
 from tools.site.links import faults
 from tools.site.pages import ROOT
-from widgets.export.still import BELOW
+from widgets.export import BELOW
 
 PAGE = '<html><body><h1 id="top">A</h1>{}</body></html>'
 

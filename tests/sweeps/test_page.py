@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.sweeps.arrow import columns
+from explorer.sweeps.folder import columns
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text("utf-8")
 

@@ -20,11 +20,10 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
+from explorer.sweeps import places
 from explorer.sweeps.grid import SweepBatch, SweepSetup
-from explorer.sweeps.places import cluster
-from explorer.sweeps.places.cluster import OnDask
-from explorer.sweeps.places.place import Finished
-from explorer.sweeps.progress import SweepProgress
+from explorer.sweeps.places import Finished, OnDask
+from explorer.sweeps.sweep import SweepProgress
 from explorer.sweeps.worker import run_batch
 from tests.sweeps.pools import DEADLY, dies_always, dies_once, opened
 
@@ -241,7 +240,7 @@ def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The number of workers is asked without a pause, so the death falls into a question."""
-    monkeypatch.setattr(cluster, "LOOK", 0.0)
+    monkeypatch.setattr(places, "LOOK", 0.0)
     port = free_port()
     with (
         scheduler_and_workers(port, workers=0) as running,
@@ -318,11 +317,11 @@ def test_a_scheduler_that_does_not_come_back_loses_no_row(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("look", [0.0, cluster.LOOK])
+@pytest.mark.parametrize("look", [0.0, places.LOOK])
 def test_the_scheduler_is_killed_and_started_again(
     look: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK", look)
+    monkeypatch.setattr(places, "LOOK", look)
     port = free_port()
     killed: list[int] = []
     address = f"tcp://127.0.0.1:{port}"

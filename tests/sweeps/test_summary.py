@@ -11,9 +11,8 @@ import pytest
 import explorer
 from explorer import Sampler
 from explorer.errors import DamagedFile
-from explorer.sweeps.attribution import AT_THE_END, costs_by_part, named_place
-from explorer.sweeps.known import KnownSweep, knowledge_of, with_knowledge
-from explorer.sweeps.summary import summarize
+from explorer.sweeps.folder import KnownSweep, knowledge_of, with_knowledge
+from explorer.sweeps.report import AT_THE_END, costs_by_part, named_place, summarize
 from tests.decoding.models import hash_model
 
 CONSTRAINTS = {

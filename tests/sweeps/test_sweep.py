@@ -15,7 +15,7 @@ from explorer import Sampler
 from explorer.decoding.trace.trace import from_json
 from explorer.errors import ExplorerError
 from explorer.sweeps.grid import SweepGrid
-from explorer.sweeps.progress import SweepProgress
+from explorer.sweeps.sweep import SweepProgress
 from tests.decoding.models import hash_model
 
 PROMPTS = ["a", "bcd", "ef"]

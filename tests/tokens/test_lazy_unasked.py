@@ -8,7 +8,7 @@ import pytest
 
 import explorer
 from explorer.cli import main
-from explorer.cli.machine_lines import report_lines
+from explorer.cli.answers import report_lines
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError, NotATable
@@ -96,7 +96,7 @@ def test_the_lines_about_it_are_english() -> None:
     assert "1 state so far" in "\n".join(report_lines(machine))
     discovered = explorer.compile(LARGE, VOCABULARY, lazy=True)
     session = explorer.Session.from_ids(VOCABULARY, discovered, [])
-    line = PageData(session).report()
+    line = str(PageData(session).editor["report"])
     assert line.startswith("character and token states are worked out as they are visited")
     assert not any(character.isdigit() for character in line)  # It would soon be another number.
     closed = explorer.compile(explorer.regex("[ab]"), VOCABULARY, lazy=True)

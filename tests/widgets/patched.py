@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from widgets.figures.changes import Change
+from widgets.figures.packets import Change
 
 
 def changed(before: object, step: Change) -> object:

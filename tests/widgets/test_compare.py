@@ -18,8 +18,8 @@ from widgets import Explorer
 from widgets.cursor import Cursor
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare
+from widgets.views.explorer import Mask
 from widgets.views.invasiveness import Invasiveness
-from widgets.views.parts import Mask
 
 F, OO, FOO, FOR, FOOD = range(5)
 SIDES = ("left", "right")

@@ -10,17 +10,17 @@ import explorer
 from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.model import LanguageModel
 from tests.widgets.page import Page
-from widgets import examples, kinds
+from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import written_constraint
 from widgets.views.explorer import Explorer
 
 
 def model_of(preset: kinds.Preset) -> LanguageModel:
-    return examples.preset_model(preset)
+    return kinds.preset_model(preset)
 
 
-WRITTEN = [preset for preset in examples.OFFERED if preset.name != kinds.TOY]
+WRITTEN = [preset for preset in kinds.OFFERED if preset.name != kinds.TOY]
 
 
 @pytest.mark.parametrize("preset", WRITTEN, ids=lambda one: one.name)
@@ -36,11 +36,11 @@ def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
 
 
 def test_every_kind_of_the_editor_has_a_preset() -> None:
-    assert {preset.kind for preset in examples.OFFERED} == set(kinds.kinds())
+    assert {preset.kind for preset in kinds.OFFERED} == set(kinds.kinds())
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda one: one.name)
+@pytest.mark.parametrize("example", kinds.EXAMPLES, ids=lambda one: one.name)
 def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(example.kind, example.text)
     # A grammar that recurses knows no distance to the end, so no limit can take part in its mask.
@@ -54,9 +54,9 @@ def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
 
 
 def test_names_are_told_apart_and_the_prompts_belong_to_them() -> None:
-    names = [preset.name for preset in examples.OFFERED]
+    names = [preset.name for preset in kinds.OFFERED]
     assert len(set(names)) == len(names)
-    moby_dick = examples.preset_of("Moby Dick")
+    moby_dick = kinds.preset_of("Moby Dick")
     assert moby_dick is not None and moby_dick.prompt.startswith("Call me Ishmael")
 
 
@@ -64,7 +64,7 @@ def test_the_patterns_by_hand_are_within_the_schema() -> None:
     """A schema also has the escapes of JSON and 1e2 for 100, which nobody writes by hand."""
     by_hand, schema = (
         kinds.constraint_of_kind(one.kind, one.text)
-        for one in examples.EXAMPLES
+        for one in kinds.EXAMPLES
         if one.name.startswith("Pink Floyd")
     )
     assert (by_hand - schema).is_empty() and not (schema - by_hand).is_empty()
@@ -77,7 +77,7 @@ def test_a_preset_brings_a_model_that_is_no_transformer_and_takes_it_away() -> N
     page = Page(Explorer(cursor=Cursor(mine)))
 
     def choose(name: str) -> None:
-        one = examples.preset_of(name)
+        one = kinds.preset_of(name)
         assert one is not None
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
 
@@ -95,7 +95,7 @@ def test_a_preset_brings_a_model_that_is_no_transformer_and_takes_it_away() -> N
     page.made.close()
 
 
-@pytest.mark.parametrize("preset", examples.PITFALLS, ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", kinds.PITFALLS, ids=lambda one: one.name)
 def test_a_pitfall_brings_its_model_and_its_stages_and_takes_them_away(
     preset: kinds.Preset,
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_pitfall_brings_its_model_and_its_stages_and_takes_them_away(
     page = Page(Explorer(lm, explorer.regex("[a-z]+"), "my own prompt"))
 
     def choose(name: str) -> None:
-        one = examples.preset_of(name)
+        one = kinds.preset_of(name)
         assert one is not None
         answer = page.answer(page.edit(one.text, kind=one.kind, prompt=one.prompt, preset=one.name))
         assert answer["ok"], answer
@@ -150,7 +150,7 @@ def test_another_model_is_asked_the_same() -> None:
     assert not page.ask("choose_model", model="tiny-draft")["ok"]
     # A preset without a model is asked of the one that was chosen.
     assert page.ask("choose_model", model="tiny-sp")["ok"]
-    one = examples.preset_of("IPv4")
+    one = kinds.preset_of("IPv4")
     assert one is not None
     assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
     assert page.made.editor["model"] == "tiny-sp"
@@ -177,7 +177,7 @@ def test_a_toy_and_a_run_from_elsewhere() -> None:
 def test_from_the_toy_to_zlib_and_on() -> None:
     page = Page(Explorer())
     for name, model in (("Moby Dick (zlib for a model)", "zlib"), ("countries", "tiny")):
-        one = examples.preset_of(name)
+        one = kinds.preset_of(name)
         assert one is not None
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
         lm = page.made.session.lm
@@ -196,7 +196,7 @@ def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
         year: Annotated[int, Field(ge=1, le=7)]
         pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
 
-    listed = next(one for one in examples.EXAMPLES if one.name == "Harry Potter (pydantic)")
+    listed = next(one for one in kinds.EXAMPLES if one.name == "Harry Potter (pydantic)")
     assert explorer.from_type(Character).equivalent(
         kinds.constraint_of_kind(listed.kind, listed.text)
     )
@@ -206,7 +206,7 @@ def test_the_editor_takes_types_and_templates() -> None:
     lm = explorer.load_model("tiny")
     page = Page(Explorer(cursor=Cursor(explorer.Session(lm, explorer.regex("a"), "x"))))
     for name in ("Harry Potter (pydantic)", "Harry Potter (template)"):
-        one = next(one for one in examples.EXAMPLES if one.name == name)
+        one = next(one for one in kinds.EXAMPLES if one.name == name)
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
         editor: Any = page.made.editor
         assert (editor["kind"], editor["text"]) == (one.kind, one.text)

@@ -25,7 +25,7 @@ from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import error_packet
 from widgets.editing import written_constraint
 from widgets.figures import snapshot as snapshots
-from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines import drawn as drawn_once
 from widgets.figures.machines.drawn import draw_whole

@@ -15,7 +15,7 @@ from explorer.errors import ExplorerError
 from tests.widgets.page import PATIENCE, Page
 from widgets.dialogue import later
 from widgets.dialogue.later import Progress
-from widgets.export.export import page, recorded, taken
+from widgets.export import page, recorded, taken
 from widgets.figures.packets import decompress
 from widgets.views.explorer import Explorer
 

@@ -20,9 +20,19 @@ from explorer.errors import ExplorerError
 from explorer.languages.regex import parse
 from explorer.languages.stages.stage import DrawnTransducer
 from widgets.lessons.film import reading_picture, way_through
-from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_9
-from widgets.lessons.lettered import acceptor, dfa_letters, nfa_letters, subset_letters
-from widgets.lessons.matched import matched
+from widgets.lessons.lettered import (
+    FIGURE_1,
+    FIGURE_2,
+    FIGURE_3,
+    FIGURE_4,
+    FIGURE_5,
+    FIGURE_9,
+    acceptor,
+    dfa_letters,
+    matched,
+    nfa_letters,
+    subset_letters,
+)
 
 WORDS = ["".join(w) for k in range(7) for w in product("ab", repeat=k)]
 TOY = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])

@@ -23,10 +23,10 @@ from widgets.cursor import Cursor
 from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
-from widgets.views.explorer import Explorer
-from widgets.views.parts import (
+from widgets.views.explorer import (
     ConstraintEditor,
     Distribution,
+    Explorer,
     Machines,
     Mask,
     OverTime,

@@ -13,7 +13,7 @@ from explorer.languages.stages.staged import stages_of
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
 from widgets.dialogue.later import Progress
-from widgets.export.export import recorded, taken
+from widgets.export import recorded, taken
 from widgets.views.explorer import Explorer
 
 CITIES = explorer.choice(["Berlin", "London", "Paris"])

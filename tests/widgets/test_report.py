@@ -12,10 +12,10 @@ import pytest
 import explorer
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.errors import ExplorerError
-from explorer.sweeps.summary import summarize
+from explorer.sweeps.report import summarize
 from tests.decoding.models import hash_model
 from widgets.figures.packets import decompress
-from widgets.report.figures import MOST_BARS, conformance, trap_figure
+from widgets.report import MOST_BARS, conformance, trap_figure
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

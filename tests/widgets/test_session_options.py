@@ -14,7 +14,7 @@ from explorer.errors import DamagedFile, ExplorerError
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.later import Progress
-from widgets.export.export import recorded, taken
+from widgets.export import recorded, taken
 from widgets.views.explorer import Explorer
 
 TINY = explorer.load_model("tiny")

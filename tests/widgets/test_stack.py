@@ -14,7 +14,7 @@ from explorer.vocabulary import Vocabulary
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.later import Progress
-from widgets.export.export import recorded, taken
+from widgets.export import recorded, taken
 from widgets.toy import ToyModel
 from widgets.views import bundle
 from widgets.views.compare import Compare

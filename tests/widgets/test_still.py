@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from widgets.export.still import bundle
+from widgets.export import media_bundle
 from widgets.figures.snapshot import Snapshot
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
@@ -133,7 +133,7 @@ def test_a_converted_notebook_shows_the_picture() -> None:
 
 def test_no_token_becomes_markup() -> None:
     words = 'Position 0: </pre><script>alert(1)</script><img src=x onerror="alert(2)">&lt;'
-    page = Elements(bundle(Snapshot("<svg>\u2423</svg>", words, words))["text/html"])
+    page = Elements(media_bundle(Snapshot("<svg>\u2423</svg>", words, words))["text/html"])
     assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre"]
     assert page.words.endswith(words)
     assert page.tags[2][1]["alt"] == words

@@ -12,14 +12,13 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
-from explorer.witnesses.classes import classified
 from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.disagreements import Disagreements
-from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
+from explorer.witnesses.judging import GbnfRecognizer
+from explorer.witnesses.process import run_scripts
 from explorer.witnesses.report import DisagreementReport, tried
-from explorer.witnesses.script_runs import run_scripts
-from explorer.witnesses.shrinking.shrink import shows, shrink, small_vocabulary
-from explorer.witnesses.shrinking.smaller import size_of, smaller
+from explorer.witnesses.rules.classes import classified
+from explorer.witnesses.shrinking import shows, shrink, size_of, small_vocabulary, smaller
 from explorer.witnesses.witness import comparison_of
 from tests.languages.grammar.earley import Earley, as_gbnf
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from explorer.witnesses.classes import CLASSES, UNEXPLAINED
+from explorer.witnesses.rules.classes import CLASSES, UNEXPLAINED
 from tests.witnesses.known import PAGE
 
 pytest.importorskip("xgrammar")

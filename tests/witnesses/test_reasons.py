@@ -14,10 +14,10 @@ from explorer import Vocabulary
 from explorer.errors import ExplorerError
 from explorer.languages.schema.source import JsonSchema
 from explorer.witnesses.asking import statement_of
-from explorer.witnesses.classes import CLASSES
 from explorer.witnesses.engines import Tokens, peer
 from explorer.witnesses.judging import judge_of
-from explorer.witnesses.readings.variants import ASCII_AND_NBSP, variants_of_schema
+from explorer.witnesses.rules.classes import CLASSES
+from explorer.witnesses.variants import ASCII_AND_NBSP, variants_of_schema
 
 for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema"):
     pytest.importorskip(library)

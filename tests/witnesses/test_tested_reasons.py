@@ -17,14 +17,14 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
-from explorer.witnesses import classes
 from explorer.witnesses.answers import Disagreement
-from explorer.witnesses.classes import NOT_EXPLAINED
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.disagreements import _WalkOfTexts  # pyright: ignore[reportPrivateUsage]
 from explorer.witnesses.engines import ENGINES, Tokens, peer
 from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Statement
+from explorer.witnesses.rules import classes
+from explorer.witnesses.rules.classes import NOT_EXPLAINED
 
 for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema"):
     pytest.importorskip(library)

@@ -18,8 +18,8 @@ import explorer
 from explorer import Constraint, Vocabulary
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.witnesses.answers import Witness
-from explorer.witnesses.classes import CLASSES
 from explorer.witnesses.engines import ENGINES, Tokens, peer
+from explorer.witnesses.rules.classes import CLASSES
 
 for library in ("outlines_core", "xgrammar", "llguidance"):
     pytest.importorskip(library)

@@ -22,7 +22,7 @@ from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tools.site.pages import ROOT
-from widgets.export.still import BELOW
+from widgets.export import BELOW
 
 _FORMAT: Final[Any] = nbformat  # Untyped.
 

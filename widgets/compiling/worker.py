@@ -107,11 +107,7 @@ class CallOff:
 
     @contextmanager
     def over(self, kill: Callable[[], None]) -> Generator[None]:
-        """A context in which calling off kills the process.
-
-        Args:
-            kill: The function that kills the process.
-        """
+        """A context in which calling off kills the process."""
         with self._lock:
             self._kill = kill
         try:
@@ -125,11 +121,7 @@ class CallOff:
 
 @dataclass(frozen=True, slots=True)
 class _OnlyLazy:
-    """The process found that the table is over the budget.
-
-    Args:
-        reason: Why, as a sentence.
-    """
+    """The process found that the table is over the budget."""
 
     reason: str
 
@@ -138,9 +130,6 @@ class CompileWorker:
     """Compiles constraints in one warm process at a time; see the module.
 
     Jobs wait for each other, and a job's wall limit begins with its turn.
-
-    Args:
-        margin: Seconds past the budget's at which a job is killed.
 
     Example:
         >>> from explorer import Budget, Vocabulary
@@ -168,9 +157,6 @@ class CompileWorker:
 
     def warm(self, vocabulary: Vocabulary | None = None) -> threading.Thread:
         """Start the process in the background, if none is running.
-
-        Args:
-            vocabulary: Send this one ahead, so that the first compilation finds it.
 
         Returns:
             The thread that does it.
@@ -213,16 +199,18 @@ class CompileWorker:
         if stages is None:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
         with self._my_turn(off):
-            found = self._there(question, stages, vocabulary, budget, off)
-        asked = None if found is None or isinstance(found, _OnlyLazy) else found.constraint
+            made_soon = self._there(question, stages, vocabulary, budget, off)
+        asked = (
+            None if made_soon is None or isinstance(made_soon, _OnlyLazy) else made_soon.constraint
+        )
         made = staged_constraint(question if asked is None else asked, stages)
-        if found is None:
-            found = compile_soon(made, vocabulary, budget)
-        elif isinstance(found, _OnlyLazy):
+        if made_soon is None:
+            made_soon = compile_soon(made, vocabulary, budget)
+        elif isinstance(made_soon, _OnlyLazy):
             lazy = compile_texts(made, vocabulary, Meter(budget), lazy=True)
-            found = lazy.with_reason(found.reason)
+            made_soon = lazy.with_reason(made_soon.reason)
         off.check()
-        return kept_machine(filtered(found, made, budget), made, vocabulary, budget)
+        return kept_machine(filtered(made_soon, made, budget), made, vocabulary, budget)
 
     def close(self) -> None:
         """End the process. Later compilations run in this process."""

@@ -37,7 +37,7 @@ from explorer.vocabulary import Vocabulary
 from widgets import kinds
 
 VOCABULARIES_KEPT: Final = 3
-"""How many vocabularies are kept; one of 131,072 tokens takes some 30 MB with its trie."""
+"""The most vocabularies that are kept; one of 131,072 tokens takes some 30 MB with its trie."""
 
 TABLE_SHARE: Final = 0.3
 """The part of the seconds after which a table is given up: one waits for it, and the lazy machine
@@ -56,8 +56,6 @@ class TokenBytes:
 
     Args:
         fingerprint: Its name in a `Job`.
-        tokens: Bytes by id.
-        eos_ids: The ids that end a text.
     """
 
     fingerprint: str
@@ -72,10 +70,6 @@ class Job:
     Args:
         question: A pickled `Question` and the stages around it; by itself, because its class may
             not exist in the worker.
-        fingerprint: The vocabulary's.
-        budget: Limits of the compilation.
-        seconds: The wall limit, reading the constraint included.
-        path: The file to write the token DFA to.
     """
 
     question: bytes
@@ -94,7 +88,6 @@ class Outcome:
             machine that works its rows out is not, ``"failed"``, ``"unknown vocabulary"`` or
             ``"foreign"``, when the question cannot be read here.
         error: The exception, if it failed.
-        reason: Why it is lazy, as a sentence.
     """
 
     outcome: str
@@ -190,8 +183,6 @@ def compile_soon(
     """Compile for somebody who waits: a table if it is ready soon, else a lazy machine.
 
     Args:
-        constraint: The language of the text.
-        vocabulary: The tokens.
         budget: Limits. A table may take `TABLE_SHARE` of the seconds, the lazy machine all of them.
 
     Raises:
@@ -204,8 +195,8 @@ def compile_soon(
         if error.resource != "seconds":
             raise
         rest = replace(budget, seconds=budget.seconds - soon.seconds)
-        found = compile_texts(constraint, vocabulary, Meter(rest), lazy=True)
-        return found.with_reason(error.message)
+        machine = compile_texts(constraint, vocabulary, Meter(rest), lazy=True)
+        return machine.with_reason(error.message)
 
 
 def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constraint:
@@ -213,7 +204,6 @@ def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constra
 
     Args:
         question: A constraint, or its kind and text.
-        stages: In the order in which they are applied.
     """
     made = question if isinstance(question, Constraint) else kinds.constraint_of_kind(*question)
     if stages == stages_of(made.source):

@@ -43,12 +43,7 @@ class Entry(Generic[M]):
     """The entry of the table for one kind of message.
 
     Args:
-        message: Its class.
         handler: Answers it; called inside the cursor's lock.
-        moves: Whether it moves the session.
-        quiet: Whether the view that sent it shows the error itself.
-        later: Whether it is worked out on a thread.
-        unasked: Whether the page asks it by itself, so nobody is told that it waits.
     """
 
     message: type[M]
@@ -63,9 +58,7 @@ class Dialogue:
     """The exchange of messages between one widget and its page.
 
     Args:
-        send: Sends an answer to the page.
         places: What the widget shows, by side; a widget of one place has the side ``""``.
-        inside: Makes the context, such as a lock, in which a message is answered.
         own: Handlers of the widget's own, by name, in place of those of `TABLE`. They answer
             messages about both sides, and messages for which the side makes no difference.
     """
@@ -81,11 +74,7 @@ class Dialogue:
         self._running: dict[tuple[str, int | None], Progress] = {}
 
     def hear(self, content: object) -> None:
-        """Answer one message. Whatever it holds, nothing is raised.
-
-        Args:
-            content: What the page sent.
-        """
+        """Answer one message. Whatever it holds, nothing is raised."""
         head = _head(content)
         entry: Entry[Any] | None = None
         message: PageMessage | None = None
@@ -178,8 +167,8 @@ def _head(content: object) -> Packet:
     if not isinstance(content, Mapping):
         return {}
     given = cast("Mapping[object, object]", content)
-    found = {name: given[name] for name in ("re", "side") if name in given}
-    return {name: value for name, value in found.items() if type(value) in (int, str)}
+    repeated = {name: given[name] for name in ("re", "side") if name in given}
+    return {name: value for name, value in repeated.items() if type(value) in (int, str)}
 
 
 def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
@@ -208,7 +197,6 @@ def error_packet(error: BaseException, text: str | None = None) -> Packet:
     """An error for the page: what is wrong, where, what to do; a traceback if it is not ours.
 
     Args:
-        error: What was raised.
         text: What was edited: a place in another text, such as the schema inside of a template, is
             told in the message.
     """

@@ -23,18 +23,16 @@ from widgets.dialogue import messages as ask
 from widgets.dialogue.later import Later, Packet
 from widgets.dialogue.messages import AtPosition, PageMessage
 from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.drawn import draw_whole
-from widgets.figures.machines.present import missing_arcs
+from widgets.figures.machines.drawn import draw_whole, missing_arcs
 from widgets.figures.packets import compress
-from widgets.figures.panels.engines import engines_packet
-from widgets.figures.panels.mask import allowed_at, order_packet, rows_packet
-from widgets.figures.panels.token_rows import search_packet, token_rows
-from widgets.figures.panels.why import more_packet, widening_packet
+from widgets.figures.panels.mask import allowed_at, engines_packet, order_packet, rows_packet
+from widgets.figures.panels.reasons import more_packet, widening_packet
+from widgets.figures.panels.tokens import search_packet, token_rows
 from widgets.page_data import packed
 from widgets.shown_place import ShownPlace
 
 MOST_AT_ONCE: Final = 256
-"""How many tokens one message may ask for."""
+"""The most tokens that one message may ask for."""
 
 Reply = Packet | Later | None
 """The result of a handler: the answer, the work that makes it, or ``None`` for no answer."""
@@ -299,7 +297,7 @@ def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
 def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
     """Make the figure of the whole run, as a file."""
     # Imported when it is asked for: the figure needs plotly, and nothing else does.
-    from widgets.figures.panels.plotly_figure import trace_page
+    from widgets.figures.panels.over_time import trace_page
 
     trace = place.cursor.full_trace()
     return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})

@@ -49,11 +49,7 @@ class Progress:
         self._called_off = False
 
     def follow(self, say: Callable[[str], None]) -> None:
-        """Send the progress from now on.
-
-        Args:
-            say: Sends the progress, in words.
-        """
+        """Send the progress from now on."""
         self._say = say
 
     def call_off(self) -> None:
@@ -92,7 +88,6 @@ class Later:
     Args:
         work: The work; called on a thread, without the cursor's lock. It returns a function that
             puts the result in place and may return an answer; that one is called inside the lock.
-        progress: Receives the progress, and tells the work that it was called off.
     """
 
     work: Callable[[], Callable[[], Packet | None]]
@@ -100,12 +95,7 @@ class Later:
 
     @classmethod
     def of(cls, make: Callable[[], Packet], progress: Progress | None = None) -> Later:
-        """An answer that is made without the lock and then only sent.
-
-        Args:
-            make: Makes it, on a thread.
-            progress: As above.
-        """
+        """An answer that is made without the lock and then only sent."""
 
         def work() -> Callable[[], Packet]:
             packet = make()

@@ -61,7 +61,6 @@ class Take(AtPlace, frozen=True, kw_only=True):
     """Take a token that the user chose.
 
     Args:
-        token: Its id.
         both: In a comparison: take it on the other side too, where it is allowed.
     """
 
@@ -161,11 +160,7 @@ class ReasonGroups(AtPosition, frozen=True):
 
 
 class EnginesHere(AtPosition, frozen=True, kw_only=True):
-    """Other engines at a position, for some tokens.
-
-    Args:
-        tokens: The ids that the page shows.
-    """
+    """Other engines at a position, for some tokens."""
 
     tokens: list[int]
 
@@ -214,7 +209,7 @@ class Draw(PageMessage, frozen=True, kw_only=True):
 
 
 class StageMachine(PageMessage, frozen=True, kw_only=True):
-    """What a stage of the constraint does, and its machine, by its number; of a stage of the
+    """The work of a stage of the constraint, and its machine, by its number; of a stage of the
     tokens also what it refuses at the cursor."""
 
     stage: int
@@ -259,8 +254,6 @@ class Edit(PageMessage, frozen=True, kw_only=True):
 
     Args:
         kind: Of the constraint; see `widgets.kinds`.
-        text: As it was typed.
-        prompt: As it was typed.
         preset: The name of the preset that they come from, if they do.
     """
 
@@ -277,13 +270,7 @@ class ChooseModel(PageMessage, frozen=True, kw_only=True):
 
 
 class WriteSchemes(PageMessage, frozen=True, kw_only=True):
-    """Write the texts of all schemes anew; what is not given stays.
-
-    Args:
-        prompt: What stands before.
-        temperature: 0 is greedy.
-        seed: Of the random numbers.
-    """
+    """Write the texts of all schemes anew; what is not given stays."""
 
     prompt: str | None = None
     temperature: float | None = None
@@ -291,11 +278,7 @@ class WriteSchemes(PageMessage, frozen=True, kw_only=True):
 
 
 class ChooseScheme(PageMessage, frozen=True, kw_only=True):
-    """Constrain one side of a comparison in another way.
-
-    Args:
-        scheme: The name of one of those that the comparison was given.
-    """
+    """Constrain one side of a comparison in another way."""
 
     scheme: str
 
@@ -305,7 +288,6 @@ class OpenStep(PageMessage, frozen=True, kw_only=True):
 
     Args:
         row: The number of its row; 0 is the model alone.
-        k: How many tokens stand before it.
     """
 
     row: int
@@ -334,7 +316,7 @@ class Ready(PageMessage, frozen=True):
 
 
 class SetSampler(PageMessage, frozen=True, kw_only=True):
-    """How a token is chosen from now on; without ``seed`` the random numbers stay."""
+    """The choice of tokens from now on; without ``seed`` the random numbers stay."""
 
     temperature: float | None = None
     top_k: int | None = None
@@ -360,10 +342,6 @@ M = TypeVar("M", bound=PageMessage)
 
 def read_message(kind: type[M], content: dict[str, object]) -> M:
     """Read a message from the page's data without its ``type``.
-
-    Args:
-        kind: The class of the message.
-        content: Plain values from JSON.
 
     Raises:
         ExplorerError: A field is missing, unknown, or of another type.

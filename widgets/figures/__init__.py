@@ -5,9 +5,7 @@ In reading order:
 `drawing`             the parts of every drawing: labels, places, curves
 `machines`            the machines of the pipeline as nodes and edges, and what is lit in them
 `panels`              what is shown beside them: tokens, probabilities, reasons, the mask
-`position`            the packet of a step
-`packets`             the packets that a page gets once
-`changes`             the differences that are sent of a long line
+`packets`             what a page gets once, at each step, and of a long line only the differences
 `snapshot`            a static picture of one position
 """
 
@@ -15,14 +13,12 @@ from __future__ import annotations
 
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure, shown_tokens
+from widgets.figures.machines.lit import walk_packet
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.shown_tokens import shown_tokens
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import walk_packet
-from widgets.figures.packets import machine_packet, trace_packet, vocabulary_packet
-from widgets.figures.panels.strip import strip_packet
-from widgets.figures.position import position_packet
+from widgets.figures.packets import machine_packet, position_packet, trace_packet, vocabulary_packet
+from widgets.figures.panels.tokens import strip_packet
 
 __all__ = [
     "MachineFigure",

@@ -1,37 +1,224 @@
-"""The packets that travel to the page once: the vocabulary, and the machines of a constraint.
+"""The packets that travel to the page: once, at each position, and only the differences of a line.
 
-The vocabulary's text goes once per page, by fingerprint, compressed: it is the same for every
-explorer on it. The class of each token and the machines go once per constraint. The packet of each
-step is in `widgets.figures.position`. A whole run, for a page without a kernel, stores each
-distinct row once.
+*Once*: the vocabulary's text per page, by fingerprint, compressed, because it is the same for every
+explorer on it; the class of each token and the machines per constraint. A whole run, for a page
+without a kernel, stores each distinct row once.
 
-Everything is JSON of plain values; compressed parts are zlib in base64, which a page inflates by
-itself.
+*At each position*: position k is after k tokens and holds the distribution from which token k + 1
+is drawn. The mask is a bit per token class. The lit path is sent as names of nodes and arcs
+(`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
+would otherwise grow with the square of the text. It takes one or two milliseconds, besides the
+verdicts of the bars.
+
+*Differences*: a packet is plain JSON, and its difference to the packet before is one too: of a
+mapping the entries that changed, of a list the length of the beginning that stayed and what follows
+it. A line of a thousand tokens and one more is then a few hundred bytes. Nothing is assumed about
+how packets change; a jump, an edit or another line is only a larger difference. The page has the
+same function as `patched` (``static/page_reading.js``).
+
+Compressed parts are zlib in base64, which a page inflates by itself.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
+from explorer.analysis.characters.display import split_tail
+from explorer.analysis.places.spans import live_places
 from explorer.automata.tree.charset import char_set
 from explorer.decoding.trace.trace import Trace
+from explorer.errors import BudgetExceeded
 from explorer.languages.regex.source import Regex
 from explorer.languages.regex.unicode_sets import category
 from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
-from widgets.figures.machines.character_view import character_view
+from widgets.figures.machines.character_fsa import character_view, expects
 from widgets.figures.machines.drawn import Drawn, draw_whole, drawn_states, drawn_whole
-from widgets.figures.panels.strip import strip_packet
-from widgets.figures.position import position_packet
+from widgets.figures.machines.lit import path_packet
+from widgets.figures.panels.mask import allowed_at, class_row, count_at, pack_bits
+from widgets.figures.panels.stack import stack_packet
+from widgets.figures.panels.tokens import BARS, bars, strip_packet, table_text
+
+Change = dict[str, Any]
+"""One of: ``{"=": value}``, a value in place of another; ``{"~": {key: change}, "-": [keys]}``,
+entries of a mapping that changed and those that are gone; ``{"<": n, ">": [values]}``, the first n
+of a list and what follows them; ``{"@": {index: change}}``, places of a list that keeps its length.
+Empty if nothing changed."""
+
+
+def change(before: object, after: object) -> Change:
+    """The difference that leads from one value to another.
+
+    Returns:
+        A difference with which `patched`, on the page, turns ``before`` into ``after``.
+
+    Example:
+        >>> change({"k": 1, "ids": [7, 8]}, {"k": 2, "ids": [7, 8, 9]})
+        {'~': {'k': {'=': 2}, 'ids': {'<': 2, '>': [9]}}}
+        >>> change([1, 2], [1, 2])
+        {}
+    """
+    if before is after:
+        return {}
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return _of_mappings(
+            cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        return _of_lists(cast("list[object]", before), cast("list[object]", after))
+    # 1, 1.0 and True are equal in Python and not in JSON.
+    same = type(before) is type(after) and before == after  # pyright: ignore[reportUnknownArgumentType]
+    return {} if same else {"=": after}
+
+
+def _of_mappings(before: Mapping[str, object], after: Mapping[str, object]) -> Change:
+    entries: dict[str, Change] = {}
+    for key, value in after.items():
+        if key not in before:
+            entries[key] = {"=": value}
+        elif before[key] is not value and (step := change(before[key], value)):
+            entries[key] = step
+    gone = [key for key in before if key not in after]
+    return {**({"~": entries} if entries else {}), **({"-": gone} if gone else {})}
+
+
+def _of_lists(before: list[object], after: list[object]) -> Change:
+    same = 0
+    for one, other in zip(before, after, strict=False):
+        if one is not other and change(one, other):
+            break
+        same += 1
+    if same == len(before) == len(after):
+        return {}
+    if len(before) == len(after):
+        places = {
+            str(k): step for k in range(same, len(after)) if (step := change(before[k], after[k]))
+        }
+        if not any(["=" in step for step in places.values()]):
+            return {"@": places}
+    return {"<": same, ">": after[same:]}
+
+
+SPANS: Final = 64
+"""The most places of the pattern that are marked."""
+
+
+def position_packet(
+    trace: Trace, k: int, machine: TokenMachine, bars_shown: int = BARS
+) -> dict[str, object]:
+    """Everything a page shows of one position.
+
+    Args:
+        trace: The record.
+        k: A position, 0 to ``len(trace)``.
+        machine: The token machine of the trace; `Free` has no reasons and no path.
+        bars_shown: How many bars.
+
+    Returns:
+        Plain values for JSON. Probabilities 0 to 1, entropies in bits, times in milliseconds;
+        what is not known is ``None``.
+    """
+    position = trace.positions[k]
+    step = trace.steps[k] if k < len(trace.steps) else None
+    distribution = position.distribution
+    taken: dict[str, object] | None = None
+    if step is not None:
+        taken = {
+            "id": step.token,
+            "text": table_text(trace, step.token),
+            "by": step.chosen_by,
+            "model": _probability(step.log_prob_model),
+            "filtered": _probability(step.log_prob_filtered),
+            "constrained": _probability(step.log_prob_constrained),
+        }
+    stack = stack_packet(trace, k, machine)
+    return {
+        "k": k,
+        **({} if stack is None else {"stack": stack}),
+        "state": position.state,
+        "lit": {} if machine.constraint is None else path_packet(trace, k, machine),
+        "row": _row(trace, k, machine),
+        "allowed": count_at(trace, k),
+        "width": trace.tokens.size,
+        "z": None if distribution is None else _number(distribution.z),
+        "entropy_before": None if distribution is None else _number(distribution.entropy_before),
+        "entropy_after": None if distribution is None else _number(distribution.entropy_after),
+        "kl": None if distribution is None else _number(distribution.kl),
+        "top": [bar.to_dict() for bar in bars(trace, k, machine, bars_shown)],
+        "taken": taken,
+        "rank": None if step is None else step.rank,
+        "forced": position.forced,
+        "finished": position.finished,
+        "by": None if step is None else step.chosen_by,
+        "intervention": distribution is not None and distribution.intervention,
+        "over_budget": position.over_budget,
+        "ms": {}
+        if distribution is None
+        else {
+            "model": round(distribution.timing.model, 3),
+            "mask": round(distribution.timing.mask, 3),
+            "sampling": round(distribution.timing.sampling, 3),
+        },
+        "expects": expected_words(machine, position.state),
+        "spans": [list(span) for span in live_spans(machine, position.data)],
+    }
+
+
+def _row(trace: Trace, k: int, machine: TokenMachine) -> str:
+    """The mask: a bit per token class, or per id where the machine has no classes."""
+    if trace.masks is None:
+        return ""
+    known = table_of(machine) is not None
+    return pack_bits(class_row(trace, k) if known else allowed_at(trace, k))
+
+
+def _probability(log_prob: float | None) -> float | None:
+    return None if log_prob is None else _number(math.exp(log_prob))
+
+
+def _number(value: float) -> float | None:
+    """A number that JSON can hold, to five digits."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def expected_words(machine: TokenMachine, state: int) -> str:
+    """The expected characters of a token state, in words; empty for a sentinel."""
+    return "" if state < 0 else expects(machine, machine.byte_state(state))
+
+
+def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...]:
+    """The places of the pattern that read what comes next.
+
+    Returns:
+        ``(start, end)`` in characters of its text; empty where its text has no live places,
+        or too large to be laid out.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"o", b"d"], eos_ids=[3])
+        >>> live_spans(explorer.compile(explorer.regex("(foo)+d"), vocab), b"foo")
+        ((1, 2), (6, 7))
+    """
+    source = None if machine.constraint is None else machine.constraint.source
+    if source is None:
+        return ()
+    try:
+        places = live_places(source, split_tail(data)[0])
+    except BudgetExceeded:
+        return ()
+    spans = dict.fromkeys(place.span for place in places if place.span and place.source == source)
+    return tuple(spans)[:SPANS]
+
 
 DIGIT: Final = re.compile(r"(?<!\\)(?:\\\\)*\\d")
 """``\\d`` in a pattern, not the end of an escaped backslash."""
@@ -88,9 +275,6 @@ def vocabulary_packet(vocabulary: Vocabulary) -> dict[str, object]:
 def class_packet(machine: TokenMachine) -> dict[str, object]:
     """The class of each token, compressed.
 
-    Args:
-        machine: The token machine.
-
     Returns:
         ``token_class`` (base64 of zlib of little-endian integers), ``bits`` (16 or 32) and
         ``num_classes``. A machine that is not a table has no classes: ``token_class`` is empty,
@@ -127,7 +311,7 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
         "fingerprint": machine.vocabulary.fingerprint,
         **class_packet(machine),
         "machines": {name: figure.to_dict() for name, figure in drawn.figures.items()},
-        "layouts": {name: found.to_dict() for name, found in drawn.layouts.items()},
+        "layouts": {name: layout.to_dict() for name, layout in drawn.layouts.items()},
         "report": machine.report.to_dict(),
         "pattern": written_pattern(machine),
         "states": {
@@ -141,13 +325,10 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
 
 
 def narrower(machine: TokenMachine) -> dict[str, object] | None:
-    """What to say of a pattern whose ``\\d`` is wider than one thinks, and what to write instead.
+    """The note on a pattern whose ``\\d`` is wider than one thinks, and what to write instead.
 
     In Python ``\\d`` is every decimal digit of Unicode, hundreds of them, most in several bytes,
     which a drawing of a machine over bytes shows.
-
-    Args:
-        machine: The token machine.
 
     Returns:
         ``said`` and ``patterns`` that mean the ten digits; ``None`` where nothing is to be said.

@@ -17,16 +17,30 @@ from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.geometry import Placed
 from widgets.figures.drawing.labels import shorten
 from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.drawing.palette import LINE, NOW, PANEL, PAPER, SOFT
-from widgets.figures.drawing.svg import MONO_WIDTH, box, chip, document, line, text, window
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.drawing.svg import (
+    LINE,
+    MONO_WIDTH,
+    NOW,
+    PANEL,
+    PAPER,
+    SOFT,
+    box,
+    chip,
+    document,
+    line,
+    text,
+    window,
+)
+from widgets.figures.machines.detokenizing_figure import (
+    detokenizing_figure,
+    masked_tokens,
+    shown_tokens,
+)
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit, lit_path
-from widgets.figures.machines.shown_tokens import masked_tokens, shown_tokens
-from widgets.figures.packets import written_pattern
-from widgets.figures.panels.distribution import bars, table_text
+from widgets.figures.packets import live_spans, written_pattern
 from widgets.figures.panels.mask import mask_summary
-from widgets.figures.position import live_spans
+from widgets.figures.panels.tokens import bars, table_text
 
 WIDTH: Final = 760.0
 PAD: Final = 14.0
@@ -35,7 +49,7 @@ TALLEST: Final = 270.0
 
 BARS: Final = 10
 LAST_TOKENS: Final = 12
-"""How many tokens of the text are shown, the last ones."""
+"""The most tokens of the text that are shown, the last ones."""
 
 TITLES: Final = {
     "character_fsa": "Character FSA",
@@ -46,13 +60,7 @@ TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A static picture.
-
-    Args:
-        svg: A whole SVG document.
-        text: The same for a terminal.
-        title: A description in one line.
-    """
+    """A static picture."""
 
     svg: str
     text: str
@@ -73,10 +81,7 @@ def snapshot(
     """One position of a trace.
 
     Args:
-        trace: The record.
-        k: A position.
         machine: The token machine of the trace; `Free` has no drawings and no reasons.
-        tokens: Further tokens that the detokenizing FST shows.
     """
     parts: list[str] = []
     y = _head(parts, trace, k, machine)
@@ -194,24 +199,18 @@ def _printable(words: str) -> str:
 
 
 def snapshot_text(trace: Trace, k: int, machine: TokenMachine) -> str:
-    """One position for a terminal or a screen reader.
-
-    Args:
-        trace: The record.
-        k: A position.
-        machine: The token machine, for reasons.
-    """
+    """One position for a terminal or a screen reader."""
     position = trace.positions[k]
     shown = _printable(position.text)
     lines = [f"Position {k} after {len(position.data)} bytes: {shown}"]
     if pattern := written_pattern(machine):
         lines.insert(0, "Constraint: " + _printable(pattern))
     lines.append(mask_summary(trace, k))
-    found = position.distribution
-    if found is not None:
+    distribution = position.distribution
+    if distribution is not None:
         lines.append(
-            f"feasible mass {_short(found.z)}, entropy {found.entropy_before:.2f} → "
-            f"{found.entropy_after:.2f} bits, KL {found.kl:.2f} bits"
+            f"feasible mass {_short(distribution.z)}, entropy {distribution.entropy_before:.2f} → "
+            f"{distribution.entropy_after:.2f} bits, KL {distribution.kl:.2f} bits"
         )
         lines.append(f"{'token':20} {'model':>7} {'filtered':>9} {'constr.':>8}")
     for bar in bars(trace, k, machine, BARS):

@@ -1,4 +1,4 @@
-"""What constraints change in what a model writes: schemes as rows, and as lines of an explorer.
+"""The changes of constraints in what a model writes: schemes as rows, and as lines of an explorer.
 
 `invasiveness_picture` draws the texts of several schemes under each other; `scheme_lines` puts
 the same texts into a cursor, so that an explorer shows them beside each other and a click opens a
@@ -69,7 +69,6 @@ def rows_picture(rows: Sequence[Mapping[str, Any]], title: str = TITLE) -> Snaps
 
     Args:
         rows: From `widgets.figures.panels.schemes.scheme_rows`.
-        title: What is shown.
 
     Example:
         >>> token = {"id": 1, "text": "a", "bits": 0.5, "fixed": True}
@@ -77,8 +76,8 @@ def rows_picture(rows: Sequence[Mapping[str, Any]], title: str = TITLE) -> Snaps
         What each way of constraining makes of one prompt (below each token its bits; ▣ fixed text)
         ours: a [0.5▣] (perplexity 1.40)
     """
-    found = {mark for row in rows for token in row["tokens"] for mark in token}
-    words = ["below each token its bits", *(said for mark, said in SIGNS.items() if mark in found)]
+    marks = {mark for row in rows for token in row["tokens"] for mark in token}
+    words = ["below each token its bits", *(said for mark, said in SIGNS.items() if mark in marks)]
     mark = "the first token that differs from the model's own"
     return token_picture(f"{title} ({'; '.join(words)})", [_row(row) for row in rows], mark=mark)
 

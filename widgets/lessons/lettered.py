@@ -2,12 +2,19 @@
 
 A value of one type serves both: an acceptor writes what it reads. So the machines of a paper's
 figures, those of a notebook and those of the engine can be drawn in one way and compared arc by
-arc (`widgets.lessons.matched`).
+arc. `matched` allows only the numbers of the states to differ: a machine that accepts the same with
+one more state is another one.
+
+The figures are those of Koo, Liu and He (2024), 1 to 5 and 9, written down by hand from what the
+captions say, so that they are independent of the engine; the tests compare each of them with what
+the engine or pynini builds. Figures 6 and 7, which have a stack, stand in
+`widgets.figures.machines.pushdown_figure`, and `widgets.lessons.film` compares them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.machine import Dfa, Nfa
@@ -18,7 +25,16 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import Mark, document, machine, text
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 from widgets.figures.snapshot import Snapshot
-from widgets.lessons.shown import figure_words
+
+
+def figure_words(figure: MachineFigure) -> list[str]:
+    """The arcs of a machine, one on a line, and where it starts and may end."""
+    names = {node.id: node.label or node.id for node in figure.nodes}
+    lines = [f"{names[e.source]} -{e.label}-> {names[e.target]}" for e in figure.edges]
+    starts = ", ".join(names[node.id] for node in figure.nodes if node.start)
+    ends = ", ".join(names[node.id] for node in figure.nodes if node.accepting)
+    return [*lines, f"start {starts}; the text may end in {ends or 'no state'}"]
+
 
 Arc = tuple[int, str, str, int]
 """A state, what is read, what is written, and the state after; an empty text is ε."""
@@ -30,9 +46,7 @@ def acceptor(
     """A machine that accepts texts; state 0 is the start.
 
     Args:
-        num_states: How many states there are.
         arcs: ``(source, letters, target)``; an empty text is ε.
-        accepting: Where a text may end.
 
     Example:
         >>> acceptor(3, [(0, "a", 1), (1, "b", 2)], [2]).arcs
@@ -68,13 +82,13 @@ def nfa_letters(nfa: Nfa) -> DrawnTransducer:
     return acceptor(nfa.num_states, [*arcs, *free], nfa.accepting.tolist())
 
 
-def subset_letters(found: Subsets) -> DrawnTransducer:
+def subset_letters(subsets: Subsets) -> DrawnTransducer:
     """The deterministic machine of the subset construction.
 
     Args:
         found: From `explorer.automata.textbook.steps.subsets_of`.
     """
-    return acceptor(len(found.sets), _together(found.arcs), found.accepting)
+    return acceptor(len(subsets.sets), _together(subsets.arcs), subsets.accepting)
 
 
 def dfa_letters(dfa: Dfa) -> DrawnTransducer:
@@ -101,16 +115,16 @@ def dfa_letters(dfa: Dfa) -> DrawnTransducer:
 
 def _together(arcs: Iterable[tuple[int, int, int, int]]) -> list[tuple[int, str, int]]:
     """Neighbouring symbols between the same states as one arc."""
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    ranges_between: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for source, low, high, target in arcs:
-        ranges = found.setdefault((source, target), [])
+        ranges = ranges_between.setdefault((source, target), [])
         if ranges and ranges[-1][1] + 1 == low:
             ranges[-1] = (ranges[-1][0], high)
         else:
             ranges.append((low, high))
     return [
         (source, ranges_label([one], in_bytes=True), target)
-        for (source, target), ranges in found.items()
+        for (source, target), ranges in ranges_between.items()
         for one in ranges
     ]
 
@@ -120,7 +134,6 @@ def arc_words(read: str, written: str, *, both: bool) -> str:
 
     Args:
         read, written: Texts; an empty one is ε.
-        both: Whether the machine is a transducer.
     """
     one, other = (side.replace(" ", "␣") or "ε" for side in (read, written))
     return f"{one} : {other}" if both else one
@@ -132,7 +145,6 @@ def lettered_figure(
     """A machine as nodes and edges; arcs between the same two states are one edge.
 
     Args:
-        machine: An acceptor or a transducer.
         names: Words in the circles; default the numbers of the states.
         loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
 
@@ -170,17 +182,12 @@ def lettered_figure(
 
 
 def node_name(state: int, *, loops: bool) -> str:
-    """The node of a state; the root of a tree has the name that the tree's layout looks for.
-
-    Args:
-        state: Its number.
-        loops: Whether it is drawn as a tree.
-    """
+    """The node of a state; the root of a tree has the name that the tree's layout looks for."""
     return "t" if loops and state == 0 else f"s{state}"
 
 
 def size_words(machine: DrawnTransducer) -> str:
-    """How many states and arcs a machine has, in words."""
+    """The numbers of states and arcs of a machine, in words."""
     states = "1 state" if machine.num_states == 1 else f"{machine.num_states} states"
     arcs = "1 arc" if len(machine.arcs) == 1 else f"{len(machine.arcs)} arcs"
     free = sum(not read and not written for _, read, written, _ in machine.arcs)
@@ -224,3 +231,131 @@ def lettered_picture(
     width = max(layout.width + 20, len(words) * 7.6 + 24)
     parts = [text(12, 22, words, size=13, bold=True), drawn]
     return Snapshot(document(width, layout.height + 50, alt, parts), described, alt)
+
+
+Match = dict[int, int]
+"""For each state of one machine, the state of the other."""
+
+
+def matched(one: DrawnTransducer, other: DrawnTransducer) -> Match | None:
+    """The states of two machines that correspond; ``None`` if there is no such pairing.
+
+    Args:
+        one, other: Machines of a few states.
+
+    Returns:
+        A pairing of all states, in which the starts, the accepting states and all arcs with their
+        labels correspond.
+
+    Example:
+        >>> ab = DrawnTransducer(2, ((0, "a", "a", 1), (1, "b", "b", 0)), frozenset([1]))
+        >>> matched(ab, ab)
+        {0: 0, 1: 1}
+        >>> matched(ab, DrawnTransducer(2, ((0, "a", "a", 1),), frozenset([1]))) is None
+        True
+    """
+    if one.num_states != other.num_states or len(one.arcs) != len(other.arcs):
+        return None
+    return _extended(one, other, {0: 0}) if one.num_states else {}
+
+
+def _extended(one: DrawnTransducer, other: DrawnTransducer, pairs: Match) -> Match | None:
+    """A pairing of all states that holds the given pairs, found by trying."""
+    if not _fits(one, other, pairs):
+        return None
+    if len(pairs) == one.num_states:
+        return pairs
+    state = min(k for k in range(one.num_states) if k not in pairs)
+    for image in range(other.num_states):
+        if image not in pairs.values():
+            extended = _extended(one, other, {**pairs, state: image})
+            if extended is not None:
+                return dict(sorted(extended.items()))
+    return None
+
+
+def _fits(one: DrawnTransducer, other: DrawnTransducer, pairs: Match) -> bool:
+    """Whether the paired states have the same arcs among each other, and the same ends."""
+    if any((k in one.accepting) != (image in other.accepting) for k, image in pairs.items()):
+        return False
+    back = {image: k for k, image in pairs.items()}
+    inner = sorted(
+        (pairs[a], read, written, pairs[b])
+        for a, read, written, b in one.arcs
+        if a in pairs and b in pairs
+    )
+    images = sorted(arc for arc in other.arcs if arc[0] in back and arc[3] in back)
+    return inner == images
+
+
+FIGURE_1: Final = {
+    "ab": acceptor(3, [(0, "a", 1), (1, "b", 2)], [2]),
+    "a(aa)*": acceptor(2, [(0, "a", 1), (1, "a", 0)], [1]),
+    "a+|b+": acceptor(3, [(0, "a", 1), (1, "a", 1), (0, "b", 2), (2, "b", 2)], [1, 2]),
+}
+"""By pattern: the text ab, an odd number of a, and a run of a or a run of b."""
+
+FIGURE_2: Final = (
+    acceptor(4, [(0, "a", 1), (1, "a", 1), (0, "a", 2), (2, "b", 3)], [1, 3]),
+    acceptor(4, [(0, "a", 1), (1, "a", 2), (2, "a", 2), (1, "b", 3)], [1, 2, 3]),
+)
+"""``a+|ab`` before and after determinization."""
+
+FIGURE_3: Final = {
+    "ab to x": DrawnTransducer(3, ((0, "a", "x", 1), (1, "b", "", 2)), frozenset([2])),
+    "an odd number of a to xoxo…x": DrawnTransducer(
+        2, ((0, "a", "x", 1), (1, "a", "o", 0)), frozenset([1])
+    ),
+    "a run of a or b in brackets": DrawnTransducer(
+        5,
+        (
+            (0, "", "[", 1),
+            (1, "a", "a", 2),
+            (2, "a", "a", 2),
+            (1, "b", "b", 3),
+            (3, "b", "b", 3),
+            (2, "", "]", 4),
+            (3, "", "]", 4),
+        ),
+        frozenset([4]),
+    ),
+}
+"""By what they do."""
+
+FIGURE_4: Final = DrawnTransducer(
+    5,
+    (
+        (0, "f", "f", 0), (0, "", "f", 1), (1, "", "o", 2),
+        (2, "foo", "o", 0), (2, "for", "r", 0), (2, "", "o", 3), (3, "food", "d", 0),
+        (0, "", "o", 4), (4, "oo", "o", 0),
+    ),
+    frozenset([0]),
+)  # fmt: skip
+"""The detokenizing transducer of {f, oo, foo, for, food}, compact: a state is a proper prefix."""
+
+FIGURE_5: Final = acceptor(
+    4,
+    [
+        (0, "f", 1), (0, "foo", 2), (0, "food", 3),
+        (1, "oo", 2),
+        (2, "f", 1), (2, "foo", 2), (2, "food", 3),
+    ],
+    [3],
+)  # fmt: skip
+"""``(foo)+d`` over those tokens: the composition, determinized."""
+
+FIGURE_9: Final = (
+    DrawnTransducer(
+        9,
+        (
+            (0, "f", "f", 0),
+            (0, "", "o", 1), (1, "oo", "o", 0),
+            (0, "", "f", 2), (2, "", "o", 3), (3, "foo", "o", 0),
+            (0, "", "f", 4), (4, "", "o", 5), (5, "for", "r", 0),
+            (0, "", "f", 6), (6, "", "o", 7), (7, "", "o", 8), (8, "food", "d", 0),
+        ),
+        frozenset([0]),
+    ),
+    FIGURE_4,
+)  # fmt: skip
+"""The same transducer as Algorithm 1 builds it, with three arcs ε : f, and its compact form."""

@@ -9,7 +9,7 @@ const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 const AROUND_AFTER = 150;
 const AROUND_LATEST = 500;
 
-/** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
+/** A packet after a change, as `widgets/figures/packets.py` writes it; parts that did not change
  * stay the same objects. */
 function patched(before, change) {
   if ("=" in change) return change["="];

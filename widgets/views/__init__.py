@@ -1,6 +1,5 @@
 """The widgets themselves.
 
-Read in this order: `bundle` (their ES modules), `view` (what they share), `explorer`, `parts`,
-`compare`,
-`invasiveness`.
+Read in this order: `bundle` (their ES modules), `view` (what they share), `explorer` (with its
+parts), `compare`, `invasiveness`.
 """

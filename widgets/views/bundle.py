@@ -27,11 +27,8 @@ class ViewPart(NamedTuple):
     """A view that stands alone, or in another one.
 
     Args:
-        render: The name of its renderer.
         wants: What its page asks for unasked, see ``pageState``: the classes of the tokens, their
             texts, the figures around the position.
-        keys: Whether it takes keys.
-        needs: Files that it is made of besides its own.
     """
 
     render: str
@@ -92,7 +89,7 @@ WHOLES: Final = {
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
     ),
 }
-"""What is made of parts: the renderer, and the parts, of which one may be such a whole."""
+"""The widgets made of parts: the renderer, and the parts, of which one may be such a whole."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _INDENTATION: Final = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -116,11 +113,7 @@ export default {
 
 
 def source(name: str) -> str:
-    """The text of a file in ``static``.
-
-    Args:
-        name: Its name.
-    """
+    """The text of a file in ``static``."""
     return (files("widgets") / "static" / name).read_text(encoding="utf-8")
 
 

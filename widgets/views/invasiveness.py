@@ -62,7 +62,7 @@ def example_template() -> Constraint:
 
 
 class Invasiveness(Explorer):
-    """What the model writes alone and under each scheme; a click opens a step in an explorer.
+    """The texts of the model alone and under each scheme; a click opens a step in an explorer.
 
     Args:
         lm: A language model, or the name of one for `load_model`.

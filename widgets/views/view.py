@@ -33,14 +33,14 @@ from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import Reply
 from widgets.dialogue.messages import WholeLine
 from widgets.editing import COMPILE
-from widgets.figures.changes import change
+from widgets.figures.packets import change
 from widgets.page_data import PageData
 from widgets.shown_place import ShownPlace, no_op
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 
 SIZES: Final = ("normal", "projector")
-"""How large a widget is drawn."""
+"""The sizes in which a widget is drawn."""
 
 
 class View(anywidget.AnyWidget):
@@ -162,7 +162,7 @@ class View(anywidget.AnyWidget):
         Raises:
             MissingDependency: plotly is not installed.
         """
-        from widgets.figures.panels.plotly_figure import trace_figure
+        from widgets.figures.panels.over_time import trace_figure
 
         return trace_figure(self.cursor.full_trace())
 
@@ -226,7 +226,6 @@ def _check_cursor(cursor: object, **beside: object) -> None:
     """Refuse what is not a cursor, and what a cursor's session says already.
 
     Args:
-        cursor: What was given.
         beside: Arguments that make a session, by name; ``None`` where they are not given.
     """
     instance("cursor", cursor, Cursor, "a Cursor", remedy="Give Cursor(session), or view.cursor.")
@@ -245,7 +244,7 @@ class LineChanges:
 
     The line of tokens grows with every step, and a page that was told of 500 tokens need not be
     told again. So the line goes out as the difference to what went out before
-    (`widgets.figures.changes`), under a version number. A page that has another version, because
+    (`widgets.figures.packets`), under a version number. A page that has another version, because
     it came later or missed a message, asks for the whole.
 
     Example:
@@ -261,11 +260,7 @@ class LineChanges:
         self._version = 0
 
     def whole(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        """The packet and its version.
-
-        Args:
-            packet: Plain values for JSON, not to be changed afterwards.
-        """
+        """The packet and its version."""
         self._change(packet)
         return {**packet, "version": self._version}
 
@@ -279,18 +274,15 @@ class LineChanges:
         return {"on": before, "change": self._change(packet), "version": self._version}
 
     def _change(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        found = change(self._last, packet)
-        if found:
+        difference = change(self._last, packet)
+        if difference:
             self._version += 1
         self._last = packet
-        return found
+        return difference
 
 
 def checked_size(size: str) -> str:
-    """How large a widget is drawn, if it is one of `SIZES`.
-
-    Args:
-        size: As the user gave it.
+    """The size of a widget, if it is one of `SIZES`.
 
     Raises:
         ExplorerError: It is something else.

@@ -54,11 +54,11 @@ class Tokens:
 
     def ids(self) -> dict[bytes, list[int]]:
         """The ids of each byte string."""
-        found: dict[bytes, list[int]] = {}
+        by_bytes: dict[bytes, list[int]] = {}
         for token, data in enumerate(self.tokens):
             if data is not None:
-                found.setdefault(data, []).append(token)
-        return found
+                by_bytes.setdefault(data, []).append(token)
+        return by_bytes
 
 
 class Engine(Protocol):
@@ -137,7 +137,6 @@ def peer(name: str, tokens: Tokens) -> Any:
 
     Args:
         name: A key of `ENGINES`.
-        tokens: The vocabulary.
 
     Raises:
         ImportError: The library is not installed.
@@ -162,15 +161,15 @@ class Greedy:
     def __call__(self, text: str | bytes) -> list[int]:
         """Token ids whose bytes, joined, are the text's."""
         data = text.encode() if isinstance(text, str) else text
-        found: list[int] = []
+        written: list[int] = []
         at = 0
         while at < len(data):
             for length in range(min(self.longest, len(data) - at), 0, -1):
                 token = self.ids.get(data[at : at + length])
                 if token is not None:
-                    found.append(token)
+                    written.append(token)
                     at += length
                     break
             else:
                 at += 1
-        return found
+        return written

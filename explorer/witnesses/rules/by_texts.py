@@ -2,14 +2,21 @@
 
 A text is tried for each group of tokens that part from a mask at the same byte
 (`Comparison.alike`); a group that was not tried is not claimed.
+
+A token begins another *spelling of JSON* where a whole text through it has a value that whoever
+masks the token writes too, in another spelling: ``-0`` beside ``0``, ``"\\/"`` beside ``"/"``,
+``[ 1 ]`` beside ``[1]``, and refuses the whole text. Without such a pair nothing is said about
+spellings.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
 
 from explorer.alphabet import in_quotes
 from explorer.analysis.characters.display import half_characters, show_text
@@ -18,12 +25,143 @@ from explorer.automata.words import shortest_word
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.judging import Judge
 from explorer.witnesses.messages import Statement
-from explorer.witnesses.rules.recognised import Recognised, flags_of
+from explorer.witnesses.rules.by_masks import Recognised, flags_of
+
+MOST_TRIED: Final = 48
+"""Groups of tokens for which a pair of texts is looked for."""
+
+_NUMBER: Final = re.compile(rb"(?:^|[\[,:\s])(-?\d*(?:\.\d*)?(?:[eE][-+]?\d*)?)$")
+
+_STRING_OR_MORE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s"]+')
+_SPACE: Final = " \t\n\r"
+
+ESCAPES: Final = "it writes this value with a character spelled in another way, and not so"
+NUMBERS: Final = "it writes this value with the number spelled in another way, and not so"
+LAYOUT: Final = "it writes this value with other white space between the tokens of JSON, and not so"
+
+
+def spelled_in_another_way(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens that begin a spelling which one of the two does not write.
+
+    Args:
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    yield from _paired(comparison, left, _spelling)
+
+
+def other_layout(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens that begin white space which one of the two does not write, or does not leave out.
+
+    Args:
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    if comparison.statement.kind == "json_schema":
+        yield from _paired(comparison, left, _layout)
+
+
+def _spelling(before: bytes, character: str) -> str:
+    """The sentence for a character of JSON that may be spelled otherwise; empty for others."""
+    inside = _in_a_string(before)
+    if inside and (character == "\\" or before.endswith(b"\\") or b"\\u" in before[-6:]):
+        return ESCAPES
+    if character and character in "-0123456789.eE+" and _NUMBER.search(before):
+        return NUMBERS
+    return ""
+
+
+def _layout(before: bytes, character: str) -> str:
+    """The sentence for white space between tokens of JSON; empty for anything else."""
+    space = character in _SPACE if character else False
+    return LAYOUT if (space or before[-1:] in (b" ", b"\n")) and not _in_a_string(before) else ""
+
+
+def _in_a_string(before: bytes) -> bool:
+    return len(re.findall(rb'(?<!\\)(?:\\\\)*"', before)) % 2 == 1
+
+
+def _paired(
+    comparison: Comparison, left: Bool, sentence_for: Callable[[bytes, str], str]
+) -> Iterator[Recognised]:
+    taken: dict[tuple[str, bool], list[int]] = {}
+    shown: dict[tuple[str, bool], dict[str, str]] = {}
+    tried = 0
+    for group, ids in comparison.alike(left).items():
+        if group.read is None or tried >= MOST_TRIED:
+            continue
+        offset = comparison.parting(ids[0])[0]
+        sentence = sentence_for(comparison.text + group.read[:offset], group.character)
+        if not sentence:
+            continue
+        tried += 1
+        comparison.check_time()
+        pair = _pair(comparison, ids[0], sentence == LAYOUT)
+        if pair is not None:
+            taken.setdefault((sentence, group.allows), []).extend(ids)
+            shown.setdefault((sentence, group.allows), pair)
+    for (sentence, allows), ids in taken.items():
+        other = sentence.replace("it writes", "we write", 1) if allows else sentence
+        yield Recognised(flags_of(ids, len(left)), other, shown[sentence, allows])
+
+
+def _pair(comparison: Comparison, token: int, layout: bool) -> dict[str, str] | None:
+    """Evidence: a text through the token, and another text of the same value.
+
+    Whoever masks the token accepts the other text and refuses this one.
+    """
+    text = comparison.whole_text(token)
+    if text is None:
+        return None
+    try:
+        value: Any = json.loads(text)
+        plain = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
+        return None
+    if plain == text or json.loads(plain) != value:
+        return None
+    if layout is not (_without_space(plain) == _without_space(text)):
+        return None  # The two differ in more than white space, or in nothing else.
+    theirs = bool(comparison.theirs[token])
+    accepts = partial(_ours, comparison) if theirs else comparison.accepts
+    if not accepts(plain) or accepts(text) is not False:
+        return None
+    who = ("explorer", comparison.engine) if theirs else (comparison.engine, "explorer")
+    return {"one value": f"{who[0]} writes {show_text(plain)}, {who[1]} also {show_text(text)}"}
+
+
+def _without_space(text: bytes) -> bytes:
+    """A text of JSON without the white space between its tokens."""
+    return b"".join(piece[0] for piece in _STRING_OR_MORE.finditer(text))
+
+
+def _plain(value: Any) -> Any:
+    """A value whose numbers are whole where they can be."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {
+            name: _plain(each)
+            for name, each in value.items()  # pyright: ignore[reportUnknownVariableType]
+        }
+    return value
+
+
+def _ours(comparison: Comparison, text: bytes) -> bool:
+    machine = comparison.machine.byte_machine
+    if machine is None:
+        return False
+    state = machine.start
+    for byte in text:
+        if state == NO_ARC:
+            return False
+        state = machine.step(state, byte)
+    return machine.is_accepting(state)
+
 
 MOST_NAMED: Final = 4
 """Characters that a finding names."""
 
-MOST_TRIED: Final = 48
 """Groups of tokens for which a judge, or an engine, is asked about a text."""
 
 _CLASS: Final = re.compile(r"\\[wWdDsS]")
@@ -35,9 +173,6 @@ def _odd(character: str) -> bool:
 
 def name_of_character(character: str) -> str:
     """A character in a sentence: its code point, name and category.
-
-    Args:
-        character: One.
 
     Example:
         >>> name_of_character("²")
@@ -53,7 +188,6 @@ def other_class(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     The engine is asked for the class by itself, and Python is.
 
     Args:
-        comparison: The masks.
         left: bool[len(vocabulary)], the ids that no rule took yet.
     """
     named = sorted({found[0] for found in _CLASS.finditer(comparison.statement.text)})
@@ -99,7 +233,6 @@ def lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     """The tokens that Lark's own reading of terminals excludes, which its library decides.
 
     Args:
-        comparison: The masks.
         left: bool[len(vocabulary)], the ids that no rule took yet.
     """
     judge = comparison.judge
@@ -127,7 +260,6 @@ def half_a_character(comparison: Comparison, left: Bool) -> Iterator[Recognised]
     """The tokens that hold part of a character; no reason is given for them.
 
     Args:
-        comparison: The masks.
         left: bool[len(vocabulary)], the ids that no rule took yet.
     """
     for allows in (True, False):
@@ -161,7 +293,6 @@ def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     A refusal counts only beside a text that differs at that place alone and that the judge accepts.
 
     Args:
-        comparison: The masks.
         left: bool[len(vocabulary)], the ids that no rule took yet.
     """
     judge = comparison.judge
@@ -202,11 +333,6 @@ def _repaired(comparison: Comparison, judge: Judge, text: bytes) -> str | None:
     """A text that differs at the refused place alone, and that the judge and we accept.
 
     Without one, the judge's refusal of a text says nothing about the place where we stop reading.
-
-    Args:
-        comparison: The masks.
-        judge: Refuses the text.
-        text: The engine accepts it, and we do not.
     """
     machine = comparison.machine.byte_machine
     if machine is None:
@@ -227,10 +353,9 @@ def _repaired(comparison: Comparison, judge: Judge, text: bytes) -> str | None:
 
 
 def clues(comparison: Comparison, left: Bool) -> dict[str, str]:
-    """What is known of tokens that no rule recognises.
+    """The known facts about tokens that no rule recognises.
 
     Args:
-        comparison: The masks.
         left: bool[len(vocabulary)], the ids.
     """
     text = comparison.whole_text(ids_of(left)[0])

@@ -22,8 +22,7 @@ from explorer.languages.written import configuration
 from explorer.languages.written.configuration import ClosedRule, Configurations
 from explorer.languages.written.derivation import Derivation, OpenRule, derivation
 from tests.languages.grammar.earley import Earley
-from widgets.examples import preset_of
-from widgets.kinds import constraint_of_kind
+from widgets.kinds import constraint_of_kind, preset_of
 
 NESTED = 'root ::= "a" root "b" | ""'
 TEXTS = {

@@ -6,7 +6,7 @@ import pytest
 
 import explorer
 from explorer.analysis.traps.of_machine import machine_traps
-from explorer.cli.machine_lines import report_lines
+from explorer.cli.answers import report_lines
 from explorer.errors import BudgetExceeded, ConstraintError, GrammarError, NotRegular
 from explorer.languages.grammar.functions import grammar
 

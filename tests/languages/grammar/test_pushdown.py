@@ -33,7 +33,7 @@ from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.shipped import shipped_text
 from explorer.vocabulary import Vocabulary
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
-from widgets.lessons.stacked import arcs_in_figure, figure_arc, stack_picture
+from widgets.lessons.film import arcs_in_figure, figure_arc, stack_picture
 
 NESTED = 'root ::= "a" root "b" | ""'
 CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {

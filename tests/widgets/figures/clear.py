@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.geometry import label_width
+from widgets.figures.drawing.geometry import Layout, label_width
 from widgets.figures.machines.machine_figure import MachineFigure
 
 ASCENT, DESCENT = 9.0, 2.5

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.widgets.patched import changed
-from widgets.figures.changes import change
+from widgets.figures.packets import change
 
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from(["", "a", "=", "<"])

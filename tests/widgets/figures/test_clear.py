@@ -12,13 +12,13 @@ from explorer.decoding.models.load import load_model
 from tests.widgets.figures.cases import toy_dfa
 from tests.widgets.figures.clear import Collision, collisions
 from widgets import kinds
-from widgets.examples import OFFERED
-from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
+from widgets.kinds import OFFERED
 
 DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 MONTHS = ("07", "12", "08", "05", "10", "04", "11", "06", "01", "02")

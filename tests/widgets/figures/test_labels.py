@@ -11,8 +11,7 @@ import explorer
 from explorer.analysis.characters.display import show_character
 from explorer.decoding.models.load import load_model
 from widgets import kinds
-from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.geometry import Placed, Routed, label_width
+from widgets.figures.drawing.geometry import Layout, Placed, Routed, label_width
 from widgets.figures.drawing.labels import byte_text, character_text, token_text, tokens_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure

@@ -14,17 +14,15 @@ from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.failing import run
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
-from widgets.figures.drawing.dot import Engine, engines
-from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.drawing.tree import tree
-from widgets.figures.machines.ahead import STEP, ahead
+from widgets.figures.drawing.columns import engines
+from widgets.figures.drawing.geometry import Engine, Layout
+from widgets.figures.drawing.layout import lay_out_figures, tree
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
-from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.machines.token_dfa import STEP, ahead, token_figure
 
 PATTERNS = [
     "(foo)+d",

@@ -17,8 +17,7 @@ from explorer.tokens.walks.failing import run
 from tests.evidence import examples
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.character_view import character_view
+from widgets.figures.machines.character_fsa import character_figure, character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure, check_size

@@ -14,11 +14,10 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import MOST_TWINS, STEPPED, arcs_of, state_names
-from widgets.figures.machines.character_view import character_view
+from widgets.figures.machines.character_fsa import character_view
 from widgets.figures.machines.drawn import draw_at
-from widgets.figures.machines.lit import lit_path
+from widgets.figures.machines.lit import lit_path, walk_token
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import walk_token
 from widgets.figures.packets import machine_packet
 
 

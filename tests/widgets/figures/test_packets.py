@@ -23,21 +23,19 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import document, machine
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
-from widgets.figures.machines.lit import lit_path
+from widgets.figures.machines.lit import TokenWalk, lit_path, walk_packet, walk_token
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import TokenWalk, walk_packet, walk_token
 from widgets.figures.packets import (
     class_packet,
     decompress,
     machine_packet,
+    position_packet,
     trace_packet,
     vocabulary_packet,
 )
 from widgets.figures.panels.mask import pack_bits, rows_packet, token_order, unpack_bits
 from widgets.figures.panels.over_time import over_time
-from widgets.figures.panels.strip import strip_packet
-from widgets.figures.panels.token_rows import token_rows
-from widgets.figures.position import position_packet
+from widgets.figures.panels.tokens import strip_packet, token_rows
 from widgets.figures.snapshot import snapshot
 from widgets.page_data import PageData
 from widgets.toy import ToyModel
@@ -285,7 +283,7 @@ def test_over_time_has_a_value_per_position() -> None:
 
 def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
     pytest.importorskip("plotly")
-    from widgets.figures.panels.plotly_figure import trace_figure
+    from widgets.figures.panels.over_time import trace_figure
 
     vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
     trace = hash_session(vocabulary, r"(?s:.)*", 4).trace

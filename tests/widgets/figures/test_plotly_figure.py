@@ -12,7 +12,7 @@ from widgets.figures.panels.over_time import over_time
 
 pytest.importorskip("plotly")
 
-from widgets.figures.panels.plotly_figure import trace_page
+from widgets.figures.panels.over_time import trace_page
 
 
 def test_the_page_needs_no_network_and_holds_the_values() -> None:

@@ -10,10 +10,8 @@ import pytest
 import explorer
 from explorer.tokens.states import DONE
 from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.character_view import character_view
-from widgets.figures.machines.drawn import Drawn, draw_whole
-from widgets.figures.machines.present import missing_arcs
+from widgets.figures.machines.character_fsa import character_figure, character_view
+from widgets.figures.machines.drawn import Drawn, draw_whole, missing_arcs
 from widgets.figures.machines.token_dfa import EDGES_SHOWN, token_figure
 
 BYTES = [bytes([b]) for b in range(256)]

@@ -11,14 +11,14 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from tests.widgets.figures.cases import toy_session
 from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure
-from widgets.figures.machines.drawn import draw_at
-from widgets.figures.machines.shown_tokens import (
+from widgets.figures.machines.detokenizing_figure import (
     TOKENS_SHOWN,
     composed_tokens,
+    detokenizing_figure,
     masked_tokens,
     shown_tokens,
 )
+from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.stages import stages_made
 
 

@@ -10,9 +10,8 @@ from explorer.automata.token_marks import ANY_ID, END
 from explorer.errors import ExplorerError
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.drawn import draw_at
-from widgets.figures.machines.lit import lit_path
+from widgets.figures.machines.lit import lit_path, walk_token
 from widgets.figures.machines.stages import stages_made
-from widgets.figures.machines.walk import walk_token
 
 VOCABULARY = Vocabulary.from_bytes(
     [b"a", b"b", b"ab", b"\n", None, b"a\nb", b"\xc3", b"\xa4", b"Summary:", b"* ", b"\n* ", None],

@@ -11,9 +11,14 @@ import explorer
 from explorer.analysis import Trap, explain_all, machine_traps
 from tests.widgets.figures.cases import toy_vocabulary
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.panels.reasons import grouped
-from widgets.figures.panels.traps import NAMES, trap_packet
-from widgets.figures.panels.why import more_packet, verdict_packet, widening_packet
+from widgets.figures.panels.reasons import (
+    NAMES,
+    grouped,
+    more_packet,
+    trap_packet,
+    verdict_packet,
+    widening_packet,
+)
 
 WORDS = ["ä", "ö", "a", "ab", "-", "7"]
 

@@ -1,26 +1,133 @@
-"""Where the states of a machine stand: in columns, by how far they are from the start.
+"""The places of a machine's states: in columns, by how far they are from the start.
 
-Positions come from Graphviz (`widgets.figures.drawing.dot`), or, where there is none or the machine
-is one line, from a layered layout of our own. The gaps between the columns have room for the words
-on their arcs and no more. The character FSA and the token DFA share their places: they are the same
-states; a node that only the second has is placed with them.
+Positions come from Graphviz, or, where there is none or the machine is one line, from a layered
+layout of our own. The gaps between the columns have room for the words on their arcs and no more.
+The character FSA and the token DFA share their places: they are the same states; a node that only
+the second has is placed with them.
+
+Layout by Graphviz: the DOT text, and the program that places the nodes.
+
+DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot`
+where it is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it
+would hold the interpreter's lock). Only positions are asked for, of nodes named ``n0``, ``n1``,
+…: no token text ever reaches Graphviz.
+
+Past `FAST` nodes the search for few crossings is cut short: 300 nodes take a fifth of the time.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
-from widgets.figures.drawing.dot import TIMEOUT, Engine, engines, positions
+import graphviz  # pyright: ignore[reportMissingTypeStubs] - It has none.
+
 from widgets.figures.drawing.geometry import (
     DOT_RADIUS,
     RADIUS,
     SMALL_RADIUS,
+    START_ARROW,
+    Engine,
     Placed,
     label_width,
 )
 from widgets.figures.machines.machine_figure import MachineFigure
+
+FAST: Final = 150
+"""Past so many nodes the faster settings are used."""
+
+TIMEOUT: Final = 5.0
+"""Seconds after which Graphviz is stopped."""
+
+
+def _digraph(**options: object) -> Any:
+    """A `graphviz.Digraph`; its methods are typed in part only, so they are called through Any."""
+    return cast(Any, graphviz.Digraph)(**options)
+
+
+_PYGRAPHVIZ = """
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.read())
+sys.stdout.buffer.write(graph.draw(format="json0", prog="dot"))
+"""
+
+
+def engines() -> tuple[Engine, ...]:
+    """The layout engines that work here, the preferred one first; ``"own"`` always works."""
+    from importlib.util import find_spec
+
+    installed: list[Engine] = []
+    if shutil.which("dot"):
+        installed.append("dot")
+    if find_spec("pygraphviz"):
+        installed.append("pygraphviz")
+    return (*installed, "own")
+
+
+def positions(
+    sizes: Mapping[str, float],
+    edges: Sequence[tuple[str, str, int]],
+    spacing: float,
+    engine: Engine,
+    timeout: float = TIMEOUT,
+) -> dict[str, tuple[float, float]] | None:
+    """The places of nodes by Graphviz, from left to right.
+
+    Args:
+        sizes: The radius of each node, in pixels.
+        engine: ``"dot"`` or ``"pygraphviz"``.
+
+    Returns:
+        Centres in pixels, y downwards; ``None`` if Graphviz failed or took too long.
+    """
+    place = {name: f"n{k}" for k, name in enumerate(sizes)}
+    largest = 2 * max(sizes.values(), default=1.0)
+    graph = _digraph(
+        graph_attr={
+            "rankdir": "LR",
+            "nodesep": "0.5" if len(sizes) <= 20 else "0.42",
+            "ranksep": f"{max(spacing - largest, 10.0) / 72:.3f}",
+        },
+        node_attr={"shape": "circle", "label": "", "fixedsize": "true"},
+        edge_attr={"arrowhead": "none"},
+    )
+    if len(sizes) > FAST:
+        graph.attr(nslimit="1", nslimit1="1", mclimit="0.3", splines="line")
+    else:
+        graph.attr(splines="line")
+    for name, radius in sizes.items():
+        graph.node(place[name], width=f"{2 * radius / 72:.3f}")
+    for source, target, weight in edges:
+        if source != target:
+            graph.edge(place[source], place[target], weight=str(weight))
+    command = [shutil.which("dot") or "dot", "-Tjson0"]
+    if engine == "pygraphviz":
+        command = [sys.executable, "-c", _PYGRAPHVIZ]
+    try:
+        done = subprocess.run(
+            command,
+            input=str(graph.source).encode(),
+            capture_output=True,
+            timeout=timeout,
+            check=True,
+        )
+        answer = cast("dict[str, list[dict[str, str]]]", json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    named = {short: name for name, short in place.items()}
+    places: dict[str, tuple[float, float]] = {}
+    for item in answer.get("objects", []):
+        name = named.get(item.get("name", ""))
+        if name is not None and "pos" in item:
+            x, y = item["pos"].split(",")
+            places[name] = (float(x), -float(y))
+    return places if len(places) == len(sizes) else None
+
 
 Places = tuple[Mapping[str, Placed], Engine]
 """The places of nodes by name, and the engine that found them."""
@@ -28,14 +135,7 @@ Places = tuple[Mapping[str, Placed], Engine]
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """Which state stands beside which; `spread` says how far apart.
-
-    Args:
-        placed: Nodes in columns and rows.
-        ends: Source, target and label of every arc.
-        deepest: How many states long the machine is.
-        engine: The engine that placed the nodes.
-    """
+    """The columns of states, side by side; `spread` says how far apart."""
 
     placed: Mapping[str, Placed]
     ends: Sequence[tuple[str, str, str]]
@@ -51,9 +151,6 @@ class Arranged:
         """
         return _columns(self.placed, self.ends, self.deepest, rows, gaps), self.engine
 
-
-START_ARROW: Final = 42.0
-"""Room before the start state."""
 
 EOS_ARROW: Final = 60.0
 ROW: Final = 66.0
@@ -81,11 +178,9 @@ def place(
     """Places for the nodes of a figure, up to their distances.
 
     Args:
-        figure: The machine.
         also: Another that will use the same places, by the names of the first: its labels need
             room too, and so do the nodes that only it has.
         engine: The layout engine; default the first of `engines`.
-        timeout: Seconds for Graphviz.
 
     Returns:
         The nodes in columns and rows.
@@ -141,10 +236,7 @@ def _columns(
     """The same columns, each as far from the next as the words between them need; rows as close.
 
     Args:
-        placed: Nodes in columns.
-        ends: Source, target and label of every arc.
         deepest: How many states long the machine is; a short one fills the panel.
-        spread, wider: Factors of the distances between rows and between columns.
     """
     column = {name: round(node.x) for name, node in placed.items()}
     order = sorted(set(column.values()))
@@ -185,8 +277,6 @@ def _forwards(
     ``[a-z]{1,20}``, what follows stands behind all of it, as in the text.
 
     Args:
-        names: All nodes.
-        edges: Between them.
         start: Where to begin; what cannot be reached from there begins anew.
 
     Returns:
@@ -235,14 +325,14 @@ def _weighted(
     are, and Graphviz keeps no rows free for arcs that have lanes here.
     """
     reached: set[str] = set()
-    found: list[tuple[str, str, int]] = []
+    weighted: list[tuple[str, str, int]] = []
     for source, target in turned:
         main = ranks[target] == ranks[source] + 1 and target not in reached
         if main:
             reached.add(target)
         if ranks[target] - ranks[source] <= SHORT:
-            found.append((source, target, 6 if main else 1))
-    return found
+            weighted.append((source, target, 6 if main else 1))
+    return weighted
 
 
 def _layers(

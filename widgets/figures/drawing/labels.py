@@ -33,9 +33,6 @@ _FEW: Final = 4
 def markup(text: str) -> str:
     """Any text as text inside SVG or HTML: escaped, and without anything that has no ink.
 
-    Args:
-        text: Anything, control characters and halves of surrogate pairs included.
-
     Example:
         >>> markup("<img onerror='x'>\\u202e")
         '&lt;img onerror=&#39;x&#39;&gt;\\\\u202e'
@@ -67,10 +64,6 @@ def shorten(text: str, most: int = LABEL_CHARACTERS) -> str:
 def token_text(vocabulary: Vocabulary, token: int) -> str:
     """A token as one line: its readable text, the name of a special one, or its id.
 
-    Args:
-        vocabulary: The tokens.
-        token: An id, in the vocabulary or not.
-
     Example:
         >>> vocab = Vocabulary.from_bytes([b" the", b"\\xc3"], eos_ids=[2])
         >>> [token_text(vocab, token) for token in (0, 1, 2, 7)]
@@ -83,12 +76,7 @@ def token_text(vocabulary: Vocabulary, token: int) -> str:
 
 
 def name_without_text(token: int, special: Mapping[int, str], eos_ids: Collection[int]) -> str:
-    """What an id is called that writes no text, in every drawing.
-
-    Args:
-        token: The id.
-        special: The names of such ids, as far as they have one.
-        eos_ids: The ids that end a text.
+    """The name of an id that writes no text, in every drawing.
 
     Example:
         >>> [name_without_text(token, {1: "<pad>", 2: "<eos>"}, (2,)) for token in (1, 2, 7)]
@@ -114,14 +102,14 @@ def token_names(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[str, ...]:
         >>> [token_names(vocab, [k])[0] for k in vocab.ids_of(b" ")]
         ['<0x20>', '␣']
     """
-    found: list[str] = []
+    names: list[str] = []
     for token in ids:
         data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
         twin = data is not None and len(data) == 1 and len(vocabulary.ids_of(data)) > 1
         first = twin and data is not None and vocabulary.ids_of(data)[0] == token
         named = f"<0x{data[0]:02X}>" if first and data else token_text(vocabulary, token)
-        found.append(named)
-    return tuple(found)
+        names.append(named)
+    return tuple(names)
 
 
 def character_text(code: int) -> str:
@@ -149,7 +137,6 @@ def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -
 
     Args:
         ranges: ``(low, high)`` pairs, both included, ascending.
-        in_bytes: They are bytes, not code points.
 
     Example:
         >>> ranges_label([(48, 57), (97, 102)]), ranges_label([(0xC3, 0xC3)], in_bytes=True)
@@ -206,7 +193,6 @@ def tokens_label(texts: Sequence[str], count: int) -> str:
 
     Args:
         texts: The first tokens, readable; at least one.
-        count: How many there are.
 
     Example:
         >>> tokens_label(["foo"], 1), tokens_label(["a", "b"], 2), tokens_label(["a", "a"], 2)

@@ -59,19 +59,20 @@ _SET_IN: Final = 9.0
 _OTHER_ARC: Final = 40.0
 _ASTRAY: Final = 12.0
 _HARD: Final = 1e5
-"""What a place costs: in steps along the arc, in distance, by what lies under it, and where another
-curve is nearer than its own, so that one would take the label for that one's. A label in the
-middle of its own line is set into it: its rim of paper interrupts the line, which is easily read.
+"""The cost of a place: in steps along the arc, in distance, by what lies under it, and where
+another curve is nearer than its own, so that one would take the label for that one's. A label in
+the middle of its own line is set into it: its rim of paper interrupts the line, which is easily
+read.
 """
 
 _NEAR: Final = 16.0
-"""How far from a label curves are looked for; its own is nearer than this."""
+"""The distance from a label within which curves are looked for; its own is nearer."""
 
 CLEAR: Final = 4.0
 """A place that costs less is clear of everything, and its arc is the nearest."""
 
 _ROUNDS: Final = 3
-"""How often labels without a clear place are looked at again."""
+"""The rounds in which labels without a clear place are looked at again."""
 
 Floats = NDArray[np.float64]
 
@@ -81,9 +82,7 @@ class WantedLabel:
     """A label that wants a place.
 
     Args:
-        id: Of its arc.
         text: What it says; an empty one needs no place.
-        curve: Points along the arc, close to each other: (n, 2).
         places: Where the middle of its base line may stand, and how much each place is disliked:
             (m, 3).
     """
@@ -96,14 +95,7 @@ class WantedLabel:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a label stands.
-
-    Args:
-        x, y: The middle of its base line.
-        box: Its ink: left, top, right, bottom.
-        tucked: It found no place that covers no state and no label.
-        clear: It stands clear of every curve, and none is nearer than its own.
-    """
+    """The place of a label."""
 
     x: float
     y: float
@@ -117,9 +109,7 @@ def places_along(samples: Floats, text: str, *, under: bool, fast: bool = False)
 
     Args:
         samples: `SAMPLES` + 1 points along the curve: (25, 2).
-        text: The label.
         under: Rather below the arc, or right of one that stands upright.
-        fast: Fewer places.
 
     Returns:
         The middles of base lines, and how much each is disliked: (m, 3).
@@ -135,22 +125,18 @@ def places_along(samples: Floats, text: str, *, under: bool, fast: bool = False)
     away = np.abs(dx) * (label_width(text) / 2) + np.abs(dy) * ((ASCENT + DESCENT) / 2)
     steps = np.concatenate([np.zeros(1), gaps, -gaps])  # On it, above it, below it.
     far = steps[:, None] + np.sign(steps)[:, None] * away
-    found = np.empty((len(steps), len(along), 3))
-    found[..., 0] = samples[along, 0] + far * (turn * dx)
-    found[..., 1] = samples[along, 1] + far * (turn * dy) + (ASCENT - DESCENT) / 2
+    stands = np.empty((len(steps), len(along), 3))
+    stands[..., 0] = samples[along, 0] + far * (turn * dx)
+    stands[..., 1] = samples[along, 1] + far * (turn * dy) + (ASCENT - DESCENT) / 2
     wrong = np.where((steps < 0) != under, _OTHER_SIDE, 0.0)
     likes = wrong + _PER_GAP * (np.abs(steps) - gaps[0])
     likes[0] = -_SET_IN
-    found[..., 2] = likes[:, None] + _PER_STEP * np.arange(len(along))
-    return found.reshape(-1, 3)
+    stands[..., 2] = likes[:, None] + _PER_STEP * np.arange(len(along))
+    return stands.reshape(-1, 3)
 
 
 def dense(points: Floats) -> Floats:
-    """Points along a line of straight pieces, at most `SPACING` apart; each is kept.
-
-    Args:
-        points: Its corners: (n, 2).
-    """
+    """Points along a line of straight pieces, at most `SPACING` apart; each is kept."""
     dx, dy = np.diff(points[:, 0]), np.diff(points[:, 1])
     counts = np.maximum(np.ceil(np.hypot(dx, dy) / SPACING), 1).astype(np.int64)
     piece = np.repeat(np.arange(len(counts)), counts)
@@ -163,11 +149,7 @@ def dense(points: Floats) -> Floats:
 
 
 class Labels:
-    """Places labels one after the other; each keeps off those before.
-
-    Args:
-        nodes: Centres and radii: (n, 3).
-    """
+    """Places labels one after the other; each keeps off those before."""
 
     def __init__(self, nodes: Floats) -> None:
         self._nodes = np.ascontiguousarray(nodes, np.float64)
@@ -179,11 +161,7 @@ class Labels:
         self._taken = np.concatenate([self._taken, np.array([box])])
 
     def keep_off(self, curve: Floats) -> None:
-        """Keep labels off a curve that has its label already.
-
-        Args:
-            curve: Points along it, close to each other: (n, 2).
-        """
+        """Keep labels off a curve that has its label already."""
         self._curves.append(curve)
 
     def place(self, asked: Sequence[WantedLabel]) -> dict[str, Stand]:
@@ -248,13 +226,10 @@ def _choose(
     """Choose a place for each label, and then better ones for those that are not clear.
 
     Args:
-        order: Labels with a text, in the order in which they choose.
-        first: Where the places of each label begin.
         boxes, prices: Of all places, those of a label by how much they are disliked; the prices are
             changed to what they are with all that lies under the boxes.
         priced: For each label the first of its places whose price is not known yet; changed.
         taken: Boxes that are not free: ``kept`` of others, then one for each label; changed.
-        kept: See there.
         chosen: The place of each label, -1 for none; changed.
         points, owner, nodes: See `_harm`.
     """
@@ -309,33 +284,24 @@ def _choose(
 @jit
 def _holder(box: Floats, taken: Floats, without: int) -> int:
     """The one box that overlaps a box: -1 if there is none, -2 if there are several."""
-    found = -1
+    holder = -1
     for n in range(len(taken)):
         if (
             n != without
             and min(box[2], taken[n, 2]) > max(box[0], taken[n, 0])
             and min(box[3], taken[n, 3]) > max(box[1], taken[n, 1])
         ):
-            if found != -1:
+            if holder != -1:
                 return -2
-            found = n
-    return found
+            holder = n
+    return holder
 
 
 @jit
 def _harm(
     box: Floats, points: Floats, owner: NDArray[np.int64], own: int, nodes: Floats, most: float
 ) -> float:
-    """The cost of the curves and the states under a box.
-
-    Args:
-        box: Left, top, right, bottom.
-        points: Of all curves, in the order of x: (n, 2).
-        owner: Whose point each is: (n,).
-        own: The label's own curve.
-        nodes: Centres and radii: (k, 3).
-        most: What costs more than this need not be known exactly.
-    """
+    """The cost of the curves and the states under a box."""
     for n in range(len(nodes)):
         x, y, r = nodes[n, 0], nodes[n, 1], nodes[n, 2] + _BESIDE
         dx = max(box[0] - x, x - box[2], 0.0)

@@ -47,18 +47,18 @@ TRIES: Final = 32
 """Of up to so many arcs, those whose labels have no room are bent, so often in all."""
 
 TALLEST: Final = 112.0
-"""How far an arc bows at most: a machine of very many arcs is dense, not tall."""
+"""The farthest that an arc bows: a machine of very many arcs is dense, not tall."""
 
 _WIDE_LANES: Final = 3
 _BOWS: Final = (0.0, 24.0, -24.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0)
 _LEVELS: Final = 7
-"""How many further lanes are looked at for one that crosses no state."""
+"""The further lanes that are looked at for one that crosses no state."""
 
 Floats = NDArray[np.float64]
 
 
 def lane(level: int) -> float:
-    """How far the middle of an arc in a lane is from its line.
+    """The distance of the middle of an arc in a lane from its line.
 
     The first lanes have room for labels; many lanes lie closer, so that a dense machine stays low.
 
@@ -85,9 +85,6 @@ class Router:
     """Routes the edges of one drawing.
 
     Args:
-        nodes: Where the nodes are.
-        ghosts: Nodes that arcs may pass, because nothing ends there.
-        back_below: Arcs to the left prefer the lanes below the line.
         start: The node that the start arrow points at; labels keep off the arrow.
     """
 
@@ -118,7 +115,6 @@ class Router:
         All curves first, then the labels, so that a label can keep off every curve.
 
         Args:
-            wires: Edges between nodes.
             ends: Edges into the open, for the end of the text; their targets do not matter.
         """
         listed = [w for w in wires if w.source in self.nodes and w.target in self.nodes]
@@ -198,7 +194,7 @@ class Router:
     # Which way an arc bows
 
     def _bows(self, wires: Sequence[Wire]) -> dict[str, float]:
-        """How far each edge bows off the straight line; negative is above."""
+        """The distance that each edge bows off the straight line; negative is above."""
         pairs = {(w.source, w.target) for w in wires}
         lanes = _Lanes()
         bows: dict[str, float] = {}
@@ -338,15 +334,15 @@ class _Lanes:
         self, y: float, side: int, least: int, left: float, right: float, most: int
     ) -> list[int]:
         """The first lanes of a row that have this stretch free."""
-        found: list[int] = []
+        lanes: list[int] = []
         level = least
-        while len(found) < most:
+        while len(lanes) < most:
             stretches = self._taken.get((y, side, level), [])
             k = bisect_left(stretches, (right - 1, -math.inf))
             if k == 0 or stretches[k - 1][1] - 1 <= left:
-                found.append(level)
+                lanes.append(level)
             level += 1
-        return found
+        return lanes
 
     def take(self, y: float, side: int, level: int, left: float, right: float) -> None:
         """Mark a stretch as taken."""
@@ -398,7 +394,7 @@ def _control(source: Placed, target: Placed, bow: float) -> Point:
 
 
 def _towards(node: Placed, point: Point, gap: float) -> Point:
-    """Where a curve meets a node's circle, seen from its control point."""
+    """The point where a curve meets a node's circle, seen from its control point."""
     dx, dy = point[0] - node.x, point[1] - node.y
     length = math.hypot(dx, dy) or 1.0
     return node.x + dx / length * (node.r + gap), node.y + dy / length * (node.r + gap)

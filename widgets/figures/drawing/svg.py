@@ -3,6 +3,12 @@
 Whatever is text goes through `markup`; whatever is an attribute is a number or a constant of
 ours. So no token can become markup. There is no style sheet and no id, because a picture inside a
 page shares both with its neighbours; arrow heads are drawn, not referred to.
+
+The light colours of the explorer, for static pictures; a page takes them from its style sheet.
+
+Blue is allowed and past, amber is now, vermilion is masked (after Okabe and Ito, darkened to a
+contrast of 4.5 : 1 for text on white). No meaning is in colour alone: masked is struck,
+accepting is a double ring, a ghost is dashed.
 """
 
 from __future__ import annotations
@@ -12,21 +18,25 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.geometry import Placed, Routed
+from widgets.figures.drawing.geometry import Layout, Placed, Routed
 from widgets.figures.drawing.labels import markup
-from widgets.figures.drawing.palette import (
-    INK,
-    MONO,
-    NOW,
-    NOW_PAPER,
-    OK,
-    OK_PAPER,
-    PAPER,
-    SANS,
-    SOFT,
-)
 from widgets.figures.machines.machine_figure import FigureNode, MachineFigure
+
+PAPER: Final = "#ffffff"
+PANEL: Final = "#f6f7f9"
+LINE: Final = "#dde2e8"
+INK: Final = "#1a2130"
+SOFT: Final = "#5b6678"
+OK: Final = "#0063a0"
+OK_PAPER: Final = "#d7e9f6"
+NO: Final = "#b34a00"
+NO_PAPER: Final = "#fbe6d8"
+NOW: Final = "#d98c00"
+NOW_PAPER: Final = "#ffe3ad"
+
+SANS: Final = "DejaVu Sans, Verdana, sans-serif"
+MONO: Final = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+
 
 MONO_WIDTH: Final = 0.602
 """The width of a monospaced character, by its size."""
@@ -59,14 +69,8 @@ def text(
     """A line of text. Spaces of a token are drawn softly, so that ␣ is seen to be a sign of ours.
 
     Args:
-        x, y: Where its base line begins, ends or has its middle.
-        words: Any text.
         size: In pixels.
         fill: A colour of `palette`.
-        anchor: Whether x is the start, the middle or the end of the line.
-        mono: In the monospaced face.
-        bold: In bold.
-        strike: Struck through.
         named: Whether to write the face and the anchor; not needed if a surrounding element has
             them.
 
@@ -137,16 +141,7 @@ def chip(
     weight: float = 1.0,
     strike: str = "",
 ) -> tuple[str, float]:
-    """A boxed token, and its width.
-
-    Args:
-        x, y: Left end, and the base line.
-        words: The token, readable.
-        fill, stroke, ink: Colours.
-        size: Of the text.
-        weight: Of the border.
-        strike: A colour to strike it through with.
-    """
+    """A boxed token, and its width."""
     inner = len(words) * size * MONO_WIDTH
     width = inner + 10.0
     parts = [
@@ -215,11 +210,6 @@ def machine(
     edges: Mapping[str, Mark] | None = None,
 ) -> str:
     """A machine as SVG elements, in the layout's own coordinates.
-
-    Args:
-        figure: The machine.
-        layout: Its layout.
-        nodes, edges: The names of what is lit.
 
     Returns:
         Elements without a surrounding ``<svg>``, in one group with the attributes that their texts
@@ -297,11 +287,7 @@ def window(
     """A drawing, or the part of it around a place where it does not fit.
 
     Args:
-        figure, layout: The machine.
-        x, y: Where it goes.
-        width, height: The room.
         focus: The box that must be visible.
-        nodes, edges: The names of what is lit.
 
     Returns:
         Elements, and the height used, which is no more than the visible part needs.
@@ -352,8 +338,6 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
 
     Args:
         width, height: In pixels.
-        title: A description for people who cannot see the picture.
-        parts: Elements.
     """
     size = f"{px(width)} {px(height)}"
     return (

@@ -27,23 +27,23 @@ from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
 from explorer.tokens.walks.failing import fail_words
 from explorer.tokens.walks.written import trie_for
 from widgets.figures.drawing.labels import token_text, tokens_label
-from widgets.figures.machines.character_view import Form, character_view
+from widgets.figures.machines.character_fsa import Form, character_view
 from widgets.figures.machines.machine_figure import Edge, TokenGroup
 
 GROUPS_SHOWN: Final = 12
-"""How many token classes an edge opens into; the number of all is beside them."""
+"""The most token classes that an edge opens into; the number of all is beside them."""
 
 TOKENS_SHOWN: Final = 6
-"""How many tokens of an edge or of a class are named."""
+"""The most tokens of an edge or of a class that are named."""
 
 MOST_TWINS: Final = 12
-"""How many token states with one character state have nodes; later ones share the last of them."""
+"""The most token states with one character state that have nodes; later ones share the last."""
 
 NAMED: Final = 64
 """Up to so many tokens an edge's label looks at all of them."""
 
 LOOKED_AT: Final = 2_000
-"""How many tokens of an edge or of a class are looked at to find the plainest."""
+"""The most tokens of an edge or of a class that are looked at to find the plainest."""
 
 STEPPED: Final = 2_000
 """The most tokens of a state that are followed one by one."""
@@ -68,12 +68,7 @@ class Arcs(Protocol):
     def edges(
         self, states: Sequence[int], targets: Iterable[str] | None = None
     ) -> tuple[Edge, ...]:
-        """The edges of token states that one node stands for, in words.
-
-        Args:
-            states: At least one.
-            targets: To these nodes alone.
-        """
+        """The edges of token states that one node stands for, in words."""
         ...
 
     def tokens(self, source: str, target: str) -> NDArray[np.int64]:
@@ -85,7 +80,6 @@ def arcs_of(machine: TokenMachine, form: Form = "characters") -> Arcs:
     """The arcs of a token machine.
 
     Args:
-        machine: The token machine.
         form: In the byte form every state in the middle of a character is a node of its own.
     """
     table = table_of(machine)
@@ -100,10 +94,6 @@ def _names(machine: TokenMachine, form: Form) -> list[str]:
 
 def state_names(machine: TokenMachine, form: Form = "characters") -> Sequence[str]:
     """The node of each token state that is known, in order.
-
-    Args:
-        machine: The token machine.
-        form: How the drawing names states in the middle of a character.
 
     Example:
         >>> import explorer
@@ -134,13 +124,7 @@ def node_of(machine: TokenMachine, state: int, form: Form = "characters") -> str
 
 
 def token_group(table: TokenTable, token_class: int, ids: NDArray[np.integer]) -> TokenGroup:
-    """One token class in words.
-
-    Args:
-        table: The machine.
-        token_class: A class.
-        ids: Its ids.
-    """
+    """One token class in words."""
     first = _plainest(table, ids)
     texts = [token_text(table.vocabulary, token) for token in first]
     label = tokens_label(texts, len(ids)) if texts else ""
@@ -167,7 +151,6 @@ class TableArcs:
     """The arcs of a table, by token class.
 
     Args:
-        table: The machine.
         form: In the byte form every state in the middle of a character is a node of its own.
     """
 
@@ -187,7 +170,7 @@ class TableArcs:
         return self.names[state] if state >= 0 else "done"
 
     def classes(self, states: Iterable[int]) -> dict[str, list[int]]:
-        """Where the tokens of some states lead, as one: each target's token classes."""
+        """The targets of the tokens of some states, as one: each target's token classes."""
         targets: dict[str, dict[int, None]] = {}
         for state in states:
             row = self.table.table[state]
@@ -195,12 +178,12 @@ class TableArcs:
                 target = int(row[class_])
                 name = "done" if target == DONE else self.names[target]
                 targets.setdefault(name, {})[class_] = None
-        return {name: list(found) for name, found in targets.items()}
+        return {name: list(numbers) for name, numbers in targets.items()}
 
     def sizes(self, source: str) -> dict[str, int]:
         """The number of tokens that lead from a node to each other node."""
-        found = self.classes(self.members.get(source, ()))
-        return {name: int(self._sizes[classes].sum()) for name, classes in found.items()}
+        leads = self.classes(self.members.get(source, ()))
+        return {name: int(self._sizes[classes].sum()) for name, classes in leads.items()}
 
     def edges(
         self, states: Sequence[int], targets: Iterable[str] | None = None
@@ -214,8 +197,8 @@ class TableArcs:
     def tokens(self, source: str, target: str) -> NDArray[np.int64]:
         """All ids that lead from one node to another, ascending."""
         leads = self.classes(self.members.get(source, ()))
-        found = [self._ids[class_] for class_ in leads.get(target, ())]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+        ids = [self._ids[class_] for class_ in leads.get(target, ())]
+        return np.sort(np.concatenate(ids)) if ids else np.empty(0, np.int64)
 
     def _edge(self, source: str, target: str, classes: list[int]) -> Edge:
         sizes = self._sizes
@@ -238,7 +221,6 @@ class MetArcs:
     """The arcs of the states of a machine that were met so far.
 
     Args:
-        machine: Any token machine.
         form: In the byte form every state in the middle of a character is a node of its own.
     """
 
@@ -273,11 +255,11 @@ class MetArcs:
         return self._of(self.members.get(source, ())).get(target, np.empty(0, np.int64))
 
     def _of(self, states: Iterable[int]) -> dict[str, NDArray[np.int64]]:
-        found: dict[str, NDArray[np.int64]] = {}
+        targets: dict[str, NDArray[np.int64]] = {}
         for state in states:
             for name, ids in self._row(state).items():
-                found[name] = np.union1d(found[name], ids) if name in found else ids
-        return found
+                targets[name] = np.union1d(targets[name], ids) if name in targets else ids
+        return targets
 
     def _row(self, state: int) -> dict[str, NDArray[np.int64]]:
         known = self._leads.get(state)
@@ -365,9 +347,9 @@ def _plain_first(data: bytes) -> tuple[int, int, bytes]:
 
 def states_of_bytes(machine: TokenMachine) -> dict[int, list[int]]:
     """The token states that are known of each state of the byte machine."""
-    found: dict[int, list[int]] = {}
+    by_byte_state: dict[int, list[int]] = {}
     for state in range(machine.num_states):
         byte_state = machine.byte_state(state)
         if byte_state != NO_ARC:
-            found.setdefault(byte_state, []).append(state)
-    return found
+            by_byte_state.setdefault(byte_state, []).append(state)
+    return by_byte_state

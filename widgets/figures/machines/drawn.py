@@ -2,18 +2,26 @@
 once.
 
 A page asks for the two machines with the same states with the constraint, once more when the form
-changes, and the arcs of the present state (`widgets.figures.machines.present`) are drawn onto the
+changes, and the arcs of the present state are drawn onto the
 very same places. So they are kept as long as their token machine is.
 
 A machine that is not a table has more arcs with every step. Its states keep their places all the
 same if the machine over bytes is finite; only the arcs of the token DFA are drawn anew.
 
 Cost: see `widgets.figures.drawing.layout` for the first time; afterwards a look-up.
+
+The arcs at a position that a cut drawing lacks.
+
+A token DFA of thousands of arcs is drawn with the largest of each state. At a position the page
+needs more: every arc out of the present state, and those that the path took. They are routed onto
+the places that the drawing has, so nothing is laid out again and nothing moves.
+
+Cost: the arcs of one state, and one for each token of the path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from explorer.automata.machine import whole_table
@@ -23,14 +31,91 @@ from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.columns import Places, place
-from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import MARGIN, Layout, Routed, Wire, points_of
 from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.machines.ahead import ahead
-from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.character_view import Form, character_view
-from widgets.figures.machines.machine_figure import MachineFigure, check_size
-from widgets.figures.machines.present import missing_arcs
-from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.drawing.routing import Router
+from widgets.figures.machines.arcs import arcs_of
+from widgets.figures.machines.character_fsa import Form, character_figure, character_view
+from widgets.figures.machines.machine_figure import Edge, MachineFigure, check_size
+from widgets.figures.machines.token_dfa import ahead, token_figure
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Arcs to add to a drawing.
+
+    Args:
+        top, bottom: The vertical range that is needed to see them; it may lie outside the frame.
+    """
+
+    edges: tuple[Edge, ...]
+    places: dict[str, Routed]
+    top: float
+    bottom: float
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON."""
+        return {
+            "edges": [edge.to_dict() for edge in self.edges],
+            "places": {name: place.to_dict() for name, place in self.places.items()},
+            "top": round(self.top, 1),
+            "bottom": round(self.bottom, 1),
+        }
+
+
+def missing_arcs(
+    machine: TokenMachine,
+    figure: MachineFigure,
+    layout: Layout,
+    states: Sequence[int],
+    form: Form = "characters",
+) -> Missing:
+    """The arcs of the present state and of the path that a drawing lacks.
+
+    Args:
+        states: Token states along the path, the present one last; sentinels are passed over.
+
+    Example:
+        >>> import explorer
+        >>> from widgets.figures.machines.drawn import draw_whole
+        >>> from widgets.figures.machines.token_dfa import token_figure
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"d"], eos_ids=[4])
+        >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
+        >>> cut = token_figure(dfa, most=1)
+        >>> layout = draw_whole(dfa).layouts["token_dfa"]
+        >>> [edge.id for edge in missing_arcs(dfa, cut, layout, [dfa.start]).edges]
+        ['q0-q3']
+    """
+    arcs = arcs_of(machine, form)
+    drawn = {edge.id for edge in figure.edges}
+    path = [state for state in states if state >= 0]
+    missing: dict[str, Edge] = {}
+    for number, state in enumerate(path):
+        source = arcs.name(state)
+        last = number == len(path) - 1
+        targets = None if last else [arcs.name(path[number + 1])]
+        if not last and f"{source}-{arcs.name(path[number + 1])}" in drawn:
+            continue
+        for edge in arcs.edges(arcs.members[source], targets):
+            if edge.id not in drawn:
+                missing[edge.id] = edge
+    nodes = {name: node for name, node in layout.nodes.items() if name != "done"}
+    ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")
+    router = Router(nodes, ghosts, start=next((n.id for n in figure.nodes if n.start), None))
+    for curve in layout.edges.values():
+        router.labels.keep_off(points_of(curve.path))
+        if not curve.tucked:
+            router.labels.keep_free(curve.box)
+    wires = [Wire(e.id, e.source, e.target, e.label) for e in missing.values()]
+    places = router.route(
+        (wire for wire in wires if wire.target != "done"),
+        (wire for wire in wires if wire.target == "done"),
+    )
+    boxes = [place.reach for place in places.values()]
+    boxes += [place.box for place in places.values() if not place.tucked]
+    top = min([0.0, *(box[1] - MARGIN for box in boxes)])
+    bottom = max([layout.height, *(box[3] + MARGIN for box in boxes)])
+    return Missing(tuple(missing.values()), places, top, bottom)
 
 
 @dataclass(frozen=True)
@@ -46,12 +131,7 @@ class Drawn:
 
 
 def drawn_states(machine: TokenMachine, form: Form = "characters") -> int:
-    """How many nodes the character FSA has when it is drawn whole.
-
-    Args:
-        machine: The token machine.
-        form: In the byte form the states in the middle of a character all count.
-    """
+    """The number of nodes of the character FSA when it is drawn whole."""
     view = character_view(machine)
     return len(view.steps if form == "bytes" else view.arcs)
 
@@ -63,10 +143,6 @@ def drawn_whole(machine: TokenMachine) -> bool:
 
 def draw_whole(machine: TokenMachine, form: Form = "characters") -> Drawn:
     """The two machines drawn whole.
-
-    Args:
-        machine: The token machine.
-        form: How the character FSA is drawn.
 
     Raises:
         ExplorerError: There are more than 2,000 states.
@@ -98,9 +174,6 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
     """The two machines at a position: whole if that is readable, else the part near the position.
 
     Args:
-        machine: The token machine.
-        trace: The record.
-        k: A position.
         form: How the character FSA is drawn, where it is drawn whole.
     """
     states = [position.state for position in trace.positions[: k + 1]]
@@ -129,7 +202,7 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
 
 @memo
 def _places(machine: TokenMachine) -> dict[Form, tuple[MachineFigure, Places]]:
-    """Where the states of a machine were placed when it was first drawn, by form."""
+    """The places of a machine's states when it was first drawn, by form."""
     return {}
 
 

@@ -36,16 +36,7 @@ GROUPED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FigureNode:
-    """A state.
-
-    Args:
-        id: Its name, see above.
-        label: The text in the circle.
-        kind: How it is drawn.
-        accepting: Whether it has a double ring.
-        start: Whether the start arrow points at it.
-        title: The characters that it expects, as a clause.
-    """
+    """A state."""
 
     id: str
     label: str
@@ -68,14 +59,7 @@ class FigureNode:
 
 @dataclass(frozen=True, slots=True)
 class TokenGroup:
-    """One token class on an edge.
-
-    Args:
-        token_class: The class.
-        count: How many ids it has.
-        label: Some of them in words.
-        tokens: Some of their ids.
-    """
+    """One token class on an edge."""
 
     token_class: int
     count: int
@@ -97,14 +81,7 @@ class Edge:
     """All arcs between two states.
 
     Args:
-        source, target: Node ids.
-        label: Short words.
-        title: The same words in full.
-        count: How many characters, bytes or tokens.
-        bytes: Intervals of bytes that it reads, in the character FSA in byte form.
-        tokens: Ids that are shown of it.
         groups: Its token classes, the largest first; cut after some, see ``num_groups``.
-        num_groups: How many token classes it has.
         masked: Those of ``tokens`` that are masked where we are.
     """
 
@@ -135,7 +112,7 @@ class Edge:
         Args:
             groups: With the token classes that it opens into, where there are several.
         """
-        found: dict[str, object] = {
+        packet: dict[str, object] = {
             "id": self.id,
             "source": self.source,
             "target": self.target,
@@ -147,12 +124,12 @@ class Edge:
             "class": self.token_class,
         }
         if self.masked:
-            found["masked"] = list(self.masked)
+            packet["masked"] = list(self.masked)
         if self.num_groups > 1:
-            found["num_groups"] = self.num_groups
+            packet["num_groups"] = self.num_groups
             if groups:
-                found["groups"] = [group.to_dict() for group in self.groups]
-        return found
+                packet["groups"] = [group.to_dict() for group in self.groups]
+        return packet
 
 
 @dataclass(frozen=True)
@@ -224,12 +201,8 @@ def base(name: str) -> str:
 def check_size(count: int, *, whole: bool = False) -> bool:
     """Whether a machine of so many states is drawn whole.
 
-    Args:
-        count: How many states.
-        whole: Whether the user asked for the whole machine.
-
     Returns:
-        ``False``: draw the path so far and the arcs ahead (`widgets.figures.machines.ahead`).
+        ``False``: draw the path so far and the arcs ahead (`widgets.figures.machines.token_dfa`).
 
     Raises:
         ExplorerError: The whole was asked for and is too large to be read.

@@ -29,11 +29,10 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
-from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.labels import byte_text, ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.drawing.palette import SOFT
-from widgets.figures.drawing.svg import Mark, box, document, machine, text
+from widgets.figures.drawing.svg import SOFT, Mark, box, document, machine, text
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 from widgets.figures.snapshot import Snapshot
 
@@ -44,7 +43,7 @@ LIMITS: Final = Budget(states=3_000, arcs=400_000, seconds=2.0)
 """Of an automaton that is drawn."""
 
 MOST_BOXES: Final = 12
-"""How many symbols of a stack a picture shows."""
+"""The most symbols of a stack that a picture shows."""
 
 FIGURE_TOKENS: Final = (b"a", b"b", b"bb", b"aaab")
 """The vocabulary of the paper's Figure 7."""
@@ -66,11 +65,7 @@ FIGURE_7: Final = composed(FIGURE_6, FIGURE_TOKENS, Meter())
 
 @memo
 def drawn_pushdown(machine: SingleStack) -> Pushdown | None:
-    """The automaton of a grammar, kept with its machine; ``None`` where it is too large.
-
-    Args:
-        machine: The machine of one stack.
-    """
+    """The automaton of a grammar, kept with its machine; ``None`` where it is too large."""
     try:
         return pushdown_of(machine.network, machine.actions, Meter(LIMITS))
     except BudgetExceeded:
@@ -78,14 +73,7 @@ def drawn_pushdown(machine: SingleStack) -> Pushdown | None:
 
 
 def near_states(machine: SingleStack, whole: Pushdown, state: int, deep: int = 3) -> set[int]:
-    """The states that are drawn: all of a small automaton, else those of the rules that are open.
-
-    Args:
-        machine: The machine.
-        whole: Its automaton.
-        state: A configuration of the machine.
-        deep: How many symbols of the stack are followed down.
-    """
+    """The states that are drawn: all of a small automaton, else those of the open rules."""
     states = {*whole.states}
     if len(states) <= MOST_DRAWN:
         return states
@@ -114,7 +102,6 @@ def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Lay
     """The push-down automaton of a grammar, or its part around a state, laid out.
 
     Args:
-        machine: A token machine.
         state: A state of it, or a sentinel.
 
     Returns:
@@ -135,8 +122,6 @@ def pushdown_figure(
     """The drawing of an automaton, over bytes or over tokens.
 
     Args:
-        whole: The automaton.
-        only: Draw these states alone.
         words: The text of each token; without it the labels are bytes.
 
     Example:
@@ -153,14 +138,14 @@ def pushdown_figure(
         )
         for state in sorted(states)
     )
-    found: dict[tuple[int, int], dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]]] = {}
+    between: dict[tuple[int, int], dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]]] = {}
     for arc in whole.arcs:
         if arc.source in states and arc.target in states:
-            moves = found.setdefault((arc.source, arc.target), {})
+            moves = between.setdefault((arc.source, arc.target), {})
             moves.setdefault((arc.pops, arc.pushes), []).append(arc.label)
     read = _bytes if words is None else _named(words)
     edges: list[Edge] = []
-    for (source, target), moves in sorted(found.items()):
+    for (source, target), moves in sorted(between.items()):
         pieces = [
             f"{read(labels)}{_moved(pops, pushes)}" for (pops, pushes), labels in moves.items()
         ]
@@ -208,7 +193,6 @@ def pushdown_still(
     """An automaton as a picture and as text, with a state and a stack.
 
     Args:
-        whole: The automaton.
         config: The state and the stack; by default none is lit.
         words: The text of each token; without it the labels are bytes.
 
@@ -237,7 +221,7 @@ def pushdown_still(
 
 
 def _told(whole: Pushdown, config: Config | None, words: Sequence[str] | None) -> str:
-    """Where the automaton is and what it can do, in lines; without a place, all of its arcs."""
+    """The place of the automaton and its arcs there, in lines; without a place, all of its arcs."""
     lines: list[str] = []
     arcs = whole.arcs
     if config is not None:

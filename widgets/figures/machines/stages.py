@@ -25,7 +25,7 @@ from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text, tokens_label
-from widgets.figures.machines.character_view import (
+from widgets.figures.machines.character_fsa import (
     CharacterView,
     character_edges,
     character_view,
@@ -95,7 +95,6 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
     """The stages of the composition over some tokens.
 
     Args:
-        machine: The token machine whose construction is shown.
         tokens: Ids; those that are not text are left out.
 
     Returns:
@@ -233,7 +232,7 @@ def _sources(
     vocabulary: Vocabulary, stage: Stage, names: Sequence[str], view: CharacterView
 ) -> tuple[tuple[str, str, str | None], ...]:
     """For each arc of the composition the two arcs that it is made of, pair by pair."""
-    found: dict[str, tuple[str, str, str | None]] = {}
+    sources: dict[str, tuple[str, str, str | None]] = {}
     reached = {stage.start}
     waiting = [stage.start]
     leaving: dict[int, list[tuple[int, int]]] = {}
@@ -248,11 +247,11 @@ def _sources(
             ends = [stage.characters[state], stage.characters[target]]
             (outer,) = character_edges(view, ends, last, "characters")
             name = f"{names[state]}-{names[target]}"
-            found.setdefault(name, (name, f"{prefix_node(prefix)}-{inner}", outer))
+            sources.setdefault(name, (name, f"{prefix_node(prefix)}-{inner}", outer))
             if target not in reached:
                 reached.add(target)
                 waiting.append(target)
-    return tuple(found.values())
+    return tuple(sources.values())
 
 
 def _node(stage: Stage, state: int, name: str, goes: bool) -> FigureNode:

@@ -11,12 +11,17 @@ what can come next, so here nothing is allowed after the end: no bit, and a coun
 Two things travel only when the page asks: the order by the model's probability, which is another
 one at each position (at 131,072 ids about 0.4 MB), and the rows of a stretch of positions that the
 page did not see, each distinct row once.
+
+The strip of other engines: for the shown tokens, who allows each, and why one differs.
+
+A packet holds some tokens only, those that the page shows, so it is small whatever the vocabulary.
 """
 
 from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -25,6 +30,7 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, Int32
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.states import DEAD_CLASS, EOS_CLASS
+from explorer.witnesses.answers import OURS, Testimony, Witness
 
 Order = Literal["id", "class", "probability"]
 
@@ -32,7 +38,7 @@ BY_CLASS: Final = 16_384
 """Past so many ids the default order is by class."""
 
 SURPRISAL_STEPS: Final = 256
-"""How finely a surprisal travels: steps in a bit."""
+"""The steps of a surprisal in a bit, as it travels."""
 
 
 def pack_bits(bits: Bool) -> str:
@@ -69,7 +75,7 @@ def token_order(
     token_class: Int32 | NDArray[np.integer],
     scores: NDArray[np.floating] | None = None,
 ) -> Int32:
-    """Which token stands at each place of the bitmap.
+    """The token at each place of the bitmap.
 
     Args:
         order: ``"id"``; ``"class"``, the EOS class first, then the largest, the dead class last; or
@@ -114,7 +120,6 @@ def order_packet(logits: NDArray[np.floating], size: int) -> dict[str, object]:
 
     Args:
         logits: float[W], the model's own.
-        size: How many ids the vocabulary has.
 
     Returns:
         ``size``; ``planes``, how many bytes an id takes; ``ids`` and ``surprisals``, both base64 of
@@ -171,11 +176,7 @@ def _unpacked(packed: str, planes: int, size: int) -> NDArray[np.int64]:
 
 
 def allowed_at(trace: Trace, k: int) -> Bool:
-    """Which ids can come next, as everything that is shown says it: none after the end.
-
-    Args:
-        trace: The record.
-        k: A position.
+    """The ids that can come next, as everything that is shown says it: none after the end.
 
     Returns:
         bool[n], true for each allowed id.
@@ -185,22 +186,13 @@ def allowed_at(trace: Trace, k: int) -> Bool:
 
 
 def count_at(trace: Trace, k: int) -> int:
-    """The number of ids that `allowed_at` allows.
-
-    Args:
-        trace: The record.
-        k: A position.
-    """
+    """The number of ids that `allowed_at` allows."""
     position = trace.positions[k]
     return 0 if position.finished else position.num_allowed
 
 
 def class_row(trace: Trace, k: int) -> Bool:
     """`allowed_at` by token class, where the mask is kept so.
-
-    Args:
-        trace: The record, with masks.
-        k: A position.
 
     Returns:
         bool[n], an entry per token class.
@@ -212,13 +204,8 @@ def class_row(trace: Trace, k: int) -> Bool:
 def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
     """The masks of a stretch of positions, each distinct row once.
 
-    Args:
-        trace: The record.
-        start: The first position.
-        stop: The position after the last.
-
     Returns:
-        ``rows``, as in `widgets.figures.position`, and ``index``, for each position its place in
+        ``rows``, as in `widgets.figures.packets`, and ``index``, for each position its place in
         ``rows``; ``-1`` without a constraint.
 
     Example:
@@ -243,10 +230,6 @@ def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
 def mask_summary(trace: Trace, k: int) -> str:
     """The mask in words, for people who cannot see the bitmap.
 
-    Args:
-        trace: The record.
-        k: A position.
-
     Example:
         >>> from explorer import Session
         >>> from widgets.toy import ToyModel, toy_constraint
@@ -258,3 +241,53 @@ def mask_summary(trace: Trace, k: int) -> str:
     if trace.positions[k].finished:
         return f"0 of {size:,} tokens allowed: the text has ended"
     return f"{allowed:,} of {size:,} tokens allowed, {size - allowed:,} masked"
+
+
+Packet = dict[str, object]
+
+
+def engines_packet(witness: Witness, tokens: Sequence[int]) -> Packet:
+    """A row for each engine, ours first.
+
+    Returns:
+        ``rows``, each with ``name``, ``version``, ``allowed`` (how many ids), ``said`` (why there
+        is no mask, else what differs in all, empty if nothing does) and ``cells``, one for each
+        token: ``on`` and, where the engine differs from us, ``why``.
+    """
+    size = len(witness.vocabulary)
+    ids = [token for token in tokens if 0 <= token < size]
+    return {"tokens": ids, "rows": [_row(witness, each, ids) for each in witness.testimonies]}
+
+
+def _row(witness: Witness, said: Testimony, tokens: list[int]) -> Packet:
+    row: Packet = {"name": said.engine, "version": said.version, "cells": [], "allowed": None}
+    if said.mask is None:
+        refused = " ".join(said.refused.split())
+        left = f"It does not follow the text: it leaves it after {said.followed} tokens."
+        return {**row, "said": (refused or left)[:400]}
+    cells: list[Packet] = []
+    for token in tokens:
+        cell: Packet = {"on": bool(said.mask[token])}
+        each = None if said.engine == OURS else witness.disagreement(said.engine, token)
+        if each is not None:
+            evidence = [f"{name}: {value}" for name, value in each.evidence.items()]
+            cell["why"] = {
+                "class": each.kind,
+                "sentence": f"{each.sentence[:1].upper()}{each.sentence[1:]}.",
+                "evidence": evidence,
+            }
+        cells.append(cell)
+    return {**row, "cells": cells, "allowed": int(np.count_nonzero(said.mask)),
+            "said": _summary(witness, said.engine)}  # fmt: skip
+
+
+def _summary(witness: Witness, engine: str) -> str:
+    """The difference in the whole mask, in words."""
+    counts: dict[str, int] = {}
+    for each in witness.disagreements:
+        if each.engine == engine:
+            counts[each.kind] = counts.get(each.kind, 0) + len(each.tokens)
+    if not counts:
+        return ""
+    listed = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+    return f"differs in {sum(counts.values()):,}: {listed}"

@@ -1,20 +1,38 @@
 """The pipeline of a constraint as a bar: pattern → stages of the text → tokens → stages of the
 tokens; and one of its stages as a drawing.
+
+A stage of the tokens at one place: which token it refuses beside the last one, and what the
+tokenizer would write instead.
+
+A stage of the tokens is a relation between neighbours. All pairs of a vocabulary could not be
+looked at; those of one place can: the tokens that the text allows next are few, and of them the
+stage refuses some. They are found by asking the machine before the stage and the one behind it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
+from explorer.automata.textbook.detokenizing import readable
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.languages.sources.registry import name_of
-from explorer.languages.stages.stage import DrawnTransducer, TextStage, stages_alone
+from explorer.languages.stages.canonical import Canonical
+from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
+from explorer.languages.stages.stage import DrawnTransducer, PipelineStage, TextStage, stages_alone
 from explorer.languages.stages.staged import stages_of, unstaged
+from explorer.tokens.machine import Filtered, TokenMachine, filtered_of
 from explorer.vocabulary import Vocabulary
-from widgets.figures.drawing.labels import ranges_label
+from widgets.figures.drawing.labels import ranges_label, token_names, token_text
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.machine_figure import WHOLE, Edge, FigureNode, MachineFigure
 
@@ -30,7 +48,6 @@ def pipeline_packet(source: Source | None, vocabulary: Vocabulary) -> dict[str, 
 
     Args:
         source: The source of the constraint, with its stages; ``None`` without a constraint.
-        vocabulary: The tokens.
 
     Returns:
         Plain values for JSON: ``pattern``, the kind of the source; ``tokens``, how many ids there
@@ -72,10 +89,6 @@ def pipeline_packet(source: Source | None, vocabulary: Vocabulary) -> dict[str, 
 def stage_packet(source: Source, number: int) -> dict[str, object]:
     """One stage: what it does, and its machine where that can be drawn.
 
-    Args:
-        source: The source of the constraint.
-        number: Which of its stages.
-
     Returns:
         ``title``, ``about``, ``call``, and ``figure`` and ``layout``; in place of those ``drawn``,
         a sentence that says why there is no drawing.
@@ -111,9 +124,6 @@ def stage_packet(source: Source, number: int) -> dict[str, object]:
 def transducer_figure(relation: DrawnTransducer) -> MachineFigure:
     """The transducer of a stage, with what is read and what is written on its arcs.
 
-    Args:
-        relation: The transducer.
-
     Example:
         >>> from explorer.languages.stages.stage import DrawnTransducer
         >>> loop = DrawnTransducer(1, ((0, " ", "▁", 0),), frozenset([0]))
@@ -137,10 +147,6 @@ def transducer_figure(relation: DrawnTransducer) -> MachineFigure:
 
 def stage_figure(machine: Dfa, *, in_bytes: bool = False) -> MachineFigure:
     """The machine of a stage, with characters on its arcs, or with bytes.
-
-    Args:
-        machine: The minimal machine.
-        in_bytes: Draw bytes, and the states in the middle of a character.
 
     Example:
         >>> from explorer import regex
@@ -172,3 +178,103 @@ def stage_figure(machine: Dfa, *, in_bytes: bool = False) -> MachineFigure:
             count = sum(high - low + 1 for low, high in ranges)
             edges.append(Edge(f"s{number}", f"s{numbers[target]}", label, label, count))
     return MachineFigure("stage", f"{len(nodes):,} states", True, nodes, tuple(edges))
+
+
+SHOWN: Final = 8
+"""The most refused pairs that are shown, the likeliest first, and the most allowed ones."""
+
+NAMES: Final[dict[type[PipelineStage], str]] = {
+    Canonical: "canonical",
+    WithoutIsolatedSpaces: "isolated space",
+    WithoutRedundantBytes: "redundant bytes",
+}
+"""The name of the filter that a stage becomes."""
+
+
+def machine_behind(machine: TokenMachine, stage: PipelineStage) -> Filtered | None:
+    """The machine right behind a stage of the tokens; ``None`` where the stage is not in it."""
+    name = NAMES.get(type(stage))
+    here = filtered_of(machine)
+    while here is not None and here.filter_name != name:
+        here = None if here.unfiltered is None else filtered_of(here.unfiltered)
+    return here
+
+
+def neighbours_packet(
+    machine: TokenMachine,
+    stage: PipelineStage,
+    trace: Trace,
+    k: int,
+    probabilities: NDArray[np.float64] | None = None,
+) -> dict[str, object] | None:
+    """The relation of a stage at a position: pairs that it refuses, and some that it lets through.
+
+    Args:
+        probabilities: The model's, for the order of the pairs; by id without them.
+
+    Returns:
+        Plain values for JSON: ``last``, the text of the token before; ``pairs``, each with
+        ``token``, ``id``, ``share`` (in per cent), ``refused`` and ``instead``, the tokens that
+        would be written in place of both; ``refused`` and ``allowed``, how many there are. ``None``
+        where the stage is not a stage of the tokens, or is switched off.
+
+    Example:
+        >>> import explorer
+        >>> from explorer.languages.stages.staged import stages_of
+        >>> lm = explorer.load_model("tiny")
+        >>> session = explorer.Session(lm, explorer.regex("[A-Z][a-z]+").canonical())
+        >>> _ = session.step(lm.vocabulary.ids_of(b"R")[0])
+        >>> stage = stages_of(session.constraint.source)[0][0]
+        >>> found = neighbours_packet(session.machine, stage, session.trace, 1)
+        >>> [(pair["token"], pair["instead"]) for pair in found["pairs"] if pair["refused"]][2]
+        ('o', ['Ro'])
+    """
+    behind = machine_behind(machine, stage)
+    before = None if behind is None else behind.unfiltered
+    if behind is None or before is None:
+        return None
+    ids = [step.token for step in trace.steps[:k]]
+    state, plain = _follow(behind, ids), _follow(before, ids)
+    if state is None or plain is None or state < 0 or plain < 0:
+        return None
+    vocabulary = machine.vocabulary
+    allowed = behind.allowed(state)
+    text = np.array([data is not None for data in vocabulary.tokens])
+    refused = np.flatnonzero(before.allowed(plain) & ~allowed & text)
+    through = np.flatnonzero(allowed & text)
+    rows: list[dict[str, object]] = []
+    for chosen, no in ((refused, True), (through, False)):
+        for token in _likeliest(chosen, probabilities):
+            row: dict[str, object] = {
+                "token": token_names(vocabulary, [token])[0],
+                "id": token,
+                "share": None if probabilities is None else round(100 * probabilities[token], 3),
+                "refused": no,
+                "instead": [],
+            }
+            if no:
+                refusal = behind.refusal(state, token)
+                row["instead"] = [readable(piece) for piece in refusal.pieces] if refusal else []
+            rows.append(row)
+    return {
+        "last": token_text(vocabulary, ids[-1]) if ids else "",
+        "pairs": rows,
+        "refused": len(refused),
+        "allowed": len(through),
+    }
+
+
+def _follow(machine: TokenMachine, ids: Iterable[int]) -> int | None:
+    """The state after some tokens; ``None`` where one of them is not allowed."""
+    state: int | None = machine.start
+    for token in ids:
+        state = None if state is None else machine.step(state, token)
+    return state
+
+
+def _likeliest(ids: NDArray[np.int64], probabilities: NDArray[np.float64] | None) -> list[int]:
+    """The likeliest of some tokens, at most `SHOWN`."""
+    if probabilities is not None:
+        inside = ids[ids < len(probabilities)]
+        ids = inside[np.argsort(-probabilities[inside], kind="stable")]
+    return [int(token) for token in ids[:SHOWN]]

@@ -4,23 +4,45 @@ The whole reason is `explorer.analysis`'s. For the end of a bar only the verdict
 takes microseconds, and said as briefly as a column of 104 pixels allows: ``r: expects o``,
 ``not complete``. The groups go beside the mask; the group of each id is a byte, sent only when
 someone wants to see a group's tokens (34 kB at 131,072 ids).
+
+The explanation as the page shows it: the verdict at once, the rest when it has been found.
+
+The verdict has what the panel opens with: a sentence for a person, the token's bytes with the one
+that fails, and the parts of the pattern that expect something else. What must be searched for comes
+in a second packet, and the change of the pattern, which is proved by compiling it, in a third.
+
+Cost: the verdict under a millisecond; the second some tens; the third up to four compilations.
+
+Traps for the page: the danger, the evidence in a few lines, and the remedy.
+
+A trap of a run stands at a position of the token strip; a trap of the constraint alone has no
+position. Tokens in the evidence stay ids, because the page shows tokens as boxes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis import MaskReasons
-from explorer.analysis.characters.display import show_characters
+from explorer.analysis import Explanation, MaskReasons, Trap
+from explorer.analysis.characters.display import (
+    half_characters,
+    show_bytes,
+    show_characters,
+    show_text,
+)
 from explorer.analysis.explaining.groups import EXAMPLES
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import Verdict, judge
+from explorer.languages.sources.registry import name_of
+from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
+from widgets.figures.machines.character_fsa import character_view
 
 MOST: Final = 36
 """The longest short reason, in characters; the page wraps it."""
@@ -28,12 +50,6 @@ MOST: Final = 36
 
 def short_reason(machine: TokenMachine, state: int, token: int, prefix: bytes) -> str | None:
     """The reason for a masked token, or ``None`` for an allowed one.
-
-    Args:
-        machine: The token machine.
-        state: The state.
-        token: An id.
-        prefix: The text so far, in bytes.
 
     Example:
         >>> import explorer
@@ -118,7 +134,6 @@ def grouped(
     Counts of the groups and the allowed ids are the width, and their probabilities are all of it.
 
     Args:
-        reasons: Of the constraint.
         mask: bool[ids], what the mask allows there.
         probabilities: float[width], the model's; ``None`` where it is not known.
 
@@ -167,3 +182,203 @@ def grouped(
         "groups": groups,
     }
     return Grouped(packet, members)
+
+
+MOST_PARTS: Final = 3
+"""The most parts of a constraint's source that are shown."""
+
+MOST_BYTES: Final = 96
+"""The most bytes of a token that are shown."""
+
+
+def verdict_packet(explanation: Explanation) -> dict[str, object]:
+    """The verdict on a token, without what must be searched for.
+
+    Returns:
+        Plain values for JSON. ``failed_at`` is an offset into ``bytes``, ``None`` where no byte
+        fails; ``allowed`` is what the mask says, the token budget included.
+
+    Example:
+        >>> import explorer
+        >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
+        >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
+        >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
+        >>> packet = verdict_packet(explorer.explain(dfa, dfa.walk([2])[-1], 3))
+        >>> packet["sentence"], packet["failed_at"], packet["parts"][0]["spans"]
+        ("It starts well: 'fo'. Then the constraint expects o; this token writes r.", 2, [[3, 4]])
+    """
+    verdict = explanation.verdict
+    data = (verdict.data or b"")[:MOST_BYTES]
+    return {
+        "token": explanation.token,
+        "stage": explanation.stage,
+        "allowed": explanation.allowed and explanation.over_budget is None,
+        "over_budget": explanation.over_budget is not None,
+        "message": explanation.message,
+        "sentence": explanation.prose,
+        "notes": _notes(explanation),
+        "bytes": list(data),
+        "failed_at": explanation.byte_offset,
+        "spans": [list(span) for span in explanation.spans],
+        "parts": [
+            {"role": part.role, "pattern": marked.text, "spans": [list(s) for s in marked.spans]}
+            for part in explanation.parts
+            for marked in part.marked
+        ][:MOST_PARTS],
+    }
+
+
+def _notes(explanation: Explanation) -> list[str]:
+    """Remarks that need no search: half a character, ids with the same bytes."""
+    notes: list[str] = []
+    data = explanation.verdict.data
+    if data and (half := half_characters(data)):
+        notes.append(f"Its bytes are {show_bytes(data[:8])}: {half}.")
+    if explanation.same_bytes:
+        ids = ", ".join(map(str, explanation.same_bytes[:8]))
+        noun = "id" if len(explanation.same_bytes) == 1 else "ids"
+        notes.append(f"The same bytes are also {noun} {ids}.")
+    return notes
+
+
+def more_packet(explanation: Explanation) -> dict[str, object]:
+    """The parts that must be searched for, without the change of the pattern.
+
+    Returns:
+        Plain values for JSON: ``after`` (ids; ``None``: never from here), ``earlier``, ``nearest``
+        and, for an allowed token, ``completion``; ``stopped``, the sentences about searches that
+        stopped at a limit, of which nothing is known.
+    """
+    stopped = explanation.stopped
+    earlier = explanation.earlier
+    completion = None if stopped else explanation.completion
+    after = None if stopped else explanation.after
+    text = explanation.stage in ("constraint", "dead_end", "end_of_text")
+    return {
+        "after": list(after) if after is not None else None,
+        "nowhere": after is None and text and not stopped,
+        "stopped": list(stopped),
+        "earlier": None
+        if earlier is None or explanation.allowed
+        else {"position": earlier.position, "chosen": earlier.chosen},
+        "nearest": [] if explanation.allowed else list(explanation.nearest),
+        "completion": None
+        if completion is None
+        else {
+            "tokens": list(completion.tokens),
+            "text": show_text(completion.text),
+            "forced": show_text(completion.forced) if completion.forced else "",
+        },
+    }
+
+
+def widening_packet(explanation: Explanation) -> dict[str, object] | None:
+    """The smallest change of the pattern that lets the token through, proved by compiling it.
+
+    Returns:
+        ``None`` if there is none. ``whole`` tells whether the changed pattern is the whole
+        constraint, so that it can be used in its place.
+    """
+    change = explanation.widening
+    if change is None:
+        return None
+    return {
+        "from": change.pattern[change.start : change.end],
+        "to": change.replacement,
+        "changed": change.changed,
+        "whole": unstaged(change.constraint.source).text == change.changed,
+        "kind": name_of(unstaged(change.constraint.source)),
+    }
+
+
+NAMES: Final[Mapping[str, str]] = {
+    "whitespace_loop": "White space for ever",
+    "endless": "No limit to its length",
+    "shared_first_token": "Choices share a first token",
+    "byte_by_byte": "A character in parts",
+    "visited_only": "Not all states were looked at",
+    "tiny_mass": "The model means something else",
+    "greedy_trap": "Greedy trap",
+    "prompt_boundary": "The prompt ends inside a token",
+    "unlikely_end": "The end is never likely",
+}
+"""A heading for each kind."""
+
+SHOWN: Final = 8
+"""The most values of a list of evidence that are shown."""
+
+_LABELS: Final[Mapping[str, str]] = {
+    "log_prob": "its log-probability, nats",
+    "may_end": "may the text end there?",
+    "only_whitespace": "is only white space allowed?",
+    "share_of_mask": "share of the mask",
+    "wished": "the model's first choice after it",
+    "z": "feasible mass",
+    "z_after": "feasible mass after it",
+}
+_TOKENS: Final = frozenset({"token", "tokens", "wished"})
+
+
+def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
+    """A trap as plain values for JSON.
+
+    Args:
+        machine: Its machine; a token state is named as it is drawn, by its character state.
+
+    Returns:
+        ``facts`` are the evidence: each has a ``label`` and either ``tokens`` (ids) or ``text``.
+
+    Example:
+        >>> import explorer
+        >>> from explorer.analysis import machine_traps
+        >>> vocab = explorer.Vocabulary.from_bytes([b" ", b"x"], eos_ids=[2])
+        >>> dfa = explorer.compile(explorer.regex(" *x"), vocab)
+        >>> packet = trap_packet(machine_traps(dfa)[0], dfa)
+        >>> packet["title"], packet["facts"][-1]
+        ('White space for ever', {'label': 'tokens', 'tokens': [0]})
+    """
+    return {
+        "kind": trap.kind,
+        "title": NAMES[trap.kind],
+        "message": trap.message,
+        "remedy": trap.remedy,
+        "position": trap.position,
+        "facts": [
+            _fact(name, value)
+            for name, value in {**trap.evidence, **_drawn(trap, machine)}.items()
+            if value != ()
+        ],
+    }
+
+
+def _drawn(trap: Trap, machine: TokenMachine) -> dict[str, object]:
+    """The states of the evidence as the pictures number them; dots have no number there."""
+    states = trap.evidence.get("states")
+    if not isinstance(states, tuple):
+        return {}
+    named = character_view(machine).arcs
+    chars = {machine.byte_state(state) for state in cast("tuple[int, ...]", states)}
+    return {"states": tuple(sorted(char for char in chars if char in named))}
+
+
+def _fact(name: str, value: object) -> dict[str, object]:
+    label = _LABELS.get(name, name.replace("_", " "))
+    values = list(cast("Iterable[object]", value)) if isinstance(value, tuple) else [value]
+    if name in _TOKENS:
+        return {"label": label, "tokens": values[:SHOWN]}
+    shown = ", ".join(map(_text, values[:SHOWN]))
+    return {"label": label, "text": f"{shown}, …" if len(values) > SHOWN else shown}
+
+
+def _text(value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.3g}"
+        case bytes():
+            return repr(value)[1:]
+        case str():
+            return repr(value)
+        case _:
+            return str(value)

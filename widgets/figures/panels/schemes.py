@@ -33,13 +33,7 @@ def scheme_rows(
     machines: Mapping[str, TokenMachine] | None = None,
     grammar: TerminalGrammar | None = None,
 ) -> list[Packet]:
-    """What the model writes alone, and under each scheme.
-
-    Args:
-        found: A pair of runs for each scheme, all from one prompt.
-        vocabulary: The tokens.
-        machines: The machine of each scheme, for the tokens that it fixes.
-        grammar: Its terminals, for the tokens that cross their borders.
+    """The texts of the model alone, and under each scheme.
 
     Returns:
         A row for the model alone and one for each scheme, as plain values for JSON: ``name``,
@@ -82,11 +76,6 @@ def schemes_packet(
 ) -> list[Packet]:
     """`scheme_rows` of some schemes.
 
-    Args:
-        schemes: The schemes.
-        found: A pair of runs for each, by its name.
-        vocabulary: The tokens.
-
     Returns:
         The rows; where terminals are known, ours has a ``note``: its k.
     """
@@ -101,10 +90,6 @@ def schemes_packet(
 
 def failed_row(name: str, error: Exception) -> Packet:
     """The row of a scheme that could not be made or written: it says why.
-
-    Args:
-        name: The name of the scheme.
-        error: What was raised.
 
     Returns:
         A row without tokens whose ``failed`` is true; ``said`` is the error's own sentence.
@@ -123,13 +108,7 @@ def failed_row(name: str, error: Exception) -> Packet:
 def borders_crossed(
     text: OwnFirstText, vocabulary: Vocabulary, grammar: TerminalGrammar
 ) -> list[int]:
-    """For each token of a text, whether it crosses a border of terminals: 1 or 0.
-
-    Args:
-        text: The text.
-        vocabulary: The tokens.
-        grammar: The terminals.
-    """
+    """For each token of a text, whether it crosses a border of terminals: 1 or 0."""
     counts = [bridges_of(grammar, vocabulary, text.tokens[:k]) for k in range(len(text.tokens) + 1)]
     return [after - before for before, after in pairwise(counts)]
 
@@ -189,7 +168,7 @@ def _outcome(pair: RunPair) -> str:
 
 
 def _said(pair: RunPair) -> str:
-    """How a constrained text stands to the model's own."""
+    """The relation of a constrained text to the model's own."""
     k = pair.violation
     if k is not None:
         return f"token {k + 1} differs although the model's own is valid: invasive"

@@ -24,29 +24,25 @@ MOST_ROWS: Final = 14
 """Up to so many rows are all sent."""
 
 ENDS: Final = (10, 2)
-"""How many rows of a deeper stack: from the innermost, and from the outermost."""
+"""The rows of a deeper stack: from the innermost, and from the outermost."""
 
 MOST_POPPED: Final = 6
-"""How many rows that the last token popped are sent."""
+"""The most rows popped by the last token that are sent."""
 
 MOST_BRANCHES: Final = 60
-"""How many rules of the tree are sent."""
+"""The most rules of the tree that are sent."""
 
 MOST_CLOSED: Final = 4
-"""How many closed rules are shown in an open one; the first ones are left out."""
+"""The most closed rules that are shown in an open one; the first ones are left out."""
 
 TAIL: Final = 18
-"""How many characters of what a rule has read are shown, from its end."""
+"""The most characters of what a rule has read that are shown, from its end."""
 
 Packet = dict[str, object]
 
 
 def stacks_of(machine: TokenMachine) -> StackReader | None:
-    """The stacks of a machine's constraint; ``None`` without a grammar inside.
-
-    Args:
-        machine: The token machine.
-    """
+    """The stacks of a machine's constraint; ``None`` without a grammar inside."""
     if machine.constraint is None:
         return None
     return stack_reader(machine.constraint.source)
@@ -54,11 +50,6 @@ def stacks_of(machine: TokenMachine) -> StackReader | None:
 
 def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
     """The stack at a position.
-
-    Args:
-        trace: The record.
-        k: A position.
-        machine: The token machine of the trace.
 
     Returns:
         Plain values for JSON; ``None`` for a constraint without a grammar. ``rows``, the innermost
@@ -86,24 +77,24 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
     before = trace.positions[k - 1].data if k else None
     try:
         old = None if before is None else reader.derivation(before)
-        found = reader.at(position.data, machine.byte_machine, state)
+        stack = reader.at(position.data, machine.byte_machine, state)
     except BudgetExceeded:
         return {"rows": [], "said": "The text is too long for its stack to be worked out here."}
-    if found is None:
+    if stack is None:
         return None
     packet = {
-        **_about(found),
-        "rows": _rows(found, position.data),
-        "tree": _tree(found.derivation, position.data),
+        **_about(stack),
+        "rows": _rows(stack, position.data),
+        "tree": _tree(stack.derivation, position.data),
     }
     if old is None or before is None:
         return {**packet, "pushed": 0, "popped": []}
-    same = _same(old.open, found.derivation.open)
+    same = _same(old.open, stack.derivation.open)
     gone = GrammarStack(reader, old, None)
     popped = range(1, len(old.open) - same)
     return {
         **packet,
-        "pushed": len(found) - 1 - same,
+        "pushed": len(stack) - 1 - same,
         "popped": [_row(gone[place], before) for place in popped[:MOST_POPPED]],
         "gone": len(popped),
     }
@@ -111,11 +102,6 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
 
 def stack_steps(machine: TokenMachine, data: bytes, token: bytes) -> Packet | None:
     """The stacks inside of a token, byte by byte.
-
-    Args:
-        machine: The token machine.
-        data: The text before the token.
-        token: The bytes of the token that can be read.
 
     Returns:
         ``rows``, each once, and ``steps``: for each byte the packet of `stack_packet` without
@@ -135,44 +121,42 @@ def stack_steps(machine: TokenMachine, data: bytes, token: bytes) -> Packet | No
         for end in range(1, len(token) + 1):
             state = byte_machine.step(state, token[end - 1])
             text = data + token[:end]
-            found = reader.at(text, byte_machine, state)
-            if found is None or old is None:
+            stack = reader.at(text, byte_machine, state)
+            if stack is None or old is None:
                 break
-            same = _same(old.open, found.derivation.open)
-            listed = [rows.setdefault(str(row), (len(rows), row))[0] for row in _rows(found, text)]
+            same = _same(old.open, stack.derivation.open)
+            listed = [rows.setdefault(str(row), (len(rows), row))[0] for row in _rows(stack, text)]
             steps.append(
                 {
-                    **_about(found),
+                    **_about(stack),
                     "rows": listed,
-                    "pushed": len(found) - 1 - same,
+                    "pushed": len(stack) - 1 - same,
                     "gone": len(old.open) - 1 - same,
                 }
             )
-            old = found.derivation
+            old = stack.derivation
     except BudgetExceeded:
         return None
     return {"rows": [row for _, row in rows.values()], "steps": steps}
 
 
-def _places(found: GrammarStack) -> list[int]:
+def _places(stack: GrammarStack) -> list[int]:
     """The rows that are sent: all, or those at the two ends."""
-    count = len(found)
+    count = len(stack)
     if count <= MOST_ROWS:
         return [*range(count)]
     return [*range(ENDS[0]), *range(count - ENDS[1], count)]
 
 
-def _rows(found: GrammarStack, data: bytes) -> list[Packet]:
-    return [_row(found[place], data) for place in _places(found)]
+def _rows(stack: GrammarStack, data: bytes) -> list[Packet]:
+    return [_row(stack[place], data) for place in _places(stack)]
 
 
 def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packet:
     """A verdict with what the stack expects at its place, and the row that it is about.
 
     Args:
-        packet: The verdict on a token, as `widgets.figures.panels.why` makes it.
-        machine: The token machine.
-        verdict: The verdict.
+        packet: The verdict on a token, as `widgets.figures.panels.reasons` makes it.
 
     Returns:
         The packet; for a constraint with a grammar with ``stack``: a ``sentence``, and the ``rows``
@@ -186,35 +170,35 @@ def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packe
     fails = verdict.byte_offset
     begun = data[:fails] if fails is not None else b""
     try:
-        found = reader.at(verdict.prefix + begun, None, -1)
+        stack = reader.at(verdict.prefix + begun, None, -1)
     except BudgetExceeded:
         return packet
-    if found is None:
+    if stack is None:
         return packet
-    rows = [] if begun else [*range(found.live)]
+    rows = [] if begun else [*range(stack.live)]
     if rows and data and fails is None:
         # Allowed: the row that reads the token's first byte.
-        opened = found.derivation.open
+        opened = stack.derivation.open
         rows = [row for row in rows if data[0] in reader.following(opened[row].points)][:1]
-    return {**packet, "stack": {"sentence": found.sentence(verdict.prefix + begun), "rows": rows}}
+    return {**packet, "stack": {"sentence": stack.sentence(verdict.prefix + begun), "rows": rows}}
 
 
-def _about(found: GrammarStack) -> Packet:
+def _about(stack: GrammarStack) -> Packet:
     """The facts about a whole stack."""
-    hidden = len(found) - len(_places(found))
+    hidden = len(stack) - len(_places(stack))
     return {
         "gap": ENDS[0] if hidden else 0,
         "hidden": hidden,
-        "open": len(found),
-        "symbols": found.depth,
-        "state": found.state,
-        "live": found.live,
-        "several": found.several,
+        "open": len(stack),
+        "symbols": stack.depth,
+        "state": stack.state,
+        "live": stack.live,
+        "several": stack.several,
     }
 
 
 def _same(old: Sequence[OpenRule], new: Sequence[OpenRule]) -> int:
-    """How many waiting rules two stacks share, counted from the outermost: each with its call."""
+    """The number of waiting rules that two stacks share, from the outermost: each with its call."""
     count = 0
     for place in range(1, min(len(old), len(new))):
         one, other = old[-place], new[-place]
@@ -248,9 +232,6 @@ def _row(row: StackRow, data: bytes) -> Packet:
 
 def shown_tail(data: bytes) -> str:
     """The end of the text that a rule has read, readable.
-
-    Args:
-        data: Its bytes.
 
     Example:
         >>> shown_tail(b"(12")

@@ -1,1 +1,0 @@
-"""Commands that ask other engines: `witness`."""

@@ -1,0 +1,131 @@
+"""``explorer witness``: the same state in other engines, and the states where they differ.
+
+With ``--prefix`` one state: a row for each engine, and every difference explained. With
+``--seconds`` a walk looks for states where engines differ and prints each as a report.
+
+The exit status is 0 if every engine that answers agrees, 1 if one differs, 2 if the question cannot
+be asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from explorer.cli.answers import print_json
+from explorer.cli.compile import positive
+from explorer.cli.options import (
+    Commands,
+    add_command,
+    add_constraint,
+    add_eos,
+    add_json,
+    constraint_of,
+)
+from explorer.cli.why import ids_of_words, named_vocabulary
+from explorer.errors import ExplorerError
+from explorer.witnesses.engines import ENGINES
+
+if TYPE_CHECKING:
+    from explorer.languages.constraint import Constraint
+    from explorer.vocabulary import Vocabulary
+
+
+AGREE = 0
+DIFFER = 1
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command and its options."""
+    command = add_command(
+        commands,
+        "witness",
+        run,
+        "compare masks with outlines-core, xgrammar and llguidance",
+        "Ask other engines at the same state, and explain every difference. Exit status: 0 all "
+        "agree, 1 one differs, 2 where the question cannot be asked.",
+    )
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
+    )
+    where.add_argument(
+        "--model",
+        metavar="NAME",
+        help='"tiny", "tiny-sp", "tiny-draft", or a model folder; with --seconds its '
+        "probabilities lead the walk",
+    )
+    add_constraint(command)
+    before = command.add_mutually_exclusive_group()
+    before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
+    before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
+    command.add_argument(
+        "--seconds", type=positive, metavar="N", help="look for states that differ, for so long"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the walk (default 0)")
+    command.add_argument(
+        "--engine", action="append", choices=tuple(ENGINES), help="only this one; repeatable"
+    )
+    add_eos(command)
+    add_json(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command.
+
+    Returns:
+        0 where every engine that answers agrees, 1 where one differs.
+
+    Raises:
+        ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.
+    """
+    from explorer.witnesses.witness import witness
+
+    constraint, vocabulary = constraint_of(arguments), named_vocabulary(arguments)
+    if constraint is None or vocabulary is None:
+        raise ExplorerError(
+            "A tokenizer and a constraint are needed to ask other engines.",
+            remedy="Give --tokenizer or --model, and --regex, --json-schema or --grammar.",
+        )
+    if arguments.seconds is not None:
+        return _walk(arguments, constraint, vocabulary)
+    prefix = arguments.prefix or ""
+    if arguments.prefix_ids is not None:
+        prefix = ids_of_words(arguments.prefix_ids)
+    state = witness(constraint, vocabulary, prefix, engines=arguments.engine)
+    if arguments.json:
+        print_json(state.to_dict())
+    else:
+        print(state)
+    return AGREE if state.agree else DIFFER
+
+
+def _walk(arguments: argparse.Namespace, constraint: Constraint, vocabulary: Vocabulary) -> int:
+    from explorer.witnesses.disagreements import disagreements
+
+    if arguments.prefix is not None or arguments.prefix_ids is not None:
+        raise ExplorerError(
+            "The walk of --seconds begins at the start.",
+            remedy="Give --prefix for one state, or --seconds for a walk.",
+        )
+    model: Any = None
+    if arguments.model is not None:
+        from explorer.decoding.models.load import load_model
+
+        model = load_model(arguments.model)
+    walked = disagreements(
+        constraint, vocabulary, arguments.seconds, model, arguments.seed, engines=arguments.engine
+    )
+    if arguments.json:
+        reports = [{**asdict(each), "title": each.title} for each in walked.reports]
+        print_json(
+            {
+                "texts": walked.texts, "states": walked.states, "differing": walked.differing,
+                "refusals": {each.engine: each.refused for each in walked.refusals},
+                "reports": reports, "withheld": walked.withheld,
+            }
+        )  # fmt: skip
+    else:
+        print(walked)
+    return DIFFER if walked.differing else AGREE

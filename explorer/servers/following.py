@@ -1,0 +1,336 @@
+"""The length to which a token machine follows what a server wrote, and the ids of its tokens.
+
+Tokens that a log names are followed one by one, and the first that is masked is certain. Where
+there is a text alone, it may have been cut into tokens in many ways, and all of them are followed
+(`explorer.tokens.walks.tokenizations`): the first byte that no tokens write is certain, and the
+token only where no other one could stand there.
+
+Which ids the tokens of a run are.
+
+A log has ids, or bytes or texts of each token, or a text alone. Ids are taken as they are, after a
+look at whether they mean here what the log says they wrote. Bytes and texts are looked up in the
+vocabulary, and count where together they write the text. Where that is not possible, and where
+there is a text alone, the text is what is known: the model may have cut it into tokens in many
+ways. The tokenizer's own way is one of them, without what it puts before every text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from explorer.arguments import counted, shown
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.build import is_over_tokens
+from explorer.budget import Budget, Meter
+from explorer.errors import ExplorerError
+from explorer.memo import memo
+from explorer.servers.run import ServedToken, ServerRun
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+from explorer.tokens.walks.spelling import longest_spelled
+from explorer.tokens.walks.tokenizations import check_time, read_tokenizations
+from explorer.tokens.walks.trie import trie_of
+from explorer.vocabulary import Vocabulary
+
+_HALF: Final = "\ufffd"
+_CUT: Final = ("length", "max_tokens")
+"""The words by which servers say that the limit on tokens cut a text."""
+
+_LEAST_AGREEING: Final = 0.9
+"""The part of a log's tokens that must mean here what the log says; some servers show a few tokens
+in a way of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedRun:
+    """The tokens of a run, each with its id.
+
+    Args:
+        tokens: The tokens; each has an id.
+        text: The text, where it is what is known, and ``tokens`` are one way of writing it, or
+            none; ``None`` where the tokens are known.
+    """
+
+    tokens: tuple[ServedToken, ...]
+    skipped: int
+    text: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids."""
+        return tuple(token.token for token in self.tokens if token.token is not None)
+
+
+def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
+    """Find the id of each token of a run.
+
+    Raises:
+        ExplorerError: The ids mean other text in this vocabulary than in the log.
+    """
+    if run.tokens and all(token.token is not None for token in run.tokens):
+        _check_meaning(run, vocabulary)
+        return _answer(run, run.tokens, vocabulary, ())
+    found = _looked_up(run, vocabulary) if run.tokens else None
+    if found is not None:
+        note = "The log has no ids; they were found by what each token writes."
+        known = _answer(run, found, vocabulary, (note,))
+        if run.text is None or _written(known.ids, vocabulary) == run.text.encode():
+            return known
+    return _of_text(run, vocabulary)
+
+
+def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
+    """Refuse a run whose ids mean other text in this vocabulary."""
+    asked = wrong = 0
+    first: tuple[int, ServedToken] | None = None
+    for index, token in enumerate(run.tokens):
+        held = _data(token.token, vocabulary)
+        if token.text is None or _HALF in token.text or held is None:
+            continue  # What the log shows is not the token's own bytes.
+        asked += 1
+        # A token that is decoded alone may lose the space that it begins with.
+        if token.text.encode().strip(b" ") != held.strip(b" "):
+            wrong += 1
+            first = first or (index, token)
+    if first is not None and asked - wrong < _LEAST_AGREEING * asked:
+        index, token = first
+        held = _data(token.token, vocabulary)
+        raise ExplorerError(
+            f"{run.place} was written with another tokenizer: {counted(wrong, 'token')} of {asked} "
+            f"mean other text here. The first is token {index}, id {token.token}: "
+            f"{shown(token.text)} in the log, {shown(held)} in the vocabulary.",
+            remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
+            evidence={"index": index, "token": token.token, "log": token.text, "held": held},
+        )
+
+
+def _written(ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
+    return b"".join(_data(token, vocabulary) or b"" for token in ids)
+
+
+def _data(token: int | None, vocabulary: Vocabulary) -> bytes | None:
+    inside = token is not None and token < len(vocabulary)
+    return vocabulary.tokens[token] if inside and token is not None else None
+
+
+def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...] | None:
+    """The tokens with the ids that write their bytes; ``None`` where a token is not in there."""
+    known = _by_bytes(vocabulary)
+    named = {name: token for token, name in vocabulary.special.items()}
+    tokens: list[ServedToken] = []
+    for token in run.tokens:
+        if token.token is None and token.text in named:
+            # A control token is shown by its name.
+            tokens.append(replace(token, token=named[token.text]))
+            continue
+        data = token.data if token.data is not None else (token.text or "").encode()
+        shown_alone = token.text is not None and _HALF in token.text
+        if shown_alone and data == (token.text or "").encode():
+            return None  # Half a character was decoded alone, and its bytes are lost.
+        if token.token is None and data not in known:
+            return None
+        tokens.append(replace(token, token=known[data] if token.token is None else token.token))
+    if run.text is not None:
+        whole = b"".join(vocabulary.tokens[one.token or 0] or b"" for one in tokens)
+        if not whole.endswith(run.text.encode()):
+            return None  # The texts are not the bytes: a space was lost, for example.
+    return tuple(tokens)
+
+
+@memo
+def _by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """The lowest id that writes some bytes, for those that some id writes."""
+    ids: dict[bytes, int] = {}
+    for token, data in enumerate(vocabulary.tokens):
+        if data:
+            ids.setdefault(data, token)
+    return ids
+
+
+def _answer(
+    run: ServerRun,
+    tokens: Sequence[ServedToken],
+    vocabulary: Vocabulary,
+    notes: tuple[str, ...],
+) -> IdentifiedRun:
+    """The part of the tokens that writes the run's text, and the end of text after it."""
+    if run.text is None:
+        return IdentifiedRun(tuple(tokens), 0, None, notes)
+    text = run.text.encode()
+    sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
+    skipped = next(skipped for skipped, left in _ways(sizes) if left <= len(text))
+    here = tuple(tokens[skipped:])
+    data = b"".join(_data(token.token, vocabulary) or b"" for token in here)
+    if skipped == 0 or data != text:
+        return IdentifiedRun(tuple(tokens), 0, None, notes)
+    before = b"".join(_data(token.token, vocabulary) or b"" for token in tokens[:skipped])
+    note = (
+        f"The first {counted(skipped, 'token')} are not of the answer and were left out: "
+        f"{shown(before.decode(errors='replace'))}."
+    )
+    return IdentifiedRun(here, skipped, None, (*notes, note))
+
+
+def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """For each number of tokens left out in front, how many bytes the others write."""
+    left = sum(sizes)
+    for skipped, size in enumerate([*sizes, 0]):
+        yield skipped, left
+        left -= size
+
+
+def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
+    text = run.text
+    if text is None and not run.tokens:
+        return IdentifiedRun((), 0, None, ())
+    if text is None:
+        text = "".join(token.text or "" for token in run.tokens)
+    why = (
+        "The log has a text and no tokens"
+        if not run.tokens
+        else "The log's tokens do not write its text with this tokenizer"
+    )
+    note = (
+        f"{why}, so the text was judged, whichever way it was cut into tokens. The session shows "
+        "one way; the model may have taken another, and log-probabilities are not known."
+    )
+    notes = (note,)
+    if run.finish in _CUT and text.endswith(_HALF):
+        text = text.rstrip(_HALF)
+        notes = (*notes, "The text was cut within a character, which was left out.")
+    own = tuple(ServedToken(token) for token in own_split(text, vocabulary))
+    return IdentifiedRun(own, 0, text, notes)
+
+
+def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The tokenizer's own tokens of a text, without the space that some put before every text.
+
+    Returns:
+        Ids that write a beginning of the text, all of it in nearly every case; none where no
+        tokenizer is at hand.
+    """
+    ids = vocabulary.encode(text) or ()
+    data = text.encode()
+    if not ids or _written(ids[:1], vocabulary) == data[: len(_data(ids[0], vocabulary) or b"")]:
+        return ids
+    first = _data(ids[0], vocabulary) or b""
+    if not first.startswith(b" ") or not data.startswith(first[1:]):
+        return ()
+    # The token without its space stands in the place of the first one, where there is one.
+    return (*vocabulary.ids_of(first[1:])[:1], *ids[1:]) if first != b" " else ids[1:]
+
+
+_TOKENS_BETWEEN_LOOKS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """The part of a run that a machine allows.
+
+    Args:
+        ids: The tokens that are allowed; of a text, one way of writing what is.
+        states: int[len(ids) + 1], before each of them and after the last.
+        rest: The ids after them that a session is given to read, the masked one first; empty
+            where nothing is masked. Of a text, one way of going on.
+        certain: Whether the first of ``rest`` is what was written, not only what may have been.
+        byte: The first byte of the text that is not allowed; ``None`` where all of it is, and for
+            tokens that are known.
+        unspelled: The first byte of the text that no tokens of the vocabulary write, whatever the
+            constraint; the text was judged by its bytes alone. ``None`` in nearly every case.
+    """
+
+    ids: tuple[int, ...]
+    states: tuple[int, ...]
+    data: bytes
+    rest: tuple[int, ...] = ()
+    certain: bool = True
+    byte: int | None = None
+    complete: bool = False
+    unspelled: int | None = None
+
+    @property
+    def state(self) -> int:
+        """The state after what is allowed."""
+        return self.states[-1]
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The ids that are allowed, and those after them."""
+        return (*self.ids, *self.rest)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether something is masked: a token, or a byte of a text."""
+        return bool(self.rest) or self.byte is not None
+
+
+def follow_run(
+    identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
+) -> JudgedRun:
+    """Follow what was written through a machine.
+
+    Args:
+        found: The tokens of the run, or its text.
+        budget: Its seconds hold for the reading.
+
+    Raises:
+        BudgetExceeded: The time is up.
+    """
+    meter = Meter(budget)
+    if identified.text is None:
+        return _of_ids(identified.ids, machine, meter)
+    data = identified.text.encode()
+    read = read_tokenizations(machine, data, identified.ids, meter)
+    before = data[: read.num_bytes]
+    if read.writable == len(data):
+        complete = read.num_bytes == len(data) and machine.is_final(read.states[-1])
+        return JudgedRun(read.ids, read.states, before, certain=False, complete=complete)
+    spelled = longest_spelled(trie_of(machine.vocabulary), data)
+    byte_machine = machine.byte_machine
+    if spelled < len(data) and byte_machine is not None and not is_over_tokens(byte_machine):
+        byte, complete = _of_bytes(byte_machine, data)
+        return JudgedRun(read.ids, read.states, before, (), False, byte, complete, spelled)
+    rest = () if read.refused is None else (read.refused,)
+    if rest and identified.ids[: len(read.ids) + 1] == (*read.ids, *rest):
+        rest = identified.ids[len(read.ids) :]  # The tokenizer's own, to the end of the text.
+    # The text may also be the name of a control token, which writes nothing as far as masks go.
+    named = any(data.startswith(name.encode(), read.num_bytes) for name in _names(machine))
+    return JudgedRun(read.ids, read.states, before, rest, read.only and not named, read.writable)
+
+
+def _of_bytes(machine: ByteMachine, data: bytes) -> tuple[int | None, bool]:
+    """The first byte that a machine over bytes does not read, and whether all of it is a word."""
+    state = machine.start
+    for at, byte in enumerate(data):
+        state = machine.step(state, byte)
+        if state == NO_ARC:
+            return at, False
+    return None, machine.is_accepting(state)
+
+
+def _names(machine: TokenMachine) -> tuple[str, ...]:
+    """The names of the vocabulary's control tokens."""
+    return tuple(filter(None, machine.vocabulary.special.values()))
+
+
+def _of_ids(ids: tuple[int, ...], machine: TokenMachine, meter: Meter) -> JudgedRun:
+    vocabulary = machine.vocabulary
+    states = [machine.start]
+    data = bytearray()
+    for index, token in enumerate(ids):
+        if index % _TOKENS_BETWEEN_LOOKS == 0:
+            check_time(meter, len(ids), "id")
+        inside = states[-1] != DONE and 0 <= token < len(vocabulary)
+        following = machine.step(states[-1], token) if inside else None
+        if following is None:
+            # After the end of text, more ends of text are padding.
+            ended = states[-1] == DONE and set(ids[index:]) <= set(vocabulary.eos_ids)
+            rest = () if ended else ids[index:]
+            return JudgedRun(ids[:index], tuple(states), bytes(data), rest, complete=ended)
+        data += vocabulary.tokens[token] or b""
+        states.append(following)
+    complete = states[-1] == DONE or machine.is_final(states[-1])
+    return JudgedRun(ids, tuple(states), bytes(data), complete=complete)

@@ -1,0 +1,311 @@
+"""The bars: the likeliest tokens in three columns, masked ones at their place with the reason.
+
+The order is the model's own, so that a masked token stays where the model wants it. The figures
+beside the bars (allowed count, feasible mass, entropy, divergence, rank of what was taken) are the
+record's own figures; nothing is worked out again.
+
+Tokens as rows with their probabilities: those that a search finds or the page names.
+
+The token strip: prompt and output as boxed tokens, with marks for how each came about.
+
+Tokens are boxed so that spaces and punctuation can be told from prose. Surprisal, -log2 of the
+model's own probability, has a scale of its own. *Forced* means that one token was allowed, not
+that one was likely; *intervention* means that the model's first choice was masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from explorer.analysis.session import Session
+from explorer.automata.textbook.detokenizing import readable
+from explorer.decoding.sampling.measure import measure
+from explorer.decoding.trace.records import Position, Step
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.machine import TokenMachine, filtered_of
+from explorer.tokens.states import DONE, FREE
+from explorer.vocabulary import Vocabulary
+from widgets.figures.drawing.labels import name_without_text, token_text
+from widgets.figures.panels.mask import allowed_at
+from widgets.figures.panels.reasons import short_reason
+
+BARS: Final = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One token in the three distributions.
+
+    Args:
+        model, filtered, constrained: Probabilities, 0 to 1.
+    """
+
+    id: int
+    text: str
+    model: float
+    filtered: float
+    constrained: float
+    allowed: bool
+    reason: str | None
+    taken: bool
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON; four digits, for a page stores a thousand positions."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "model": float(f"{self.model:.4g}"),
+            "filtered": float(f"{self.filtered:.4g}"),
+            "constrained": float(f"{self.constrained:.4g}"),
+            "allowed": self.allowed,
+            "reason": self.reason,
+            "taken": self.taken,
+        }
+
+
+def table_text(trace: Trace, token: int) -> str:
+    """A token of a trace as one line; its id where the trace does not mention it."""
+    data = trace.tokens.data.get(token)
+    if data:
+        return readable(data)
+    return name_without_text(token, trace.tokens.special, trace.tokens.eos_ids)
+
+
+def bars(trace: Trace, k: int, machine: TokenMachine, most: int = BARS) -> tuple[Bar, ...]:
+    """The bars of a position, the model's likeliest first."""
+    position = trace.positions[k]
+    if position.distribution is None:
+        return ()
+    taken = trace.steps[k].token if k < len(trace.steps) else -1
+    candidates = list(position.distribution.candidates)
+    shown = candidates[:most]
+    for entry in candidates[most:]:
+        if entry.token == taken and shown:
+            shown[-1] = entry
+    return tuple(
+        [
+            Bar(
+                entry.token,
+                token_text(machine.vocabulary, entry.token),
+                math.exp(entry.model),
+                math.exp(entry.filtered),
+                math.exp(entry.constrained),
+                entry.allowed,
+                None if entry.allowed else reason_at(position, entry.token, machine),
+                entry.token == taken,
+            )
+            for entry in shown
+        ]
+    )
+
+
+def reason_at(position: Position, token: int, machine: TokenMachine) -> str:
+    """Why a token is masked at a position, the token budget included."""
+    if position.finished:
+        return "the text has ended"
+    if position.state == FREE:
+        return "masked"
+    reason = short_reason(machine, position.state, token, position.data)
+    return "over the token budget" if reason is None else reason
+
+
+MOST_FOUND: Final = 12
+"""The most tokens that are listed."""
+
+Packet = dict[str, object]
+
+
+def search_packet(
+    session: Session, trace: Trace, k: int, machine: TokenMachine, query: str
+) -> Packet:
+    """Tokens by text, bytes or id: first those that match exactly, then the likeliest others.
+
+    Args:
+        query: A token's readable text or a part of it, an id, or bytes in hexadecimal
+            (``0x66``).
+
+    Returns:
+        ``rows`` of the first `MOST_FOUND`, and how many there are as ``count``.
+    """
+    same, parts = matching(session.vocabulary, query)
+    rows = token_rows(session, trace, k, machine, [*same, *parts], first=len(same))
+    return {"rows": rows, "count": len(same) + len(parts)}
+
+
+def token_rows(
+    session: Session,
+    trace: Trace,
+    k: int,
+    machine: TokenMachine,
+    ids: Sequence[int],
+    *,
+    first: int = 0,
+) -> list[Packet]:
+    """The likeliest of some tokens, as the bars show them."""
+    vocabulary, position, allowed = session.vocabulary, trace.positions[k], allowed_at(trace, k)
+    weights = np.zeros((3, len(vocabulary)))
+    if session.lm is not None and position.state != DONE:
+        measured = measure(session.logits(k), allowed, trace.sampler, 1)
+        for row, logs in enumerate((measured.model, measured.filtered, measured.constrained)):
+            known = np.exp(logs[: weights.shape[1]])
+            weights[row, : len(known)] = known
+    listed = np.asarray(ids, np.int64)
+    later = np.arange(len(listed)) >= first
+    best: list[int] = listed[np.lexsort((listed, -weights[0, listed], later))][:MOST_FOUND].tolist()
+    return [
+        {
+            "id": token,
+            "text": token_text(vocabulary, token),
+            "allowed": bool(allowed[token]),
+            "reason": None if allowed[token] else reason_at(position, token, machine),
+            "model": float(weights[0, token]),
+            "filtered": float(weights[1, token]),
+            "constrained": float(weights[2, token]),
+        }
+        for token in best
+    ]
+
+
+def matching(vocabulary: Vocabulary, query: str) -> tuple[list[int], list[int]]:
+    """The tokens that a query names, and those whose text or bytes contain it.
+
+    Args:
+        query: As for `search_packet`.
+
+    Example:
+        >>> matching(Vocabulary.from_bytes([b"a", b"ab", b"b"], eos_ids=[3]), "a")
+        ([0], [1])
+    """
+    wanted = query.replace(" ", "␣")
+    named = int(query) if query.isdecimal() else None
+    data = None
+    if query.lower().startswith("0x"):
+        with suppress(ValueError):
+            data = bytes.fromhex(query[2:])
+    same: list[int] = []
+    parts: list[int] = []
+    for token, piece in enumerate(vocabulary.tokens):
+        text = token_text(vocabulary, token)
+        if token == named or text == wanted or (data is not None and piece == data):
+            same.append(token)
+        elif wanted in text if data is None else piece is not None and data in piece:
+            parts.append(token)
+    return same, parts
+
+
+PROMPT_TOKENS: Final = 400
+"""The most prompt tokens that are shown, the last ones; the number of those left out is said."""
+
+
+def surprisal(step: Step) -> float | None:
+    """-log2 of the model's probability of a step, in bits; ``None`` where it is not known."""
+    if step.log_prob_model is None or not math.isfinite(step.log_prob_model):
+        return None
+    return max(0.0, -step.log_prob_model / math.log(2))
+
+
+def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> dict[str, object]:
+    """One output token as the strip shows it; see `strip_packet`.
+
+    A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
+    ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
+    Where a draft proposed a token, ``accepted`` is true or ``rejected`` is the text of it.
+    ``again`` is true where it begins within the end of the prompt that healing opened. With the
+    machine of a scheme, ``bridge`` is true where it crosses a border of terminals, and ``fixed``
+    where it is text that a template tokenized beforehand.
+
+    Example:
+        >>> from explorer.analysis.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> step = session.step(4)
+        >>> token = strip_token(session.trace, 0)
+        >>> token["id"], token["text"], token["by"], "eos" in token
+        (4, 'food', 'user', False)
+    """
+    step, healed = trace.steps[k], trace.healed.encode()
+    bits = surprisal(step)
+    box: dict[str, object] = {
+        "id": step.token,
+        "text": table_text(trace, step.token),
+        "surprisal": None if bits is None else round(bits, 3),
+    }
+    if step.chosen_by != "sampler":
+        box["by"] = step.chosen_by
+    proposal = step.proposal
+    if proposal is not None and not proposal.accepted:
+        box["rejected"] = table_text(trace, proposal.token)
+    marks = {
+        "again": bool(healed) and len(step.before.data) < len(healed),
+        "accepted": proposal is not None and proposal.accepted,
+        "forced": step.forced,
+        "intervention": step.intervention,
+        "eos": step.token in trace.tokens.eos_ids,
+    }
+    scheme = None if machine is None else filtered_of(machine)
+    if scheme is not None:
+        marks |= dict.fromkeys(scheme.marks(step.before.state, step.token), True)
+    return box | {name: True for name, there in marks.items() if there}
+
+
+def rejected_token(trace: Trace, machine: TokenMachine) -> dict[str, object] | None:
+    """The token of a run from elsewhere that the constraint does not allow; the finding of it.
+
+    Returns:
+        ``id``, ``text``, ``at`` (how many tokens stand before it), ``reason`` in a few words, and
+        ``unread``, how many ids came after it; ``None`` if all was allowed.
+
+    Example:
+        >>> from explorer.analysis.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), [2, 3, 0, 0])
+        >>> rejected_token(run.trace, run.machine)
+        {'id': 3, 'text': 'for', 'at': 1, 'reason': 'r: expects o', 'unread': 2}
+    """
+    rejection = trace.rejection
+    if rejection is None:
+        return None
+    text = table_text(trace, rejection.token)
+    reason = reason_at(trace.positions[rejection.index], rejection.token, machine)
+    return {
+        "id": rejection.token,
+        "text": text,
+        "at": rejection.index,
+        "reason": reason,
+        "unread": len(trace.unread),
+    }
+
+
+def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str, object]:
+    """Prompt and output.
+
+    Args:
+        trace: The record.
+        vocabulary: All tokens, for the prompt; without it the prompt is one box of text.
+
+    Returns:
+        Plain values for JSON.
+    """
+    shown = trace.prompt_ids[-PROMPT_TOKENS:]
+    prompt: list[dict[str, object]]
+    if vocabulary is not None:
+        prompt = [{"id": token, "text": token_text(vocabulary, token)} for token in shown]
+    else:
+        given = trace.prompt if isinstance(trace.prompt, str) else ""
+        prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
+    for entry in prompt[len(prompt) - trace.prefixed :] if vocabulary is not None else []:
+        entry["begins"] = True  # The answer begins with it.
+    packet: dict[str, object] = {
+        "prompt": prompt,
+        "prompt_left_out": len(trace.prompt_ids) - len(shown),
+        "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
+        "finished": trace.finished,
+    }
+    # The text of the prompt's last token, where that was taken back (token healing).
+    return packet | ({"healed": readable(trace.healed.encode())} if trace.healed else {})
