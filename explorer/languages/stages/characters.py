@@ -28,8 +28,6 @@ def over_bytes(
     Args:
         num_states: States are ``0 .. num_states - 1``; 0 is the start.
         arcs: By source and target, the characters that lead there.
-        accepting: The accepting states.
-        meter: Watches every limit.
         epsilons: Pairs of states, the second reached from the first without reading.
 
     Raises:
@@ -58,9 +56,6 @@ def over_bytes(
 
 def alphabet_of(machine: Dfa) -> CharSet:
     """The characters that occur in some word of a machine.
-
-    Args:
-        machine: A minimal machine over valid UTF-8.
 
     Example:
         >>> from explorer import regex

@@ -80,14 +80,7 @@ _WHITE: Final = char_set(
 
 @dataclass(frozen=True)
 class TextsBefore:
-    """The texts that a step of a tokenizer can meet.
-
-    Args:
-        machine: The texts.
-        alphabet: Their characters.
-        later: The steps after it.
-        meter: Watches every limit.
-    """
+    """The texts that a step of a tokenizer can meet."""
 
     machine: Dfa
     alphabet: CharSet
@@ -107,9 +100,6 @@ class TextsBefore:
 
 def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
     """The steps of a tokenizer's preprocessing, each as JSON.
-
-    Args:
-        vocabulary: One that knows its tokenizer.
 
     Raises:
         UnsupportedTokenizer: There is no tokenizer, or a step is not followed.
@@ -156,9 +146,6 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 def parts_of_step(step: Step) -> tuple[Step, ...]:
     """A step as the relations that it is made of.
-
-    Args:
-        step: A declared step.
 
     Example:
         >>> [one["type"] for one in parts_of_step({"type": "Metaspace", "replacement": "▁"})]
@@ -221,10 +208,6 @@ def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
 
 def relation_of(step: Step, before: TextsBefore) -> Made:
     """The relation of a step.
-
-    Args:
-        step: The step.
-        before: What it meets.
 
     Raises:
         UnsupportedTokenizer: It is not finite-state for these texts, or is not followed.
@@ -328,15 +311,15 @@ def _replace(step: Step, before: TextsBefore) -> Made:
             return text_replaced(text, content, before.alphabet), alphabet
         others = without_characters(before.alphabet, [text])
         return character_map([(text, content)], others), _with(others, content)
-    found = _RUN.fullmatch(pattern.get("Regex", ""))
-    if found is None:
+    run_of = _RUN.fullmatch(pattern.get("Regex", ""))
+    if run_of is None:
         raise _refused(
             step, f"the pattern {pattern.get('Regex', '')!r} is not a run of one character"
         )
-    wanted = _WHITE if found[1] == "\\s" else character(found[1])
+    wanted = _WHITE if run_of[1] == "\\s" else character(run_of[1])
     run = char_set((c, c) for c in _codes(before.alphabet) if c in wanted)
     others = without_characters(before.alphabet, [chr(c) for c in _codes(run)])
-    return runs_replaced(run, others, int(found[3] or 1), content), alphabet
+    return runs_replaced(run, others, int(run_of[3] or 1), content), alphabet
 
 
 def _strip(step: Step, before: TextsBefore) -> Made:

@@ -108,9 +108,7 @@ def normal_machine(form: Form, alphabet: CharSet, meter: Meter) -> Dfa:
     """The minimal machine of the texts of some characters that are in a normal form.
 
     Args:
-        form: The form.
         alphabet: The characters that a text may have.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.

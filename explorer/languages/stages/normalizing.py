@@ -34,11 +34,7 @@ MOST_TEXTS: Final = 4096
 
 @dataclass(frozen=True)
 class InForm:
-    """The relation of a text and its normal form.
-
-    Args:
-        form: The form.
-    """
+    """The relation of a text and its normal form."""
 
     form: Form
 
@@ -47,15 +43,14 @@ class InForm:
 
         Args:
             machine: The language before; minimal, over valid UTF-8.
-            meter: Watches every limit.
 
         Raises:
             UnsupportedTokenizer: Marks would have to be ordered, which is not finite-state here.
             BudgetExceeded: A limit was reached.
         """
-        found = in_normal_form(self.form, machine, meter)
-        if found is not None:
-            return found
+        rewritten = in_normal_form(self.form, machine, meter)
+        if rewritten is not None:
+            return rewritten
         if few_texts(machine, meter):
             return EachText(lambda text: unicodedata.normalize(self.form, text)).image(
                 machine, meter
@@ -74,28 +69,21 @@ class InForm:
         Two suffice to see that an original is not the only one.
 
         Args:
-            machine: The language before.
             image: What is wanted after, some of the texts that the machine's words become.
-            meter: Watches every limit.
 
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        found: set[str] = set()
+        originals: set[str] = set()
         apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in self.form else "NFD"
         for data in islice(words(image, meter), 2):
-            found.update(_originals(machine, apart, data.decode(), meter))
-        return build(Texts(0, 0, tuple(sorted(found))), meter)
+            originals.update(_originals(machine, apart, data.decode(), meter))
+        return build(Texts(0, 0, tuple(sorted(originals))), meter)
 
 
 @dataclass(frozen=True)
 class EachCharacter:
-    """The relation of many characters that are replaced, each by itself.
-
-    Args:
-        changes: The characters, and what each becomes.
-        others: The characters that stay.
-    """
+    """The relation of many characters that are replaced, each by itself."""
 
     changes: Mapping[int, str]
     others: CharSet
@@ -105,7 +93,6 @@ class EachCharacter:
 
         Args:
             machine: The language before; minimal, over valid UTF-8.
-            meter: Watches every limit.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -114,11 +101,6 @@ class EachCharacter:
 
     def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
         """The words of a machine that become words of another one.
-
-        Args:
-            machine: The language before.
-            image: What is wanted after.
-            meter: Watches every limit.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -134,44 +116,24 @@ class EachCharacter:
 
 @dataclass(frozen=True)
 class EachText:
-    """The relation of a function of texts, for languages of few texts.
-
-    Args:
-        rewrite: The function.
-    """
+    """The relation of a function of texts, for languages of few texts."""
 
     rewrite: Callable[[str], str]
 
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
-        """The texts that the words of a machine become, of which there are finitely many.
-
-        Args:
-            machine: The language before.
-            meter: Watches every limit.
-        """
+        """The texts that the words of a machine become, of which there are finitely many."""
         texts = {self.rewrite(data.decode()) for data in words(machine, meter)}
         return build(Texts(0, 0, tuple(sorted(texts))), meter)
 
     def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
-        """The words of a machine that become words of another one.
-
-        Args:
-            machine: The language before.
-            image: What is wanted after.
-            meter: Watches every limit.
-        """
+        """The words of a machine that become words of another one."""
         texts = [data.decode() for data in words(machine, meter)]
         kept = [text for text in texts if image.accepts(self.rewrite(text).encode())]
         return build(Texts(0, 0, tuple(kept)), meter)
 
 
 def few_texts(machine: Dfa, meter: Meter) -> bool:
-    """Whether a machine has at most `MOST_TEXTS` words.
-
-    Args:
-        machine: A minimal machine.
-        meter: Watches every limit.
-    """
+    """Whether a machine has at most `MOST_TEXTS` words."""
     if not is_finite(machine, meter):
         return False
     return sum(1 for _ in islice(words(machine, meter), MOST_TEXTS + 1)) <= MOST_TEXTS
@@ -180,10 +142,10 @@ def few_texts(machine: Dfa, meter: Meter) -> bool:
 @cache
 def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]]]:
     """The characters that are decomposed, by the first one that they become, with all of those."""
-    found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    by_first: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for code, parts in decompositions(form).items():
-        found[parts[0]].append((chr(code), parts))
-    return found
+        by_first[parts[0]].append((chr(code), parts))
+    return by_first
 
 
 def _originals(
@@ -214,13 +176,13 @@ def _originals(
 
 def _may_come_first(left: str) -> list[str]:
     """The characters that a text may begin with, if marks of different classes change places."""
-    found: dict[int, str] = {}
+    by_class: dict[int, str] = {}
     for char in left:
         order = unicodedata.combining(char)
         if not order:
-            return [*found.values()] or [char]
-        found.setdefault(order, char)
-    return [*found.values()]
+            return [*by_class.values()] or [char]
+        by_class.setdefault(order, char)
+    return [*by_class.values()]
 
 
 def _without(left: str, parts: str) -> str | None:

@@ -56,10 +56,6 @@ class Preprocessed(TextStage):
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
         """The language that the tokens of some texts spell.
 
-        Args:
-            machine: The language.
-            meter: Watches every limit.
-
         Raises:
             UnsupportedTokenizer: A step is not finite-state for these texts, or is not followed.
             BudgetExceeded: A limit was reached.
@@ -87,19 +83,15 @@ class Preprocessed(TextStage):
     def original(self, part: Node, text: str) -> str:
         """The text of the constraint that the tokens spell as a given one.
 
-        Args:
-            part: The tree before this stage.
-            text: What the tokens spell.
-
         Raises:
             ConstraintError: Several texts are spelled so; two of them are named.
         """
         meter = Meter()
         relations, _ = self._steps(build(part, meter), meter)
-        found = build(Texts(0, 0, (text,)), meter)
+        before = build(Texts(0, 0, (text,)), meter)
         for machine, relation in reversed(relations):
-            found = relation.origins(machine, found, meter)
-        texts = [data.decode() for data in islice(words(found, meter), 2)]
+            before = relation.origins(machine, before, meter)
+        texts = [data.decode() for data in islice(words(before, meter), 2)]
         if len(texts) > 1:
             raise ConstraintError(
                 f"The tokenizer spells {texts[0]!r} and {texts[1]!r} alike, as {text!r}, so it is "

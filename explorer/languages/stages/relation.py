@@ -50,7 +50,6 @@ class RelationArc:
     """An arc of a relation.
 
     Args:
-        source, target: States.
         reads: The characters that it reads; ``None`` for the cut, "" for nothing.
         writes: What it writes; ``None`` for what it reads.
     """
@@ -63,13 +62,7 @@ class RelationArc:
 
 @dataclass(frozen=True)
 class Relation:
-    """A transducer over characters; state 0 is the start.
-
-    Args:
-        num_states: How many states there are.
-        arcs: Its arcs.
-        accepting: The accepting states.
-    """
+    """A transducer over characters; state 0 is the start."""
 
     num_states: int
     arcs: tuple[RelationArc, ...]
@@ -80,7 +73,6 @@ class Relation:
 
         Args:
             machine: The language before; it may hold cuts.
-            meter: Watches every limit.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -92,8 +84,6 @@ class Relation:
 
         Args:
             machine: The language before; it may hold cuts.
-            image: What is wanted after.
-            meter: Watches every limit.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -108,11 +98,7 @@ class Relation:
         return transduce.origins_of(machine, transducer, image, meter)
 
     def over_bytes(self, meter: Meter) -> Transducer:
-        """The transducer over the bytes of UTF-8.
-
-        Args:
-            meter: Watches every limit.
-        """
+        """The transducer over the bytes of UTF-8."""
         states = self.num_states
         rows: list[tuple[int, int, int, int]] = []
 
@@ -172,7 +158,6 @@ def drawn(relations: Sequence[Relation], meter: Meter) -> DrawnTransducer:
 
     Args:
         relations: Over the space, the letter a and `STANDS_FOR_MARK`.
-        meter: Watches every limit.
     """
     same = RelationArc(0, 0, char_set([(0x20, 0x20), (0x61, 0x61)]))
     made = Relation(1, (same,), frozenset([0])).over_bytes(meter)
@@ -194,12 +179,7 @@ def _symbol(label: int) -> str:
 
 
 def character_map(changed: Iterable[tuple[str, str]], others: CharSet) -> Relation:
-    """The relation that replaces each character by a text.
-
-    Args:
-        changed: Characters and what they become.
-        others: The characters that stay.
-    """
+    """The relation that replaces each character by a text."""
     arcs = [RelationArc(0, 0, None), RelationArc(0, 0, others)]
     arcs += [RelationArc(0, 0, character(char), text.encode()) for char, text in changed]
     return Relation(1, tuple(arcs), frozenset([0]))
@@ -209,9 +189,6 @@ def before_pieces(prefix: str, unless: CharSet, others: CharSet, *, only_first: 
     """A prefix is put before each piece that does not begin with some character.
 
     Args:
-        prefix: The prefix.
-        unless: Characters before which none is put.
-        others: All other characters.
         only_first: Whether it is put before the first piece alone.
     """
     data = prefix.encode()
@@ -231,8 +208,6 @@ def cut_by_class(drop: CharSet, alone: CharSet, runs: Sequence[CharSet]) -> Rela
 
     Args:
         drop: Characters that are dropped; there is a cut in their place.
-        alone: Characters that are a piece each.
-        runs: Classes whose runs are a piece.
     """
     # State 0: nothing was written yet. 1: a piece ended. k + 2: in a run of the class k.
     cut = bytes((CUT,))
@@ -269,8 +244,6 @@ def stripped(spaces: CharSet, others: CharSet, *, left: bool, right: bool) -> Re
 
     Args:
         spaces: The characters that are taken away there.
-        others: All other characters.
-        left, right: At which ends.
     """
     # 0: at the left end. 1: after a character that stays. 2: in spaces that stay, as others
     # follow. 3: in spaces at the right end.
@@ -291,14 +264,7 @@ def stripped(spaces: CharSet, others: CharSet, *, left: bool, right: bool) -> Re
 
 
 def runs_replaced(run: CharSet, others: CharSet, least: int, content: str) -> Relation:
-    """Longest runs of some characters, if they are long enough, become another text.
-
-    Args:
-        run: The characters of a run.
-        others: All other characters.
-        least: How long a run must be.
-        content: What it becomes.
-    """
+    """Longest runs of some characters, if they are long enough, become another text."""
     # 0: not in a run. 1 .. least - 1: in a run that stays. least .. 2 * least - 1: in one that is
     # replaced, of which so many were read; it stays in the last.
     arcs = [RelationArc(0, 0, others), RelationArc(0, 0, None)]
@@ -323,8 +289,6 @@ def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
 
     Args:
         pattern: The text; not empty.
-        content: What it becomes.
-        alphabet: The characters that there may be.
     """
     arcs: list[RelationArc] = []
     states = len(pattern) + 1
@@ -355,8 +319,6 @@ def pieces_joined(
     """The pieces are put together again, with something before and after each.
 
     Args:
-        before, after: What is written there.
-        alphabet: The characters that there may be.
         tight: Starts of pieces that nothing is written before; none is the start of another.
     """
     # A piece starts at the state 1, goes on at 2, and the text ends at 3; 0 is the empty text. With
@@ -391,12 +353,7 @@ def pieces_joined(
 
 
 def without_characters(chars: CharSet, removed: Sequence[str]) -> CharSet:
-    """A set of characters without some of them.
-
-    Args:
-        chars: The set.
-        removed: The characters to take away.
-    """
+    """A set of characters without some of them."""
     codes = sorted(map(ord, removed))
     pieces: list[tuple[int, int]] = []
     for low, high in chars.ranges:

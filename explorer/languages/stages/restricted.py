@@ -79,8 +79,6 @@ class Restricted(TextStage):
 
     Args:
         names: Of sets with a name, from `BLOCKS`.
-        scripts: Of Unicode.
-        chars: Further characters.
         words: The only words, where there are any.
 
     Raises:
@@ -112,9 +110,6 @@ class Restricted(TextStage):
     @classmethod
     def of(cls, name: object, scripts: object, chars: object, words: object) -> Restricted:
         """The stage that `explorer.Constraint.restrict` describes.
-
-        Args:
-            name, scripts, chars, words: As the user gave them.
 
         Raises:
             ConstraintError: One of them is something else, or nothing is given.
@@ -220,12 +215,12 @@ class Restricted(TextStage):
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
     entries = listed(name, value, "a list of texts", error=ConstraintError)
-    found = [plain(entry) for entry in entries]
-    for entry in found:
+    texts = [plain(entry) for entry in entries]
+    for entry in texts:
         if not isinstance(entry, str):
             raise wrong(f"An entry of {name}", entry, "a text", error=ConstraintError)
         check_encodable(entry)
-    return tuple(str(entry) for entry in found)
+    return tuple(str(entry) for entry in texts)
 
 
 def _check_set(name: str) -> None:

@@ -105,37 +105,20 @@ class TextStage(PipelineStage):
 
     @abstractmethod
     def around(self, part: Written) -> Node:
-        """The tree of the constraint behind this stage.
-
-        Args:
-            part: The tree before it.
-        """
+        """The tree of the constraint behind this stage."""
 
     def original(self, part: Node, text: str) -> str:
-        """The text before this stage that is a given one after it; most stages rewrite nothing.
-
-        Args:
-            part: The tree before this stage.
-            text: A text after it.
-        """
+        """The text before this stage that is a given one after it; most stages rewrite nothing."""
         return text
 
     def named(self, node: Node) -> Written:
-        """A tree under the name of this stage, so that explanations can say it.
-
-        Args:
-            node: The tree.
-        """
+        """A tree under the name of this stage, so that explanations can say it."""
         return Written(0, 0, node, StageSource(self))
 
 
 @dataclass(frozen=True)
 class StageSource(Source):
-    """A stage where explanations ask for the source of a part of a tree.
-
-    Args:
-        stage: The stage.
-    """
+    """A stage where explanations ask for the source of a part of a tree."""
 
     kind: ClassVar[str] = "stage"
     plain_text: ClassVar[bool] = False
@@ -181,9 +164,6 @@ _STAGES: Final[dict[str, type[PipelineStage]]] = {}
 def register_stage(made: Kind) -> Kind:
     """Make a kind of stage known; a decorator for its class.
 
-    Args:
-        made: The class.
-
     Raises:
         ConstraintError: Another class is registered as this kind.
     """
@@ -203,11 +183,7 @@ def stages_alone() -> tuple[PipelineStage, ...]:
 
 
 def stage_to_dict(stage: PipelineStage) -> dict[str, object]:
-    """A mapping of plain values that `stage_from_dict` reads.
-
-    Args:
-        stage: A stage of a registered kind.
-    """
+    """A mapping of plain values that `stage_from_dict` reads."""
     return {"kind": stage.kind} | stage.fields()
 
 

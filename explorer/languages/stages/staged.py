@@ -31,13 +31,7 @@ from explorer.languages.stages.stage import (
 @register("staged")
 @dataclass(frozen=True)
 class Staged(Combination):
-    """A source behind a stage.
-
-    Args:
-        part: The source before the stage.
-        stage: The stage.
-        on: Whether the stage does anything.
-    """
+    """A source behind a stage."""
 
     kind: ClassVar[str] = "staged"
 
@@ -109,28 +103,21 @@ Placed = tuple[PipelineStage, bool]
 def stages_of(source: Source) -> tuple[Placed, ...]:
     """The stages around a source, in the order in which they are applied.
 
-    Args:
-        source: A source.
-
     Example:
         >>> from explorer import regex
         >>> from explorer.languages.stages.canonical import Canonical
         >>> [str(stage) for stage, on in stages_of(Staged(regex("a").source, Canonical()))]
         ['canonical()']
     """
-    found: list[Placed] = []
+    stages: list[Placed] = []
     while isinstance(source, Staged):
-        found.append((source.stage, source.on))
+        stages.append((source.stage, source.on))
         source = source.part
-    return tuple(reversed(found))
+    return tuple(reversed(stages))
 
 
 def unstaged(source: Source) -> Source:
-    """A source without the stages around it: what a person wrote.
-
-    Args:
-        source: A source.
-    """
+    """A source without the stages around it: what a person wrote."""
     while isinstance(source, Staged):
         source = source.part
     return source
@@ -140,7 +127,6 @@ def with_stages(source: Source, stages: Iterable[Placed]) -> Source:
     """A source with stages around it, instead of those that it has.
 
     Args:
-        source: A source.
         stages: In the order in which they are applied.
     """
     source = unstaged(source)
@@ -150,19 +136,12 @@ def with_stages(source: Source, stages: Iterable[Placed]) -> Source:
 
 
 def token_stages(source: Source) -> tuple[TokenStage, ...]:
-    """The stages of the tokens that are on, in the order in which they are applied.
-
-    Args:
-        source: A source.
-    """
+    """The stages of the tokens that are on, in the order in which they are applied."""
     return tuple(stage for stage, on in stages_of(source) if on and isinstance(stage, TokenStage))
 
 
 def check_operand(source: Source) -> Source:
     """A source that may be a part of another one.
-
-    Args:
-        source: A source.
 
     Raises:
         ConstraintError: A stage filters its tokens, so it is about all tokens of a text.

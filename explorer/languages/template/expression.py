@@ -60,7 +60,6 @@ def constructor(name: str, make: Callable[..., Source], *, located: bool = False
     """Make a function known to expressions.
 
     Args:
-        name: What it is called there.
         make: The function; it takes sources where a user gives constraints.
         located: Whether it takes two more arguments: the places of the characters of its only
             positional argument, and the text in which they count.
@@ -80,20 +79,12 @@ def choices(texts: object) -> Source:
 
 
 def pattern_of(pattern: object) -> Source:
-    """A pattern.
-
-    Args:
-        pattern: A str.
-    """
+    """A pattern."""
     return Regex.read(instance("pattern", pattern, str, "a pattern", error=ConstraintError))
 
 
 def text_of(text: object) -> Source:
-    """Exactly one text.
-
-    Args:
-        text: A str.
-    """
+    """Exactly one text."""
     return Choice.of([cast("str", text)])
 
 
@@ -261,7 +252,7 @@ class _ExpressionReader:
         return start + len(rest) - 1
 
     def _places(self, node: ast.expr) -> Places:
-        """Where the characters of a string literal stand; empty if it is something else."""
+        """The places of the characters of a string literal; empty if it is something else."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return ()
         start, end = self._span(node)

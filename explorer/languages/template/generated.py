@@ -86,7 +86,6 @@ def repeated(part: object, min: object = 0, max: object = None, separator: objec
     """The source of a part that comes several times.
 
     Args:
-        part: A source.
         min, max, separator: As `many` has them.
 
     Raises:
@@ -104,7 +103,6 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
     Args:
         text: With ``{name}`` for each part.
         places: Where the characters of the text stand in ``written``.
-        written: The expression that a person wrote.
         parts: A source for each name.
 
     Raises:

@@ -35,10 +35,6 @@ MOST_TOKENS: Final = 10_000
 class Limited(Source):
     """A part that at most so many tokens may write.
 
-    Args:
-        part: The part.
-        most: How many tokens.
-
     Example:
         >>> import explorer
         >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"aa", b"."], eos_ids=[3])

@@ -29,10 +29,7 @@ class Many(Source):
     """A part several times.
 
     Args:
-        part: The part.
-        minimum: The fewest times.
         maximum: The most times; ``None`` for no limit.
-        separator: What stands between two of them.
     """
 
     kind: ClassVar[str] = "many"
@@ -70,29 +67,24 @@ class Many(Source):
         return some if self.minimum else Branch(0, 0, (some, Empty(0, 0)))
 
     def parse(self, text: str) -> list[object]:
-        """What the part makes of each stretch; see `stretches` for where one ends."""
+        """The part's value of each stretch; see `stretches` for where one ends."""
         machine = small_or_discovered(self.part.tree)
         return [self.part.parse(data.decode()) for data in self.stretches(machine, text.encode())]
 
     def stretches(self, machine: ByteMachine, data: bytes) -> list[bytes]:
-        """The text of each repetition: each takes as much as it can, from the left.
-
-        Args:
-            machine: Of the part.
-            data: A word of the whole.
-        """
+        """The text of each repetition: each takes as much as it can, from the left."""
         ends = self._ends(machine, data)
         separator = self.separator.encode()
-        found: list[bytes] = []
+        parts: list[bytes] = []
         place = 0
-        while not (place == len(data) and len(found) >= self.minimum):
-            begin = place + (len(separator) if found else 0)
-            place = longest(machine, data, begin, ends[min(len(found) + 1, len(ends) - 1)])
-            found.append(data[begin:place])
-        return found
+        while not (place == len(data) and len(parts) >= self.minimum):
+            begin = place + (len(separator) if parts else 0)
+            place = longest(machine, data, begin, ends[min(len(parts) + 1, len(ends) - 1)])
+            parts.append(data[begin:place])
+        return parts
 
     def _ends(self, machine: ByteMachine, data: bytes) -> list[Bool]:
-        """Where the part may end for the k-th time; the last entry is for all that follow."""
+        """The places where the part may end for the k-th time; the last entry is for the rest."""
         separator = self.separator.encode()
         at_end = np.zeros(len(data) + 1, np.bool_)
         at_end[len(data)] = True
@@ -109,7 +101,7 @@ class Many(Source):
         return ends
 
     def _ends_of_rest(self, machine: Dfa, data: bytes) -> Bool:
-        """Where a repetition may end that is not the last one needed."""
+        """The places where a repetition may end that is not the last one needed."""
         separator = self.separator.encode()
         ends = np.zeros(len(data) + 1, np.bool_)
         begins = np.zeros(len(data) + 1, np.bool_)

@@ -35,8 +35,6 @@ class Template(Source):
 
     Args:
         fixed: The texts before, between and after the parts: one more than there are parts.
-        names: Of the parts.
-        parts: The parts.
         written: The expression, where a person wrote it; else it is spelled out. The same template
             written in another way is equal.
         places: Where the characters of each fixed text stand in ``written``.
@@ -96,13 +94,13 @@ class Template(Source):
         return Concat(0, len(self.text), tuple(nodes))
 
     def _spelled_places(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Where the fixed texts stand in the expression that is spelled out."""
+        """The places of the fixed texts in the expression that is spelled out."""
         text = self.format
         places = places_in(repr(text), len("template("), text)
         return tuple(tuple(places[k] for k in row) for row in fields_of(text)[2])
 
     def parse(self, text: str) -> dict[str, object]:
-        """What each part makes of its stretch of the text.
+        """The value that each part makes of its stretch of the text.
 
         Where a text can be divided in several ways, each part from the left takes the longest
         stretch with which the rest still fits (`explorer.languages.template.splitting`).
@@ -138,13 +136,13 @@ class Template(Source):
     @classmethod
     def read(cls, text: str) -> Self:
         """The template that an expression is."""
-        found = read_expression(text)
-        if not isinstance(found, cls):
+        expression = read_expression(text)
+        if not isinstance(expression, cls):
             raise ConstraintError(
-                f"This is {found}, not a template.",
+                f"This is {expression}, not a template.",
                 remedy='Write template("Name: {name}", name=gen(regex="[a-z]+")).',
             )
-        return found
+        return expression
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""Which stretch of a text belongs to which piece, by one rule.
+"""The stretch of a text that belongs to each piece, by one rule.
 
 The text is a word of the pieces one after the other; where more than one division is possible,
 **each piece in turn, from the left, takes the longest stretch with which the rest still fits**.
@@ -23,37 +23,35 @@ Piece = bytes | ByteMachine
 
 
 def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
-    """Where a piece may begin so that it ends at one of some places.
+    """The places where a piece may begin so that it ends at one of some places.
 
     Args:
-        piece: The piece.
-        data: The text, of n bytes.
         ends: bool[n + 1], where it may end.
 
     Returns:
         bool[n + 1].
     """
-    found = np.zeros(len(data) + 1, np.bool_)
+    begins = np.zeros(len(data) + 1, np.bool_)
     if isinstance(piece, bytes):
         last = len(data) - len(piece)
         for place in range(last + 1):
-            found[place] = ends[place + len(piece)] and data.startswith(piece, place)
-        return found
+            begins[place] = ends[place + len(piece)] and data.startswith(piece, place)
+        return begins
     if piece.start == NO_ARC:
-        return found
+        return begins
     if not isinstance(piece, Dfa):  # Its states are not all known, so each place is tried.
         for place in range(len(data) + 1):
             end = longest(piece, data, place, ends)
-            found[place] = end > place or (piece.is_accepting(piece.start) and ends[place])
-        return found
+            begins[place] = end > place or (piece.is_accepting(piece.start) and ends[place])
+        return begins
     finishing = np.zeros(piece.num_states, np.bool_)
     for place in range(len(data), -1, -1):
         if place < len(data):
             finishing = before(piece, data[place], finishing)
         if ends[place]:
             finishing = finishing | piece.accepting
-        found[place] = finishing[piece.start]
-    return found
+        begins[place] = finishing[piece.start]
+    return begins
 
 
 def before(piece: Dfa, byte: int, finishing: Bool) -> Bool:
@@ -71,23 +69,22 @@ def longest(piece: Piece, data: bytes, start: int, ends: Bool) -> int:
     """
     if isinstance(piece, bytes):
         return start + len(piece)
-    found, state = start, piece.start
+    furthest, state = start, piece.start
     for place in range(start, len(data) + 1):
         if piece.is_accepting(state) and ends[place]:
-            found = place
+            furthest = place
         if place == len(data):
             break
         state = piece.step(state, data[place])
         if state == NO_ARC:
             break
-    return found
+    return furthest
 
 
 def split(pieces: Sequence[Piece], data: bytes) -> list[bytes]:
     """The stretches of a text that belong to each of some pieces.
 
     Args:
-        pieces: The pieces, in order.
         data: A word of them one after the other.
 
     Example:

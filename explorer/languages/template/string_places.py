@@ -1,4 +1,4 @@
-"""Where the characters of a Python string stand in the literal that wrote it."""
+"""The places of the characters of a Python string in the literal that wrote it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ _PIECE: Final = re.compile(
 
 def places_in(literal: str, start: int, value: str) -> tuple[tuple[int, int], ...]:
     """The span of each character of a string.
-
-    Args:
-        literal: The literal as it was written.
-        start: Where it begins.
-        value: The string.
 
     Returns:
         For each character its span; that of the whole literal where it cannot be told, as in

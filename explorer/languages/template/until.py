@@ -35,9 +35,6 @@ LONGEST_STOP: Final = 1000
 class Until(Source):
     """Any text before one of some stops.
 
-    Args:
-        stops: The stops.
-
     Example:
         >>> from explorer.languages.constraint import Constraint
         >>> Constraint(Until(("END",))).accepts("ENEN"), Constraint(Until(("END",))).accepts("xEND")
@@ -110,12 +107,7 @@ class Until(Source):
 
 
 def before_stop(stop: bytes, meter: Meter) -> Dfa:
-    """The byte strings after which a stop is the first one.
-
-    Args:
-        stop: At least one byte.
-        meter: Watches every limit.
-    """
+    """The byte strings after which a stop is the first one."""
     # fallback[k]: the longest beginning of the stop that ends the first k bytes of it, and is not
     # all of them.
     fallback = [0] * (len(stop) + 1)

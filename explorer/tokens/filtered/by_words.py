@@ -29,7 +29,6 @@ class WordFilter(TokenizersFilter):
     Made by `explorer.tokens.filtered.canonical.filter_of`.
 
     Args:
-        rules: The tokenizer's.
         vocabulary: The tokens; those of the tokenizer, or the first of them.
 
     Raises:

@@ -36,8 +36,6 @@ def canonical_machine(
     Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.
 
     Args:
-        machine: The machine without the filter.
-        rules: The tokenizer's.
         budget: Limits for each question that searches, such as "can this be finished".
         constraint: The language with all its stages; default that of the machine.
 
@@ -83,8 +81,6 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
     """Refuse texts that the tokenizer treats by rules that are not followed.
 
     Args:
-        rules: The tokenizer's.
-        machine: The constraint's machine over bytes.
         meter: Watches the limits of looking at its characters.
 
     Raises:

@@ -52,7 +52,6 @@ class Guard:
     """The two conditions, read token by token; thread-safe.
 
     Args:
-        vocabulary: The tokens.
         normal: The machine of the normal form; ``None`` where every text is in it.
         added: The search for added tokens; ``None`` where there are none.
     """
@@ -92,9 +91,6 @@ class Guard:
         """Whether a text in the normal form goes on with the bytes of a token.
 
         Args:
-            state: The state before the token.
-            token: Its id.
-            texts: The machine of the texts.
             after: Its state after the token: it says how a half character may be completed.
         """
         form = self._pairs[state][0]

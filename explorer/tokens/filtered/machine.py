@@ -113,7 +113,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         return NO_ARC if state < 0 else self._machine.byte_state(self._places[state][0])
 
     def known(self, state: int) -> K:
-        """What the filter knows in a state that was met."""
+        """The filter's knowledge in a state that was met."""
         return self._places[checked_state(state, len(self._places))][1]
 
     def text_to(self, state: int) -> bytes | None:
@@ -158,7 +158,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         )
 
     def marks(self, state: int, token: int) -> frozenset[Mark]:
-        """What the filter remarks on a token that is allowed in a state."""
+        """The filter's remarks on a token that is allowed in a state."""
         return frozenset() if state < 0 else self._filter.marks(self._places[state][1], token)
 
     def _after(self, place: tuple[int, K], token: int) -> tuple[int, K] | None:

@@ -41,7 +41,7 @@ _FEW: Final = 64
 
 @dataclass(frozen=True)
 class _Led:
-    """Where spellings, or tokens, lead from some places.
+    """The targets of spellings, or of tokens, from some places.
 
     Attributes:
         groups: The states, but for the token itself.
@@ -58,7 +58,6 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
     """A filter by the rules of a tokenizer that merges, made by `filter_of`; thread-safe.
 
     Args:
-        rules: The tokenizer's.
         vocabulary: The tokens; those of the tokenizer, or the first of them.
 
     Raises:
@@ -181,7 +180,6 @@ class GuardedFilter(CanonicalFilter):
     """A filter of a tokenizer that has added tokens or a normal form; thread-safe.
 
     Args:
-        rules: The tokenizer's.
         vocabulary: The tokens; those of the tokenizer, or the first of them.
     """
 

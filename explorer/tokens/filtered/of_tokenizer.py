@@ -1,4 +1,4 @@
-"""What the filters of all tokenizers share: the tokens that count, and why one is masked."""
+"""The part that filters of all tokenizers share: the tokens that count, and why one is masked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class TokenizersFilter(TrimmedFilter):
     """A filter that keeps to what a tokenizer itself would write; thread-safe.
 
     Args:
-        rules: The tokenizer's.
         vocabulary: The tokens; those of the tokenizer, or the first of them.
 
     Raises:

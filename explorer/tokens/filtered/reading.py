@@ -85,8 +85,6 @@ class MarkedTokens:
     """The targets of tokens in texts with the cuts marked; rows are made when asked, and kept.
 
     Args:
-        marked: The automaton, over bytes.
-        vocabulary: The tokens.
         single: bool[ids], the pieces of one byte each that spell what has no piece; ``None`` for
             none.
 

@@ -105,9 +105,6 @@ def redundant_bytes(vocabulary: Vocabulary) -> TokenRule:
     A state is the bytes of a character that was begun with tokens of single bytes, as far as some
     character with a token of its own begins so.
 
-    Args:
-        vocabulary: The tokens.
-
     Returns:
         The rule; a kind is a byte for tokens of single bytes, and 256 for the others.
     """
@@ -173,9 +170,6 @@ def isolated_spaces(vocabulary: Vocabulary) -> TokenRule:
 
     Whether it would is asked of the tokenizer for every token, once: a second for 32,000. Where a
     splitter cuts between them, or merges leave them apart, the space stays allowed.
-
-    Args:
-        vocabulary: The tokens, with their tokenizer.
 
     Raises:
         UnsupportedTokenizer: No tokenizer is at hand.

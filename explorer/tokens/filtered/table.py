@@ -48,12 +48,6 @@ def filtered_table(
 ) -> TokenDFA:
     """The product of a table and a rule, trimmed.
 
-    Args:
-        machine: The table.
-        rule: The rule.
-        constraint: The constraint with all its stages.
-        meter: Watches every limit.
-
     Raises:
         IncompatibleVocabulary: Nothing is left.
         BudgetExceeded: A limit was reached.

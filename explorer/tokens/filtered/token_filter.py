@@ -84,7 +84,7 @@ class TokenFilter(ABC, Generic[K]):
 
     @abstractmethod
     def after(self, known: K, token: int) -> K | None:
-        """What is known after a token that the text allows; ``None`` where it is refused."""
+        """The knowledge after a token that the text allows; ``None`` where it is refused."""
 
     @abstractmethod
     def rows(self, machine: TokenMachine) -> FilteredRows[K]:
@@ -99,7 +99,7 @@ class TokenFilter(ABC, Generic[K]):
         return True
 
     def marks(self, known: K, token: int) -> frozenset[Mark]:
-        """What a reader is told of an allowed token."""
+        """The remarks of a filter on an allowed token."""
         return frozenset()
 
     @property

@@ -93,7 +93,6 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
         """The groups that some tokens lead to, but for what counts within the word.
 
         Args:
-            written: The tokens so far.
             tokens: int32[n], ids.
 
         Returns:
@@ -115,7 +114,6 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
         """The tokens that could be followed by a way to the end that follows one of them.
 
         Args:
-            written: The tokens so far.
             tokens: int32[n], tokens of one group.
             here: The state after the one that the way follows.
             way: The tokens of the way, at most `reach` of them.
@@ -286,8 +284,6 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
 
         Args:
             state: Their state of the machine before the filter.
-            group: Where their last tokens lead.
-            written: The tokens before those.
             last: int32[n], the last tokens.
         """
         able = np.zeros(len(last), np.bool_)

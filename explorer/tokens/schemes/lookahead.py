@@ -46,8 +46,6 @@ class Lookahead(MaskFilter[Threads]):
     """The filter of the tokens that cross at most k borders of terminals; thread-safe.
 
     Args:
-        grammar: Terminals and rules.
-        vocabulary: The tokens.
         most: k, how many borders a token may cross; ``None`` for any number.
         trees: The subterminal trees that are known, by the place of the scanner. They do not depend
             on k, so several filters may share them.
@@ -82,7 +80,7 @@ class Lookahead(MaskFilter[Threads]):
         return known
 
     def crossed(self, known: Threads, token: int) -> int:
-        """How many borders of terminals a token crosses, in the way with the fewest."""
+        """The number of borders of terminals that a token crosses, in the way with the fewest."""
         data = self._vocabulary.tokens[token]
         return min(_parts(self.grammar, known, data).values(), default=1) - 1 if data else 0
 
@@ -136,8 +134,6 @@ def lookahead_machine(
     """The token machine of the tokens that cross at most k borders of terminals.
 
     Args:
-        grammar: Terminals and rules.
-        vocabulary: The tokens.
         lookahead: k, how many borders a token may cross; ``None`` for any number.
         budget: Limits for compiling the language.
 
@@ -214,12 +210,7 @@ def _keep(threads: dict[Thread, int], thread: Thread, parts: int) -> None:
 
 
 def bridges_of(grammar: TerminalGrammar, vocabulary: Vocabulary, ids: tuple[int, ...]) -> int:
-    """How many tokens of a text cross a border of terminals, in the way with the fewest of them.
-
-    Args:
-        grammar: Terminals and rules.
-        vocabulary: The tokens.
-        ids: The tokens of the text.
+    """The number of tokens of a text that cross a border of terminals, in the way with the fewest.
 
     Returns:
         The number; tokens from the first that the grammar does not read on do not count.

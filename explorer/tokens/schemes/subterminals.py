@@ -1,4 +1,4 @@
-"""How tokens are cut at the borders of terminals: subterminal trees, Algorithm 2 of the paper.
+"""Tokens cut at the borders of terminals: subterminal trees, Algorithm 2 of the paper.
 
 In the middle of a terminal, or at a border, a token is read as a sequence of *subterminals*: the
 **end** of the terminal that was begun before, **full** terminals, and the **start** of one that
@@ -71,8 +71,6 @@ def subterminal_tree(
 
     Args:
         grammar: Terminals, and which may stand beside each other.
-        vocabulary: The tokens.
-        place: Where the tokens begin.
 
     Example:
         >>> sums = TerminalGrammar(
@@ -110,14 +108,14 @@ def subterminal_tree(
 
 def _further(grammar: TerminalGrammar, cuts: list[_Cut], byte: int) -> list[_Cut]:
     """The cuts after one more byte."""
-    found: dict[_Cut, None] = {}
+    cuts_after: dict[_Cut, None] = {}
     for cut in cuts:
         machine = grammar.machines.get(cut.terminal)
         ends = machine is None
         if machine is not None:
             state = machine.step(cut.state, byte)
             if state != NO_ARC:
-                found[_Cut(cut.path, cut.terminal, state, max(1, cut.parts))] = None
+                cuts_after[_Cut(cut.path, cut.terminal, state, max(1, cut.parts))] = None
             ends = machine.is_accepting(cut.state)
         if not ends:
             continue
@@ -127,8 +125,8 @@ def _further(grammar: TerminalGrammar, cuts: list[_Cut], byte: int) -> list[_Cut
             begun = grammar.machines[terminal]
             state = begun.step(begun.start, byte)
             if state != NO_ARC:
-                found[_Cut(path, terminal, state, cut.parts + 1)] = None
-    return list(found)
+                cuts_after[_Cut(path, terminal, state, cut.parts + 1)] = None
+    return list(cuts_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,6 @@ class CutToken:
     """A token as a sequence of subterminals.
 
     Args:
-        token: Its id.
         parts: The name of each terminal, which part of it the token has, and the bytes.
     """
 
@@ -150,10 +147,7 @@ def cut_token(
     """All ways to cut a token, as a figure shows them.
 
     Args:
-        grammar: The terminals.
         data: The bytes of the token, at least one.
-        place: Where it begins.
-        token: Its id.
 
     Example:
         >>> sums = TerminalGrammar(
@@ -162,7 +156,7 @@ def cut_token(
         >>> cut_token(sums, b"+1", BORDER)[0].parts
         (('plus', 'full', b'+'), ('int', 'start', b'1'))
     """
-    found: list[CutToken] = []
+    ways: list[CutToken] = []
     # The terminal, its state, whether it began before the token, and the finished parts.
     waiting: list[tuple[int, int, str, int, bool, tuple[tuple[str, Part, bytes], ...]]] = [
         (0, 0, *place, place != BORDER, ())
@@ -175,7 +169,7 @@ def cut_token(
             over = machine is not None and not machine.expected(state)
             part: Part = ("end" if over else "continuation") if before else "start"
             part = "full" if over and not before else part
-            found.append(CutToken(token, (*parts, (terminal, part, data[since:]))))
+            ways.append(CutToken(token, (*parts, (terminal, part, data[since:]))))
             continue
         ends = machine is None
         if machine is not None:
@@ -194,7 +188,7 @@ def cut_token(
             following = begun.step(begun.start, data[at])
             if following != NO_ARC:
                 waiting.append((at + 1, at, name, following, False, done))
-    return tuple(sorted(found, key=lambda cut: cut.parts))
+    return tuple(sorted(ways, key=lambda cut: cut.parts))
 
 
 def scanner_arcs(grammar: TerminalGrammar) -> Mapping[str, tuple[tuple[int, bytes, int], ...]]:
@@ -203,17 +197,14 @@ def scanner_arcs(grammar: TerminalGrammar) -> Mapping[str, tuple[tuple[int, byte
     From every accepting state of a terminal the scanner goes, without reading, to the start of
     those that may stand beside it (`TerminalGrammar.adjacent`).
 
-    Args:
-        grammar: The terminals.
-
     Returns:
         For each terminal, triples of a state, the bytes read, and the state after them.
     """
-    found: dict[str, tuple[tuple[int, bytes, int], ...]] = {}
+    arcs_of: dict[str, tuple[tuple[int, bytes, int], ...]] = {}
     for name, machine in grammar.machines.items():
         arcs: dict[tuple[int, int], bytearray] = {}
         for state in range(machine.num_states):
             for byte in machine.expected(state):
                 arcs.setdefault((state, machine.step(state, byte)), bytearray()).append(byte)
-        found[name] = tuple((source, bytes(read), to) for (source, to), read in arcs.items())
-    return found
+        arcs_of[name] = tuple((source, bytes(read), to) for (source, to), read in arcs.items())
+    return arcs_of

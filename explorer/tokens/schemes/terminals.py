@@ -132,12 +132,7 @@ class TerminalGrammar:
         return self._charts[chart].expected
 
     def after(self, chart: int, terminal: str) -> int | None:
-        """The chart after one more terminal; ``None`` where it may not come.
-
-        Args:
-            chart: Where.
-            terminal: Its name.
-        """
+        """The chart after one more terminal; ``None`` where it may not come."""
         key = (chart, terminal)
         if key not in self._following:
             here = self._charts[chart]
@@ -154,11 +149,7 @@ class TerminalGrammar:
         return self._following[key]
 
     def complete(self, chart: int) -> bool:
-        """Whether the terminals so far are a whole text.
-
-        Args:
-            chart: Where.
-        """
+        """Whether the terminals so far are a whole text."""
         root = next(iter(self.rules))
         return any(
             rule == root and origin == 0 and dot == len(self.rules[rule][k])
@@ -169,44 +160,44 @@ class TerminalGrammar:
     def adjacent(self) -> Mapping[str, frozenset[str]]:
         """The terminals that may follow each terminal somewhere."""
         firsts, lasts = self._edges(0), self._edges(-1)
-        found: dict[str, set[str]] = {name: set() for name in self.terminals}
+        following: dict[str, set[str]] = {name: set() for name in self.terminals}
         for alternatives in self.rules.values():
             for symbols in alternatives:
                 for i, left in enumerate(symbols):
                     for right in symbols[i + 1 :]:
                         for last in lasts[left]:
-                            found[last] |= firsts[right]
+                            following[last] |= firsts[right]
                         if right not in self._empty:
                             break
-        return {name: frozenset(after) for name, after in found.items()}
+        return {name: frozenset(after) for name, after in following.items()}
 
     def _edges(self, end: int) -> dict[str, set[str]]:
         """The terminals with which each symbol can begin (0) or end (-1)."""
-        found: dict[str, set[str]] = {name: {name} for name in self.terminals}
-        found |= {name: set() for name in self.rules}
+        edges: dict[str, set[str]] = {name: {name} for name in self.terminals}
+        edges |= {name: set() for name in self.rules}
         while True:
-            before = sum(map(len, found.values()))
+            before = sum(map(len, edges.values()))
             for name, alternatives in self.rules.items():
                 for symbols in alternatives:
                     for symbol in symbols if end == 0 else symbols[::-1]:
-                        found[name] |= found[symbol]
+                        edges[name] |= edges[symbol]
                         if symbol not in self._empty:
                             break
-            if sum(map(len, found.values())) == before:
-                return found
+            if sum(map(len, edges.values())) == before:
+                return edges
 
     @cached_property
     def _empty(self) -> frozenset[str]:
-        found: set[str] = set()
+        empty: set[str] = set()
         while True:
             more = {
                 name
                 for name, alternatives in self.rules.items()
-                if name not in found and any(found.issuperset(option) for option in alternatives)
+                if name not in empty and any(empty.issuperset(option) for option in alternatives)
             }
             if not more:
-                return frozenset(found)
-            found |= more
+                return frozenset(empty)
+            empty |= more
 
     def _productive(self) -> set[str]:
         known = set(self.terminals)
@@ -228,13 +219,13 @@ class TerminalGrammar:
         """Predict and complete until nothing is new."""
         place = 0 if before is None else before.place + 1
         path = [] if before is None else before.path()
-        found, waiting = set(items), list(items)
+        closed, waiting = set(items), list(items)
         while waiting:
             rule, option, dot, origin = waiting.pop()
             symbol = self._next(rule, option, dot)
             new: set[_Item] = set()
             if symbol is None:
-                there = found if origin == place else path[origin].items
+                there = closed if origin == place else path[origin].items
                 new = {
                     (name, k, at + 1, began)
                     for name, k, at, began in there
@@ -244,23 +235,16 @@ class TerminalGrammar:
                 new = {(symbol, k, 0, place) for k in range(len(self.rules[symbol]))}
                 if symbol in self._empty:
                     new.add((rule, option, dot + 1, origin))
-            waiting += new - found
-            found |= new
-        reads = {self._next(rule, option, dot) for rule, option, dot, _ in found}
+            waiting += new - closed
+            closed |= new
+        reads = {self._next(rule, option, dot) for rule, option, dot, _ in closed}
         expected = frozenset(symbol for symbol in reads if symbol in self.terminals)
-        return _Chart(place, before, frozenset(found), frozenset(s for s in expected if s))
+        return _Chart(place, before, frozenset(closed), frozenset(s for s in expected if s))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chart:
-    """The items after some terminals.
-
-    Args:
-        place: How many terminals.
-        before: The chart one terminal before.
-        items: What may be going on.
-        expected: The terminals that may come next.
-    """
+    """The items after some terminals."""
 
     place: int
     before: _Chart | None
@@ -269,9 +253,9 @@ class _Chart:
 
     def path(self) -> list[_Chart]:
         """The charts from the first to this one."""
-        found: list[_Chart] = []
+        charts: list[_Chart] = []
         at: _Chart | None = self
         while at is not None:
-            found.append(at)
+            charts.append(at)
             at = at.before
-        return found[::-1]
+        return charts[::-1]

@@ -1,4 +1,4 @@
-"""Which token sequences a tokenizer itself would write: its canonical sequences.
+"""The token sequences that a tokenizer itself would write: its canonical sequences.
 
 Reading order: `merges` (byte-pair encoding as a relation between neighbours), `patterns` (a pattern
 that cuts a text, as a small program), `matching` (what becomes of its matches), `determinized` (the

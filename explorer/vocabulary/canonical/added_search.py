@@ -35,8 +35,6 @@ class AddedText:
     """An added token that is text.
 
     Args:
-        token: Its id.
-        content: Its bytes.
         early: Whether it is searched for in the text as it is written.
     """
 

@@ -102,13 +102,10 @@ class BestPaths:
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """Which tokens may follow a state, and a row of further tokens after each of them.
+        """The tokens that may follow a state, with a row of further tokens after each of them.
 
         Args:
-            state: A state.
             tokens: int32[n], ids of pieces.
-            path: The tokens that follow.
-            begins: Which of those begin a word.
         """
         trie = self._trie
         window, value = self._windows.met[state]
@@ -133,10 +130,10 @@ class BestPaths:
         for character in word.decode():
             ends.append(ends[-1] + len(character.encode()))
         for begin, end in pairwise(ends):
-            found = list(self._trie.along(word[begin:]))
-            for length, token in found:
+            pieces = list(self._trie.along(word[begin:]))
+            for length, token in pieces:
                 offer(begin, begin + length, token, float(self._scores[token]))
-            if all(begin + length != end for length, _ in found):
+            if all(begin + length != end for length, _ in pieces):
                 offer(begin, end, LOST, self._unknown)
         path: list[int] = []
         place = len(word)

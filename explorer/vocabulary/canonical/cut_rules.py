@@ -1,4 +1,4 @@
-"""Where a declared pre-tokenizer cuts: its steps as one rule over the bytes of a text.
+"""The cuts of a declared pre-tokenizer: its steps as one rule over the bytes of a text.
 
 Every step cuts the words that the steps before it left, so a chain of steps is one rule after the
 other (`Marked.then`). Each is a pattern and what becomes of its matches: that is how the library
@@ -45,7 +45,6 @@ def cut_rule(steps: Sequence[Component], *, marks: bool, covered: Bool | None = 
     """The rule of a pre-tokenizer, over bytes.
 
     Args:
-        steps: Its declared steps, in order.
         marks: Whether the normalizer writes a mark for a space.
         covered: As `Marked.over_bytes` has it.
 
@@ -72,20 +71,20 @@ def cut_rule(steps: Sequence[Component], *, marks: bool, covered: Bool | None = 
                 remedy=REMEDY,
             )  # fmt: skip
         marks = marks or kind == "Metaspace"
-        found = _rule_of(step, name)
+        step_rule = _rule_of(step, name)
         in_bytes = in_bytes or kind == "ByteLevel"
-        if found is None:
+        if step_rule is None:
             continue
         if in_bytes and kind != "ByteLevel":
             codes = [ord(character) for character in CHAR_OF]
-            inner.append(replace(found, class_of=found.class_of[codes]))
+            inner.append(replace(step_rule, class_of=step_rule.class_of[codes]))
             continue
         if marks:
-            found = _of_marks(found)
-        rule = rule.then(found, name) if rule.cuts else found
+            step_rule = _of_marks(step_rule)
+        rule = rule.then(step_rule, name) if rule.cuts else step_rule
     rule = rule.over_bytes(covered)
-    for found in inner:
-        rule = rule.then(found, "pre_tokenizer")
+    for inner_rule in inner:
+        rule = rule.then(inner_rule, "pre_tokenizer")
     return rule
 
 
@@ -106,7 +105,7 @@ def _of_marks(rule: Marked) -> Marked:
 
 
 def _rule_of(step: Component, name: str) -> Marked | None:
-    """Where one step cuts; ``None`` if it does not."""
+    """The cuts of one step; ``None`` if it makes none."""
     match step.get("type"):
         case "ByteLevel":
             return Marked.of_pattern(GPT2_WORDS, name) if step.get("use_regex", True) else None

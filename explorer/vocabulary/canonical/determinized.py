@@ -49,7 +49,7 @@ def without_guesses(
     """
     numbers: dict[tuple[int, ...], int] = {(0,): 0}
     waiting: list[tuple[int, ...]] = [(0,)]
-    found: tuple[list[Int32], list[Int32]] = ([], [])
+    arcs: tuple[list[Int32], list[Int32]] = ([], [])
     for ways in waiting:
         for begins in (0, 1):
             parts = [rows(way)[begins] for way in ways]
@@ -67,14 +67,14 @@ def without_guesses(
                     numbers[key] = len(waiting)
                     waiting.append(key)
                 row.append(numbers[key] if key else LOST)
-            found[begins].append(np.array(row, np.int32)[column_of.reshape(-1)])
+            arcs[begins].append(np.array(row, np.int32)[column_of.reshape(-1)])
         if len(waiting) > MOST_STATES:
             raise UnsupportedTokenizer(
                 component,
                 f"where it cuts a text needs more than {MOST_STATES:,} states",
                 remedy="Leave out canonical(...) for this tokenizer.",
             )
-    table = np.stack([np.stack(found[0]), np.stack(found[1])])
+    table = np.stack([np.stack(arcs[0]), np.stack(arcs[1])])
     ends = np.array([any(may_end(way) for way in ways) for ways in waiting])
     return _smallest(table, ends)
 

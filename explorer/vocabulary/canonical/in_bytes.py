@@ -46,12 +46,12 @@ def byte_rows(spelled: Sequence[UInt16], table: Int32) -> tuple[Int32, int]:
     roots = [_one_spelling(class_of, led, states, k) for k, class_of in enumerate(spelled)]
     root = np.concatenate(roots, axis=1).astype(np.int32)
     n, count, width = rows // 2, states.count, NUM_BYTES * len(spelled)
-    found = np.full((2, count, width), LOST, np.int32)
-    found[0, :n], found[1, :n] = root[:n], root[n:]
+    targets = np.full((2, count, width), LOST, np.int32)
+    targets[0, :n], targets[1, :n] = root[:n], root[n:]
     for first, row, base in states.made:
         low = base * NUM_BYTES + 0x80
-        found[0, first : first + len(row), low : low + _CONTINUED] = row
-    return found.reshape(2 * count, width), count
+        targets[0, first : first + len(row), low : low + _CONTINUED] = row
+    return targets.reshape(2 * count, width), count
 
 
 class _States:
@@ -77,7 +77,7 @@ class _States:
 
 
 def _one_spelling(class_of: UInt16, led: Int64, states: _States, base: int) -> Int64:
-    """Where the first bytes of characters lead: int64[rows, 256]."""
+    """The targets of the first bytes of characters: int64[rows, 256]."""
     nothing = led.shape[1] - 1
     classes = class_of.astype(np.int64)
     classes[0xD800:0xE000] = nothing

@@ -43,7 +43,6 @@ class LongestPieces:
     Args:
         first: What is looked up at the beginning of a word, with its ids.
         rest: What is looked up further on; ``None`` where that is the same.
-        num_ids: How many ids there are.
         longest: The length of the longest word that is not called unknown, in characters; ``None``
             where every word is known.
 
@@ -111,13 +110,10 @@ class LongestPieces:
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """Which tokens may follow a state, and a row of further tokens after each of them.
+        """The tokens that may follow a state, with a row of further tokens after each of them.
 
         Args:
-            state: A state.
             tokens: int32[n], ids of pieces.
-            path: The tokens that follow.
-            begins: Which of those begin a word.
         """
         trie = self._trie
         window, value = self._windows.met[state]

@@ -50,7 +50,7 @@ class Marked:
 
     @property
     def num_states(self) -> int:
-        """How many states there are, begun words not counted apart."""
+        """The number of states, begun words not counted apart."""
         return len(self.ends)
 
     @cached_property

@@ -49,10 +49,9 @@ State = tuple[tuple[int, ...], frozenset[int], bool]
 
 
 class PatternCuts:
-    """Where the matches of a pattern cut a text. `rows` and `may_end` are the rule.
+    """The cuts of a text at the matches of a pattern. `rows` and `may_end` are the rule.
 
     Args:
-        code: The program of the pattern.
         pattern: The pattern, for messages.
         component: Where it stands in the tokenizer, for messages.
         behavior: One of `BEHAVIORS`.
@@ -91,7 +90,7 @@ class PatternCuts:
         self._numbers: dict[State, int] = {}
 
     def rows(self, state: int) -> Rows:
-        """Where a state leads, class by class."""
+        """The targets of a state, class by class."""
         both: list[list[list[int]]] = [[], []]
         for following in range(self.num_classes):
             ways = self._after(state, following)
@@ -117,16 +116,16 @@ class PatternCuts:
         others, lost = self._closure(sorted(preferred), following)
         if lost is not None:
             return []
-        found: list[tuple[int, bool]] = []
+        reached: list[tuple[int, bool]] = []
         kept = tuple(self._read(reading, following))
         if kept and kind:
             after = frozenset(self._read(others, following))
-            found.append((self._number((kept, after, True)), False))
+            reached.append((self._number((kept, after, True)), False))
         if end is not None and self._is_match(end) == kind:
             after = frozenset(self._read([*others, *reading], following))
-            found += [(number, self._is_cut(kind, begun))
+            reached += [(number, self._is_cut(kind, begun))
                       for begun, number in self._begun(after, following)]  # fmt: skip
-        return found
+        return reached
 
     def _begun(self, preferred: frozenset[int], following: int) -> list[tuple[bool, int]]:
         """The states where a match begins, or a character that is in none, by kind."""
@@ -165,7 +164,6 @@ class PatternCuts:
         """The places that read a character, most preferred first, up to the first match.
 
         Args:
-            places: Where to begin, most preferred first.
             following: The class of the next character; `_END` for none.
 
         Returns:
@@ -194,7 +192,7 @@ class PatternCuts:
         return reading, None
 
     def _read(self, places: Sequence[int], following: int) -> list[int]:
-        """Where the places that read a character stand after it."""
+        """The places after a character, of those that read it."""
         return list(dict.fromkeys(
             place + 1 for place in places if self._members[place][following]
         ))  # fmt: skip
@@ -224,10 +222,10 @@ class PatternCuts:
 def _columns(ways: Sequence[Sequence[int]]) -> Int64:
     """The ways of all classes as an array: int64[ways, classes]."""
     most = max(1, max(map(len, ways), default=1))
-    found = np.full((most, len(ways)), LOST, np.int64)
+    columns = np.full((most, len(ways)), LOST, np.int64)
     for k, way in enumerate(ways):
-        found[: len(way), k] = way
-    return found
+        columns[: len(way), k] = way
+    return columns
 
 
 def _shifted(step: Instruction) -> Instruction:

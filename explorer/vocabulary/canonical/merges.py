@@ -155,7 +155,7 @@ def _refused_after(
     token: int, start: Int32, right: Int32, rank: Int32, left_part: Int32, right_part: Int32,
     made: Int32, child_start: Int32, child: Int32, enter: Int32, leave: Int32,
 ) -> Bool:  # fmt: skip
-    """Which tokens may not follow a token within a word."""
+    """The tokens that may not follow a token within a word."""
     n = left_part.shape[0]
     change = np.zeros(n + 1, np.int32)
     x, consumed = token, 2**31 - 1
@@ -220,7 +220,7 @@ def _fit(
     left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
     offset: Int32,
 ) -> Bool:  # fmt: skip
-    """Which pairs of tokens stay apart within a word; one side may be a single token for all."""
+    """The pairs of tokens that stay apart within a word; one side may be a single token for all."""
     n = max(before.shape[0], after.shape[0]) if min(before.shape[0], after.shape[0]) > 0 else 0
     fit = np.ones(n, np.bool_)
     last = np.zeros(4, np.int32)
@@ -245,8 +245,8 @@ def _fit_any(
     left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
     offset: Int32,
 ) -> Bool:  # fmt: skip
-    """Which of some tokens may stand before at least one of others within a word."""
-    found = np.zeros(before.shape[0], np.bool_)
+    """The tokens, of some, that may stand before at least one of others within a word."""
+    fits = np.zeros(before.shape[0], np.bool_)
     one, other = np.empty(1, np.int32), np.empty(1, np.int32)
     for k in range(before.shape[0]):
         one[0] = before[k]
@@ -256,9 +256,9 @@ def _fit_any(
                 one, other, start, right, rank, result, left_part, right_part, made, disordered,
                 symbols, offset,
             )[0]:  # fmt: skip
-                found[k] = True
+                fits[k] = True
                 break
-    return found
+    return fits
 
 
 _Parts = tuple[Int32, Int32, Int32, Int32, Int32, Int32, Int32, Bool, Int32, Int32]
@@ -369,15 +369,15 @@ class Merges:
         return np.flatnonzero(self.disordered).astype(np.int32)
 
     def fitting(self, before: Int32, after: int) -> Bool:
-        """Which of some tokens may stand before another one within a word: bool[len(before)]."""
+        """The tokens, of some, that may stand before another one in a word: bool[len(before)]."""
         return _fit(before, np.array([after], np.int32), *self._parts)
 
     def fitting_after(self, before: int, after: Int32) -> Bool:
-        """Which of some tokens may follow another one within a word: bool[len(after)]."""
+        """The tokens, of some, that may follow another one within a word: bool[len(after)]."""
         return _fit(np.array([before], np.int32), after, *self._parts)
 
     def fitting_any(self, before: Int32, after: Int32) -> Bool:
-        """Which of some tokens may stand before at least one of others: bool[len(before)]."""
+        """The tokens, of some, that may stand before at least one of others: bool[len(before)]."""
         return _fit_any(before, after, *self._parts)
 
     @property

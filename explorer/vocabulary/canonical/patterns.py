@@ -82,12 +82,12 @@ Instruction = ReadOne | NotBefore | FirstOf | GoTo | WordEnd
 
 @cache
 def _categories() -> NDArray[np.str_]:
-    found = np.full(NUM_CHARACTERS, "Cn", "U2")
+    category_of = np.full(NUM_CHARACTERS, "Cn", "U2")
     for codes in _ASSIGNED:
-        found[codes.start : codes.stop] = [unicodedata.category(chr(code)) for code in codes]
+        category_of[codes.start : codes.stop] = [unicodedata.category(chr(code)) for code in codes]
     for codes in _PRIVATE:
-        found[codes.start : codes.stop] = "Co"
-    return found
+        category_of[codes.start : codes.stop] = "Co"
+    return category_of
 
 
 @cache
@@ -109,16 +109,15 @@ def white_space() -> Bool:
 
 
 def _set_of(code_points: tuple[int, ...] | list[int]) -> Bool:
-    found = np.zeros(NUM_CHARACTERS, np.bool_)
-    found[list(code_points)] = True
-    return found
+    members = np.zeros(NUM_CHARACTERS, np.bool_)
+    members[list(code_points)] = True
+    return members
 
 
 def program(pattern: str, component: str) -> tuple[Instruction, ...]:
     """The program of a pattern; it begins at instruction 0.
 
     Args:
-        pattern: The pattern.
         component: Where it stands in the tokenizer, for messages.
 
     Raises:
@@ -312,8 +311,8 @@ class _PatternReader:
             if name not in known and name not in {entry[0] for entry in known}:
                 raise self._refused(f"the category {name!r}")
             self._at = end + 1
-            found = _category(name)
-            return ~found if character == "P" else found
+            members = _category(name)
+            return ~members if character == "P" else members
         if character in "sS":
             return white_space() if character == "s" else ~white_space()
         if character in "dD":
@@ -328,14 +327,14 @@ class _PatternReader:
         self._at += 1
         negated = self._peek("^")
         self._at += negated
-        found = np.zeros(NUM_CHARACTERS, np.bool_)
+        members = np.zeros(NUM_CHARACTERS, np.bool_)
         first = True
         while first or not self._peek("]"):
             first = False
             if self._peek("[") or self._peek("&&") or self._peek("--"):
                 raise self._refused("a class within a class")
             if self._peek("\\"):
-                found |= self._escape()
+                members |= self._escape()
                 continue
             character = self._next()
             if self._peek("-") and not self._peek("-]"):
@@ -343,11 +342,11 @@ class _PatternReader:
                 end = self._next()
                 if end == "\\" or end < character or fold:
                     raise self._refused("a range of another kind")
-                found[ord(character) : ord(end) + 1] = True
+                members[ord(character) : ord(end) + 1] = True
                 continue
-            found |= self._literal(character, fold)
+            members |= self._literal(character, fold)
         self._at += 1
-        return ~found if negated else found
+        return ~members if negated else members
 
 
 _Code = Callable[[list[Instruction]], None]

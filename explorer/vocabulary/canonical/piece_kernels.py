@@ -39,15 +39,12 @@ def read_best(
     """Read a token from a window of best paths.
 
     Args:
-        start, byte, child, piece: The trie.
         score: float64[ids], of the pieces.
         unknown: The score of a character without a piece of its own.
         data: The bytes of all tokens; those of this one stand from ``low`` to ``high``.
         low, high: See ``data``.
-        token: The id.
         nodes, values: The window: places of the trie, those that began earlier first, and the
             score of the best path to each beginning. Changed in place.
-        count: How many entries it has.
         best: float64[1], the score of the path so far. Changed in place.
         single: Whether sums are kept in single precision. They are compared in double precision:
             in SentencePiece's code that is what the type of its expression comes to.
@@ -88,9 +85,9 @@ def read_best(
         # Which piece that ends here has the best path: of equal ones, that which began first.
         winner = -1
         for entry in range(count):
-            found = piece[nodes[entry]]
-            if found >= 0:
-                sum_ = values[entry] + score[found]
+            taken = piece[nodes[entry]]
+            if taken >= 0:
+                sum_ = values[entry] + score[taken]
                 if winner < 0 or sum_ > here:
                     here = np.float64(np.float32(sum_)) if single else sum_
                     winner = entry
@@ -119,15 +116,13 @@ def survive_best(
     data: UInt8, offset: Int64, window: Int32, value: Float64,
     tokens: Int32, path: Int32, begins: Bool, room: int, single: bool,
 ) -> Bool:  # fmt: skip
-    """Which of some tokens best paths take from a window, and a row of further tokens after them.
+    """The tokens, of some, that best paths take from a window, and then a row of further ones.
 
     Args:
         start, byte, child, piece, score, unknown: As in `read_best`.
         data, offset: The bytes of all tokens, by id.
         window, value: The window; the last value is the score of the path so far.
         tokens: int32[n], ids.
-        path: The tokens after each of them.
-        begins: Which of those begin a word.
         room: The largest number of entries that a window can have while a token is read.
         single: As in `read_best`.
     """
@@ -165,16 +160,12 @@ def read_longest(
     """Read a token from a window of longer pieces.
 
     Args:
-        start, byte, child, piece: The trie.
         continued: The node where pieces begin that go on with a word; those that begin one begin
             at node 0.
         data: The texts of all pieces; that of this one stands from ``low`` to ``high``.
         low, high: See ``data``.
-        token: The id.
-        first: Whether a word begins with it.
         nodes: The places of the trie that the text since some token's beginning has reached; if a
             piece ends at one of them, it was longer than the token. Changed in place.
-        count: How many there are.
 
     Returns:
         The entries of the window after it; -1 where a longer piece would have been taken.
@@ -211,7 +202,7 @@ def survive_longest(
     data: UInt8, offset: Int64, lengths: Int32, place: Int8, window: Int32, length: int,
     longest: int, fresh: bool, tokens: Int32, path: Int32, begins: Bool, room: int,
 ) -> Bool:  # fmt: skip
-    """Which of some tokens the longest-piece rule takes, and a row of further tokens after them.
+    """The tokens, of some, that the longest-piece rule takes, and then a row of further ones.
 
     Args:
         start, byte, child, piece, continued: As in `read_longest`.

@@ -77,12 +77,7 @@ class PieceTrie:
         )
 
     def along(self, text: bytes, node: int = 0) -> Iterator[tuple[int, int]]:
-        """The strings that some bytes begin with, shortest first: their lengths and ids.
-
-        Args:
-            text: The bytes.
-            node: Where to begin.
-        """
+        """The strings that some bytes begin with, shortest first: their lengths and ids."""
         for place, byte in enumerate(text):
             following = self.after(node, byte)
             if following is None:
@@ -99,11 +94,7 @@ class PieceTrie:
 
 
 class Windows:
-    """Windows, numbered as they are met; thread-safe. The empty one of a word's start is `BEGUN`.
-
-    Args:
-        empty: The numbers of the empty window.
-    """
+    """Windows, numbered as they are met; thread-safe. A word begins with the empty one, `BEGUN`."""
 
     def __init__(self, empty: Float64) -> None:
         self.met: list[tuple[Int32, Float64]] = []

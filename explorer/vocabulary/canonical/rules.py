@@ -241,8 +241,6 @@ def _by_characters(
     """The pieces of a model over characters.
 
     Args:
-        vocabulary: The tokens.
-        pieces: What each id is spelled like.
         marks: Whether a mark stands for a space.
         bytes_too: Whether a piece that is spelled as a byte stands for that byte.
 
@@ -327,10 +325,6 @@ def _added(
     """The added tokens that are text: those that are not followed, and the search for the others.
 
     Args:
-        vocabulary: The tokens.
-        encoder: The tokenizer.
-        pieces: What the model writes as pieces.
-        form: Its normal form.
         followed: Whether an added token is followed at all: not where each part of a text that is
             cut gets a prefix.
         marks: Whether a mark stands for a space.
@@ -360,12 +354,12 @@ def _added(
 
 def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rules:
     """SentencePiece's own merging: neighbours that make a piece, the best score first."""
-    found = encoder.pieces()
-    if found.kind == "unigram":
+    listed = encoder.pieces()
+    if listed.kind == "unigram":
         return word_rules_of(vocabulary)
-    if found.kind != "bpe" or found.unused:
+    if listed.kind != "bpe" or listed.unused:
         what = (
-            f"it is a model of the kind {found.kind}" if found.kind != "bpe"
+            f"it is a model of the kind {listed.kind}" if listed.kind != "bpe"
             else "some pieces are unused, and are cut again"
         )  # fmt: skip
         raise UnsupportedTokenizer("model", what, remedy=REMEDY)
@@ -376,11 +370,11 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
             "normalizer.charsmap", f"it rewrites text such as {text!r}",
             remedy="Give the tokenizer.json of the same model.",
         )  # fmt: skip
-    ids = {piece: token for piece, (token, _) in found.normal.items()}
-    scores = sorted({score for _, score in found.normal.values()}, reverse=True)
+    ids = {piece: token for piece, (token, _) in listed.normal.items()}
+    scores = sorted({score for _, score in listed.normal.values()}, reverse=True)
     ranks = {score: rank for rank, score in enumerate(scores)}
     merges: dict[tuple[int, int], tuple[int, int]] = {}
-    for piece, (token, score) in found.normal.items():
+    for piece, (token, score) in listed.normal.items():
         for cut in range(1, len(piece)):
             left, right = ids.get(piece[:cut]), ids.get(piece[cut:])
             if left is not None and right is not None:
@@ -392,7 +386,7 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
             remedy=REMEDY,
         )  # fmt: skip
     pieces = {token: piece for piece, token in ids.items()}
-    pieces |= {token: f"<0x{byte:02X}>" for byte, token in found.byte_ids.items()}
+    pieces |= {token: f"<0x{byte:02X}>" for byte, token in listed.byte_ids.items()}
     symbols, characters, single = _by_characters(vocabulary, pieces, True, bytes_too=True)
     covered = _covered(characters) if single is not None else None
     table = Merges.of(merges, symbols)
@@ -403,7 +397,7 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
         Marked.uncut().over_bytes(covered) if uncut else single_spaces(covered),
         table.written,
         single,
-        tuple(data for token in found.literal if (data := vocabulary.tokens[token]) is not None),
+        tuple(data for token in listed.literal if (data := vocabulary.tokens[token]) is not None),
         characters=characters,
     )
 

@@ -71,7 +71,6 @@ def spaced_out(
     """Words as BERT cuts them: punctuation and ideographs are words by themselves.
 
     Args:
-        splitter: The declared one.
         normalize: The library's normalizer: it spaces ideographs out.
         bare: Whether the piece of a character that is a word by itself has no space before it,
             because the decoder takes it away.
@@ -116,12 +115,12 @@ def _asked(step: str) -> list[tuple[int, bool]]:
     between = np.full(2 * len(codes) + 1, ord("a"), "<u4")
     between[1::2] = codes
     text = between.tobytes().decode("utf-32-le")
-    found: list[tuple[int, bool]] = []
+    reached: list[tuple[int, bool]] = []
     before = 0
     for _, (begin, end) in splitter.pre_tokenize_str(text):
         if begin > before:
-            found.append((ord(text[before]), False))
+            reached.append((ord(text[before]), False))
         if end - begin == 1 and text[begin] != "a":
-            found.append((ord(text[begin]), True))
+            reached.append((ord(text[begin]), True))
         before = end
-    return found
+    return reached

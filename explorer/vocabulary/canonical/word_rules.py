@@ -59,7 +59,7 @@ class WordModel(Protocol):
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """Which tokens may follow a state, and a row of further tokens after each of them."""
+        """The tokens that may follow a state, with a row of further tokens after each of them."""
         ...
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
@@ -103,11 +103,7 @@ class WordRules:
         return self.pieces.written
 
     def rewritten(self, characters: Iterable[str]) -> str | None:
-        """The first of some characters that the normalizer may change, or that may change others.
-
-        Args:
-            characters: Those of a constraint.
-        """
+        """The first of some characters that is changed by the normalizer, or may change others."""
         if not self.normalizer:
             return None
         for character in characters:
@@ -139,10 +135,10 @@ class WordRules:
             return None
         path: list[int] = []
         for word in words:
-            found = self.pieces.words(self._spelled(word)) if word else ()
-            if found is None:
+            pieces_of_word = self.pieces.words(self._spelled(word)) if word else ()
+            if pieces_of_word is None:
                 return None
-            path += found
+            path += pieces_of_word
         return tuple(path)
 
     def _spelled(self, word: bytes) -> bytes:
@@ -154,9 +150,6 @@ class WordRules:
 
 def word_rules_of(vocabulary: Vocabulary) -> WordRules:
     """The rules of a tokenizer whose model is Unigram or WordPiece.
-
-    Args:
-        vocabulary: One that knows its tokenizer.
 
     Raises:
         UnsupportedTokenizer: A part of the tokenizer is not followed; it is named.
@@ -199,22 +192,22 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> WordRule
 
 def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> WordRules:
     """The rules of a SentencePiece model of the kind Unigram."""
-    found = encoder.pieces()
-    if found.byte_ids:
+    listed = encoder.pieces()
+    if listed.byte_ids:
         raise _no_fallback()
     scores = np.zeros(len(vocabulary))
     pieces: dict[bytes, int] = {}
-    for piece, (token, score) in found.normal.items():
+    for piece, (token, score) in listed.normal.items():
         scores[token] = score
         pieces[piece.replace(MARK, " ").encode()] = token
-    lowest = min((score for _, score in found.normal.values()), default=0.0)
+    lowest = min((score for _, score in listed.normal.values()), default=0.0)
     uncut = encoder.rewritten(["  "]) is None
     marked = Marked.uncut().over_bytes() if uncut else single_spaces()
     return WordRules(
         vocabulary,
         BestPaths(pieces, scores, lowest=lowest, single=True),
         marked,
-        tuple(data for token in found.literal if (data := vocabulary.tokens[token]) is not None),
+        tuple(data for token in listed.literal if (data := vocabulary.tokens[token]) is not None),
         "charsmap",
         lambda text: encoder.image(text).decode().removeprefix(encoder.prefix),
     )

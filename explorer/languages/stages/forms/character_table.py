@@ -46,7 +46,6 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
         table: int32[states, classes], the next state or `NO_ARC`; 0 is the start.
         class_of: int[0x110000], the class of each character; surrogates do not count.
         ends: bool[states], whether a text may end.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -69,7 +68,7 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
     def cut(of: Int32, targets: Int32) -> tuple[Int32, Int32]:
         """Blocks of 64: which one each is of the distinct ones, and where those lead by state."""
         blocks, number = np.unique(of.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-        found = np.empty((num_states, len(blocks)), np.int32)
+        block_rows = np.empty((num_states, len(blocks)), np.int32)
         for k, block in enumerate(blocks):
             members, place = np.unique(block, return_inverse=True)
             wanted = np.ascontiguousarray(targets[:, members])
@@ -77,9 +76,9 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
             for state, key in enumerate(map(bytes, wanted)):
                 if key not in numbers:
                     numbers[key] = nodes.of(np.ascontiguousarray(wanted[state][place]))
-                found[state, k] = numbers[key]
+                block_rows[state, k] = numbers[key]
             meter.check("Writing characters as bytes", states=num_states + len(nodes.rows))
-        return number.reshape(-1).astype(np.int32), found
+        return number.reshape(-1).astype(np.int32), block_rows
 
     last_of, last = cut(class_of, rows)
     # Overlong forms do not exist: two bytes begin at U+0080, three at U+0800, four at U+10000.

@@ -30,10 +30,6 @@ _Element = tuple[tuple[int, ...], int]
 def in_order(texts: CharacterMachine, meter: Meter) -> CharacterMachine | None:
     """The same texts, the marks after each character in the order of their classes.
 
-    Args:
-        texts: Texts of decomposed characters.
-        meter: Watches every limit.
-
     Returns:
         ``None`` where a machine that orders them is not known.
 
@@ -96,18 +92,20 @@ def _commuting(table: Int32, orders: NDArray[np.int64], meter: Meter) -> Bool:
     padded = np.vstack([table, np.full((1, table.shape[1]), NO_ARC, np.int32)])
     rows = max(1, _MOST_CELLS // max(1, len(marks) ** 2))
     differ = classes[:, None] != classes[None, :]
-    found = np.ones(len(table), np.bool_)
+    commuting = np.ones(len(table), np.bool_)
     for begin in range(0, len(table), rows):
         meter.check(STAGE)
         once = padded[begin : min(begin + rows, len(table)), marks]
         twice = padded[once][:, :, marks]
-        found[begin : begin + rows] = ~(differ & (twice != twice.transpose(0, 2, 1))).any((1, 2))
+        commuting[begin : begin + rows] = ~(differ & (twice != twice.transpose(0, 2, 1))).any(
+            (1, 2)
+        )
     after = table[:, marks]
     while True:
-        kept = found & (found[after] | (after < 0)).all(axis=1)
-        if (kept == found).all():
-            return found
-        found = kept
+        kept = commuting & (commuting[after] | (after < 0)).all(axis=1)
+        if (kept == commuting).all():
+            return commuting
+        commuting = kept
 
 
 def _kept_in_order(machine: Dfa, orders: NDArray[np.int64], meter: Meter) -> Dfa:
@@ -179,7 +177,7 @@ class _Ordering:
 
     def _waiting(self, elements: frozenset[_Element]) -> list[_Element] | None:
         """The elements, and those in which further marks were read and wait."""
-        found = dict.fromkeys(elements)
+        met = dict.fromkeys(elements)
         queue = list(elements)
         for held, at in queue:
             if self._commute[at]:  # In whatever order, the same marks lead to the same state.
@@ -194,8 +192,8 @@ class _Ordering:
                     return None
                 place = sum(self._order[self._marks[k]] <= order for k in held)
                 element = (*held[:place], number, *held[place:]), target
-                if element not in found:
-                    found[element] = None
+                if element not in met:
+                    met[element] = None
                     queue.append(element)
             self._meter.check(STAGE, states=len(queue))
         return queue

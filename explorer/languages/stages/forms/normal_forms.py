@@ -59,9 +59,6 @@ _INERT: Final[_Place] = ("", (), 0)
 def normal_form_machines(form: Form) -> tuple[Dfa, ...]:
     """Machines over bytes; a text is in the form exactly if all of them accept it.
 
-    Args:
-        form: The form.
-
     Example:
         >>> order, race = normal_form_machines("NFC")
         >>> race.accepts("é".encode()), race.accepts("e\\u0301".encode())
@@ -74,11 +71,7 @@ def normal_form_machines(form: Form) -> tuple[Dfa, ...]:
 
 @cache
 def normal_form_machine(form: Form) -> Dfa:
-    """The machine over bytes of all texts in a form: for NFC of 27,000 states.
-
-    Args:
-        form: The form.
-    """
+    """The machine over bytes of all texts in a form: for NFC of 27,000 states."""
     first, *others = _machines(form)
     for machine in others:
         first = intersection(first, machine, Meter())
@@ -88,10 +81,6 @@ def normal_form_machine(form: Form) -> Dfa:
 def concerns(form: Form, alphabet: CharSet) -> bool:
     """Whether some text of an alphabet is not in a form.
 
-    Args:
-        form: The form.
-        alphabet: The characters.
-
     Example:
         >>> from explorer.automata.tree.charset import char_set
         >>> concerns("NFC", char_set([(0x20, 0x2FF)])), concerns("NFD", char_set([(0xE9, 0xE9)]))
@@ -99,7 +88,7 @@ def concerns(form: Form, alphabet: CharSet) -> bool:
     """
     if not alphabet.ranges or alphabet.ranges[-1][1] < (0x300 if form == "NFC" else 0x80):
         return False
-    seconds = {other for found in _compositions().values() for other in found}
+    seconds = {other for of_first in _compositions().values() for other in of_first}
     suspect = ~characters_of_form(form) | (combining_classes() > 0)
     if form in ("NFC", "NFKC"):
         suspect[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
@@ -110,10 +99,6 @@ def joins(form: Form, alphabet: CharSet) -> bool:
     """Whether some character of an alphabet may change together with the ones before it.
 
     If none does, a text is brought into the form character by character.
-
-    Args:
-        form: The form.
-        alphabet: The characters.
 
     Example:
         >>> from explorer.automata.tree.charset import char_set
@@ -126,10 +111,6 @@ def joins(form: Form, alphabet: CharSet) -> bool:
 
 def written_in(form: Form, alphabet: CharSet) -> CharSet:
     """The characters of the normal forms of texts over an alphabet.
-
-    Args:
-        form: The form.
-        alphabet: The characters of the texts.
 
     Example:
         >>> from explorer.automata.tree.charset import char_set
@@ -157,14 +138,14 @@ def written_in(form: Form, alphabet: CharSet) -> CharSet:
 @cache
 def _joining(form: Form) -> Bool:
     """bool[0x110000], the characters whose decomposition begins with a mark or the like."""
-    found = combining_classes() > 0
+    joining = combining_classes() > 0
     if form in ("NFC", "NFKC"):
         seconds = {other for pairs in _compositions().values() for other in pairs}
-        found[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
+        joining[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
     apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
     first = [ord(text[0]) for text in decompositions(apart).values()]
-    found[decomposing_characters(apart)] = found[first]
-    return found
+    joining[decomposing_characters(apart)] = joining[first]
+    return joining
 
 
 @cache
@@ -175,26 +156,22 @@ def _machines(form: Form) -> tuple[Dfa, ...]:
 @cache
 def combining_classes() -> NDArray[np.uint8]:
     """uint8[0x110000], the combining class of each character."""
-    found = np.zeros(NUM_CHARACTERS, np.uint8)
+    classes_of = np.zeros(NUM_CHARACTERS, np.uint8)
     for codes in _CONCERNED:
-        found[codes.start : codes.stop] = [unicodedata.combining(chr(code)) for code in codes]
-    return found
+        classes_of[codes.start : codes.stop] = [unicodedata.combining(chr(code)) for code in codes]
+    return classes_of
 
 
 @cache
 def characters_of_form(form: Form) -> Bool:
-    """bool[0x110000], whether a character by itself is in a form.
-
-    Args:
-        form: The form.
-    """
-    found = np.ones(NUM_CHARACTERS, np.bool_)
+    """bool[0x110000], whether a character by itself is in a form."""
+    in_form = np.ones(NUM_CHARACTERS, np.bool_)
     for codes in _CONCERNED:
         for code in codes:
             char = chr(code)
             if unicodedata.decomposition(char) or code in _HANGUL:
-                found[code] = unicodedata.is_normalized(form, char)
-    return found
+                in_form[code] = unicodedata.is_normalized(form, char)
+    return in_form
 
 
 @cache
@@ -209,11 +186,7 @@ def decomposing_characters(form: Literal["NFD", "NFKD"]) -> Int32:
 
 @cache
 def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
-    """Decompose each character of `decomposing_characters`.
-
-    Args:
-        form: As there.
-    """
+    """Decompose each character of `decomposing_characters`."""
     return {
         code: unicodedata.normalize(form, chr(code))
         for code in decomposing_characters(form).tolist()
@@ -223,13 +196,13 @@ def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
 @cache
 def _compositions() -> Mapping[str, Mapping[str, str]]:
     """The pairs of characters that NFC joins, by the first of them, but for Hangul."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    compositions: defaultdict[str, dict[str, str]] = defaultdict(dict)
     stays = characters_of_form("NFC")
     for code in (code for codes in _CONCERNED for code in codes):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and parts[0][0] != "<" and stays[code]:
-            found[chr(int(parts[0], 16))][chr(int(parts[1], 16))] = chr(code)
-    return found
+            compositions[chr(int(parts[0], 16))][chr(int(parts[1], 16))] = chr(code)
+    return compositions
 
 
 def _order(form: Form) -> Dfa:
@@ -261,12 +234,12 @@ class _Mark:
 
 
 class _Race:
-    """Which marks may follow which character, and which characters may follow it."""
+    """The marks that may follow each character, and the characters that may follow it."""
 
     def __init__(self) -> None:
         self.pairs = _compositions()
         classes = combining_classes()
-        seconds = {other for found in self.pairs.values() for other in found}
+        seconds = {other for of_first in self.pairs.values() for other in of_first}
         composing = sorted({int(classes[ord(c)]) for c in seconds} - {0})
         blocked = np.searchsorted(composing, np.arange(256), side="right")
         self.all_blocked = len(composing)
@@ -293,7 +266,7 @@ class _Race:
 
     def steps(self, place: _Place) -> list[_Place | None]:
         """The place after each of the marks; ``None`` where the text would be changed."""
-        found: list[_Place | None] = [None] * len(self.marks)
+        places_after: list[_Place | None] = [None] * len(self.marks)
         for most, numbers in self.by_order.items():
             here = self._recomposed(place, most)
             if here is None:
@@ -307,8 +280,8 @@ class _Race:
             after = (done, pending, blocked) if pending or later else _INERT
             for number in numbers:
                 if self.marks[number].char not in taken:
-                    found[number] = after
-        return found
+                    places_after[number] = after
+        return places_after
 
     def _recomposed(self, place: _Place, most: int) -> _Place | None:
         """A place once its pending marks up to a class are taken back; ``None`` if one is not."""
@@ -333,7 +306,9 @@ def _race(form: Form) -> Dfa:
     race = _Race()
     stays = characters_of_form(form)
     numbers: dict[_Place, int] = {_INERT: 0}
-    concerned = sorted({*race.pairs, *(c for found in race.pairs.values() for c in found.values())})
+    concerned = sorted(
+        {*race.pairs, *(c for of_first in race.pairs.values() for c in of_first.values())}
+    )
     bases = [c for c in concerned if stays[ord(c)] and not combining_classes()[ord(c)]]
     first: dict[str, int] = {}
     for base in bases:

@@ -45,9 +45,7 @@ def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
     """The texts that the texts of a language are in a normal form.
 
     Args:
-        form: The form.
         language: A minimal machine over valid UTF-8, with a word.
-        meter: Watches every limit.
 
     Returns:
         A minimal machine; ``None`` where ordering the marks of these texts is not followed.
@@ -62,15 +60,15 @@ def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
         True
     """
     apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
-    found = in_order(characters_replaced(decompositions(apart), language, meter), meter)
-    if found is None:
+    ordered = in_order(characters_replaced(decompositions(apart), language, meter), meter)
+    if ordered is None:
         machine = language
         for condition in normal_form_machines(form):
             machine = intersection(machine, condition, meter)
         return language if equivalent(machine, language, meter) else None
     if form == apart:
-        return found.over_bytes(meter)
-    machine = _composed(form, found, meter)
+        return ordered.over_bytes(meter)
+    machine = _composed(form, ordered, meter)
     for condition in normal_form_machines(form):
         machine = intersection(machine, condition, meter)
     return machine
@@ -156,17 +154,17 @@ def _composed(form: Form, texts: CharacterMachine, meter: Meter) -> Dfa:
         pending = np.where(is_mark, left[tail, rank], made.tail)
         joined = np.where(targets >= 0, targets * width + pending, NO_ARC)
         reached, which = np.unique(joined, return_inverse=True)
-        found = np.empty(len(reached), np.int32)
+        composed = np.empty(len(reached), np.int32)
         for k, target in enumerate(reached.tolist()):
             if target != NO_ARC and target not in numbers:
                 numbers[target] = len(places)
                 places.append(target)
-            found[k] = NO_ARC if target == NO_ARC else numbers[target]
-        rows.append(found[which.reshape(-1)])
+            composed[k] = NO_ARC if target == NO_ARC else numbers[target]
+        rows.append(composed[which.reshape(-1)])
         at_end = int(before[tail, 0, state]) if heights[0] == 0 else made.read(tails[tail])[state]
         ends.append(at_end >= 0 and bool(texts.machine.accepting[at_end]))
         meter.check(STAGE, states=len(places), bytes=len(rows) * rows[0].nbytes)
     symbols = np.arange(len(made.column), dtype=np.int32)
     machine = minimize(Dfa(symbols, np.stack(rows), np.array(ends, np.bool_), 0), meter)
-    found = CharacterMachine(made.class_of, made.order.astype(np.uint8), machine)
-    return found.over_bytes(meter)
+    composed = CharacterMachine(made.class_of, made.order.astype(np.uint8), machine)
+    return composed.over_bytes(meter)

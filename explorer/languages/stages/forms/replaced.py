@@ -62,9 +62,6 @@ class CharacterMachine:
     def over_bytes(self, meter: Meter) -> Dfa:
         """The minimal machine over bytes.
 
-        Args:
-            meter: Watches every limit.
-
         Raises:
             BudgetExceeded: A limit was reached.
         """
@@ -89,7 +86,6 @@ def characters_replaced(
     Args:
         changes: The characters that are replaced, and what each becomes.
         language: A minimal machine over valid UTF-8, with a word.
-        meter: Watches every limit.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -187,11 +183,11 @@ class _Replacing:
             (text, state) for text, state in whole
             if not text or not any(self._read(start, text) == state for start in states)
         )  # fmt: skip
-        found = self._numbers.get(kept)
-        if found is None:
-            found = self._numbers[kept] = len(self._sets)
+        number = self._numbers.get(kept)
+        if number is None:
+            number = self._numbers[kept] = len(self._sets)
             self._sets.append(kept)
-        return found
+        return number
 
     def _drop(self, elements: set[_Element]) -> None:
         """Add the states after characters that become nothing."""
@@ -205,7 +201,7 @@ class _Replacing:
                     waiting.append(target)
 
     def _read(self, state: int, text: str) -> int:
-        """Where decomposed characters lead in the constraint itself."""
+        """The targets of decomposed characters in the constraint itself."""
         for char in text:
             if state != NO_ARC:
                 state = self._leads[self._column_of[char]][state]
@@ -249,6 +245,6 @@ class _Replacing:
         for char, number in self._class.items():
             row[number] = self._number(sets.get(char, ()))
         self._meter.check(STAGE, states=len(self._sets))
-        found = row, {char: frozenset(some) for char, some in sets.items()}
-        self._fresh[states] = found
-        return found
+        result = row, {char: frozenset(some) for char, some in sets.items()}
+        self._fresh[states] = result
+        return result
