@@ -18,8 +18,7 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.automata.machine import ByteMachine
-from explorer.automata.stacks.single import SingleStack
+from explorer.automata.machine import ByteMachine, Network, Stacks
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.automata.tree.origin import Origin
@@ -203,14 +202,22 @@ class StackReader:
         derived = self.derivation(text)
         if derived is None:
             return None
-        symbols = self._symbols(derived, text, machine, state)
-        here = None
-        if isinstance(machine, SingleStack) and state >= 0:
-            here = machine.configuration(state)[0]
-        return GrammarStack(self, derived, symbols, here)
+        stacks = None if machine is None or state < 0 else machine.stacks
+        stack = None if stacks is None else stacks.symbols(state)
+        if machine is None or stacks is None or stack is None:
+            return GrammarStack(self, derived, None)
+        here, symbols = stack
+        return GrammarStack(
+            self, derived, self._laid(derived, text, machine, stacks, symbols), here
+        )
 
-    def _symbols(
-        self, derived: Derivation, text: bytes, machine: ByteMachine | None, state: int
+    def _laid(
+        self,
+        derived: Derivation,
+        text: bytes,
+        machine: ByteMachine,
+        stacks: Stacks,
+        symbols: Sequence[int],
     ) -> list[int | None] | None:
         """The machine's symbols, each at the rule that waits; ``None`` where they do not fit.
 
@@ -219,9 +226,8 @@ class StackReader:
         the byte at which a symbol came onto the stack says to which call it belongs.
         """
         opened = derived.open
-        if not isinstance(machine, SingleStack) or state < 0:
-            return None
-        kept = {*machine.network.names}
+        network = stacks.network
+        kept = {*network.names}
         last = len(opened) - 1
         tail = False  # Whether nothing is read any more after a rule, up to one that is kept.
         waiting: list[int] = []
@@ -230,13 +236,12 @@ class StackReader:
             tail = self.program.must_end(here.points) and (here.rule in kept or tail)
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
-        symbols = machine.configuration(state)[1]
         placed: list[int | None] = [None] * len(opened)
         if len(waiting) == len(symbols):
             for place, symbol in zip(reversed(waiting), symbols, strict=True):
                 placed[place] = symbol
             if all(
-                self._holds(opened[place:], machine, symbol)
+                self._holds(opened[place:], network, symbol)
                 for place, symbol in enumerate(placed)
                 if symbol is not None
             ):
@@ -245,13 +250,13 @@ class StackReader:
             return None
         placed = [None] * len(opened)
         outer = len(opened)
-        for symbol, begun in zip(reversed(symbols), _pushed_at(machine, text), strict=True):
+        for symbol, begun in zip(reversed(symbols), _pushed_at(machine, stacks, text), strict=True):
             places = (
                 place
                 for place in waiting
                 if place < outer
                 and opened[place - 1].start == begun
-                and self._holds(opened[place:outer], machine, symbol)
+                and self._holds(opened[place:outer], network, symbol)
             )
             outer = next(places, NO_PLACE)
             if outer == NO_PLACE:
@@ -259,9 +264,9 @@ class StackReader:
             placed[outer] = symbol
         return placed
 
-    def _holds(self, rows: Sequence[OpenRule], machine: SingleStack, symbol: int) -> bool:
+    def _holds(self, rows: Sequence[OpenRule], network: Network, symbol: int) -> bool:
         """Whether the rule that a symbol leads back to is one of some open rules."""
-        holder = machine.network.names[machine.network.rule[symbol]]
+        holder = network.names[network.rule[symbol]]
         return holder not in self._bodies or any(each.rule == holder for each in rows)
 
     def following(self, points: tuple[Point, ...]) -> bytes:
@@ -331,14 +336,15 @@ class StackReader:
         return text[begin:end], begin
 
 
-def _pushed_at(machine: SingleStack, text: bytes) -> list[int]:
+def _pushed_at(machine: ByteMachine, stacks: Stacks, text: bytes) -> list[int]:
     """For each symbol on the stack after a text, the outermost first, the byte that pushed it."""
     state = machine.start
     before: tuple[int, ...] = ()
     begun: list[int] = []
     for at, byte in enumerate(text):
         state = machine.step(state, byte)
-        after = tuple(reversed(machine.configuration(state)[1]))
+        stack = stacks.symbols(state)
+        after = () if stack is None else tuple(reversed(stack[1]))
         same = 0
         while same < min(len(before), len(after)) and before[same] == after[same]:
             same += 1
