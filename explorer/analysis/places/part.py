@@ -132,7 +132,12 @@ def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePl
         source: What was written, where nothing in the tree says so.
     """
     # The texts of a choice share their first letters, so some origins are one place.
-    return tuple(dict.fromkeys(_source_place(place.origin, source) for place in places))
+    origins = {
+        (id(each.source), id(each.node) if each.start == each.end else 0, each.start, each.end,
+         each.before, each.label): each
+        for each in (place.origin for place in places)
+    }  # fmt: skip
+    return tuple(dict.fromkeys(_source_place(each, source) for each in origins.values()))
 
 
 def _source_place(origin: Origin, source: Source) -> SourcePlace:

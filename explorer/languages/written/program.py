@@ -99,7 +99,8 @@ class WrittenProgram:
         laid = _lay_out(node, meter, machine)
         self.names = tuple(laid.names)
         self.entry: tuple[Point, ...] = tuple((first + START, 0) for first in laid.first[:-1])
-        self._first_of_rule = np.array(laid.first[:-1], np.int64)
+        rules = np.arange(len(laid.names), dtype=np.int32)
+        self._rule_of: list[int] = np.repeat(rules, np.diff(laid.first)).tolist()
         arcs = np.concatenate(laid.arcs)
         origin = np.concatenate(laid.arc_origins)
         alive = _alive(laid, arcs)
@@ -130,7 +131,7 @@ class WrittenProgram:
 
     def rule(self, point: Point) -> int:
         """The number of the rule that a point is in."""
-        return int(np.searchsorted(self._first_of_rule, point[0], side="right")) - 1
+        return self._rule_of[point[0]]
 
     def order(self, origin: Origin) -> int:
         """The place of an origin in the order of the tree."""
@@ -159,7 +160,7 @@ class WrittenProgram:
                 reads.append((low, high, (target, counts), self._origin(of)))
             for rule, after, of in self._calls.get(state, ()):
                 calls.append((rule, (after, counts), self._origin(of)))
-        end = int(self._first_of_rule[self.rule(point)]) + END
+        end = self.entry[self.rule(point)][0] - START + END
         return Moves(tuple(reads), tuple(calls), (end, 0) in near)
 
     def _origin(self, number: int) -> Origin | None:
