@@ -34,7 +34,6 @@ from explorer.errors import (
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.diagnosis.conflicts import Shortest
 from explorer.tokens.closed_form.assemble import Assembled, assemble
-from explorer.tokens.closed_form.class_words import class_words, packed_bytes
 from explorer.tokens.closed_form.textbook import compose_textbook
 from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.lazy import LazyMachine
@@ -45,8 +44,8 @@ from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
-from explorer.tokens.walks.trie import trie_of
-from explorer.tokens.walks.written import trie_for
+from explorer.tokens.walks.trie import trie_for, trie_of
+from explorer.tokens.words import class_words, packed_bytes
 from explorer.vocabulary import Vocabulary
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
@@ -370,7 +369,7 @@ def _compose(
             trie, char_dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)
         )
     except MonoidTooLarge:
-        machine = compose_rows(trie, char_dfa, vocabulary.eos_ids, meter)
+        machine = compose_rows(vocabulary, char_dfa, meter)
         lap("composition")
         return machine, "rows"
     lap("composition")

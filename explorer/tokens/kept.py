@@ -10,7 +10,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MOST_BYTES: Final = 64_000_000
-"""How much a machine keeps of what it can work out again."""
+"""The bytes that a machine keeps of what it can work out again."""
 
 
 class Kept(Generic[K, V]):

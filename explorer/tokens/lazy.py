@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
+from explorer.automata.machine import NO_ARC, ByteMachine, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
@@ -35,11 +35,10 @@ from explorer.tokens.kept import Kept
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
-from explorer.tokens.walks.arrays import arrays_from
-from explorer.tokens.walks.finishing import Finishing, words_from
+from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.lettered import walked
-from explorer.tokens.walks.trie import Trie, UInt8
-from explorer.tokens.walks.written import after_token, trie_for, written
+from explorer.tokens.walks.trie import Trie, after_token, trie_for, written
+from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import UInt32, set_bits
 from explorer.vocabulary import Vocabulary
 
@@ -56,30 +55,6 @@ TABLE_ONLY: Final = frozenset(
 """The names of `explorer.TokenDFA` that a machine without a table does not have."""
 
 _SIZES: Final = ("states", "arcs", "bytes", "seconds")
-
-
-@jit
-def _set_finishing(
-    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
-    state: int, max_depth: int, finishes: Bool, first_id: Int32, words: UInt32,
-) -> None:  # fmt: skip
-    """Set the bit of the first id of each word that leads to a state that can finish.
-
-    ``finishes`` has one entry per byte state.
-    """
-    stack = np.zeros(max_depth + 1, np.int32)
-    stack[0] = state
-    node = 0
-    while node < byte.shape[0]:
-        target = table[stack[depth[node] - 1], symbol_class[byte[node]]]
-        if target < 0:
-            node = skip[node]
-            continue
-        stack[depth[node]] = target
-        if word[node] >= 0 and finishes[target]:
-            token = first_id[word[node]]
-            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-        node += 1
 
 
 @jit
@@ -269,8 +244,9 @@ class LazyMachine(NumberedPlaces[int]):
             words = self._within.get((state, remaining))
             if words is None:
                 words = np.zeros_like(whole)
-                fitting = {target for target, most in needed.items() if most < remaining}
-                self._set_leading_to(place, fitting, words)
+                fits = [target for target, most in needed.items() if most < remaining]
+                seen = walk_trie(self._walked, self._trie, place)
+                set_bits(words, self._trie.first_id[seen.leading_to(np.array(fits, np.int32))])
                 _set_further(_first_of_further(self._trie), self._trie.further_id, words)
                 if remaining > 0 and self._is_end(place):
                     set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
@@ -311,35 +287,16 @@ class LazyMachine(NumberedPlaces[int]):
         self._came_by.append((before, token))
 
     def _set_tokens(self, place: int, words: UInt32) -> None:
-        trie = self._trie
-        if self._finishing.all_finish:
+        trie, finishing = self._trie, self._finishing
+        if finishing.all_finish:
             self._walked.set_words(self._words, place, words)
         else:
-            self._set_those_that_finish(place, words)
+            seen, meter = walk_trie(self._walked, trie, place), Meter(self._budget)
+            targets: list[int] = seen.distinct().tolist()
+            able = [target for target in targets if finishing.can_finish(target, meter)]
+            set_bits(words, trie.first_id[seen.leading_to(np.array(able, np.int32))])
         if len(trie.further_id):
             _set_further(_first_of_further(trie), trie.further_id, words)
-
-    def _set_those_that_finish(self, place: int, words: UInt32) -> None:
-        """Set the words after which this vocabulary can finish."""
-        finishing, meter = self._finishing, Meter(self._budget)
-        targets = finishing.targets(place, meter)
-        able = {target for target in targets if finishing.can_finish(target, meter)}
-        self._set_leading_to(place, able, words)
-
-    def _set_leading_to(self, place: int, targets: set[int], words: UInt32) -> None:
-        """Set the words that lead from a place to some byte states."""
-        trie, machine = self._trie, self._walked
-        if (arrays := arrays_from(machine, trie, place)) is not None:
-            wanted = np.zeros(len(arrays[1]), np.bool_)
-            wanted[list(targets)] = True
-            _set_finishing(
-                trie.byte, trie.depth, trie.skip, trie.word, *arrays, place, trie.max_depth,
-                wanted, trie.first_id, words,
-            )  # fmt: skip
-        else:
-            found, after = words_from(machine, trie, place)
-            able = np.isin(after, np.array([*targets], np.int32))
-            set_bits(words, trie.first_id[found[able]])
 
     def with_reason(self, reason: str) -> LazyMachine:
         """The same machine at its start, whose report says why it is lazy.

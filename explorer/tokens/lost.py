@@ -8,6 +8,7 @@ which arcs can none take, on its way from the start to an accepting state?
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.tokens.walks.finishing import Finishing, single_bytes
-from explorer.tokens.walks.trie import UInt8
-from explorer.tokens.walks.written import trie_for
+from explorer.tokens.walks.finishing import Finishing
+from explorer.tokens.walks.trie import Trie, single_bytes, trie_for
+from explorer.tokens.walks.walk import states_reached, walk_trie
 from explorer.vocabulary import Vocabulary
+
+STAGE: Final = "The search for what is lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +49,24 @@ class Lost:
 
 
 @jit
-def _use(
-    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
-    kept: Bool, starts: Int32, used: Bool, max_depth: int,
-) -> None:  # fmt: skip
-    """Mark every (state, byte) on the way of a token between two kept states."""
-    states = np.zeros(max_depth + 1, np.int32)
-    path = np.zeros(max_depth + 1, np.int32)
-    for s in range(starts.shape[0]):
-        states[0] = starts[s]
-        node = 0
-        while node < byte.shape[0]:
-            d = depth[node]
-            target = table[states[d - 1], symbol_class[byte[node]]]
-            if target < 0:
-                node = skip[node]
-                continue
-            states[d] = target
-            path[d] = byte[node]
-            if word[node] >= 0 and kept[target]:
-                for i in range(d, 0, -1):
-                    used[states[i - 1], path[i]] = True
-            node += 1
+def _states_before(depth: Int32, after: Int32, path: Int32) -> Int32:
+    """The state before each node that a walk came to; ``path`` begins with that of the walk."""
+    before = np.empty_like(after)
+    for k in range(len(depth)):
+        before[k] = path[depth[k] - 1]
+        path[depth[k]] = after[k]
+    return before
+
+
+def _mark_used(dfa: Dfa, trie: Trie, kept: Bool, state: int, used: Bool) -> None:
+    """Mark every (state, symbol) on the way of a token from a state to a kept one."""
+    seen = walk_trie(dfa, trie, state, nodes=True)
+    nodes, after = seen.words, seen.targets
+    ends = np.append(0, np.cumsum((trie.word[nodes] >= 0) & kept[after]))
+    leads_on = ends[np.searchsorted(nodes, trie.skip[nodes])] > ends[:-1]
+    path = np.full(trie.max_depth + 1, state, np.int32)
+    before = _states_before(trie.depth[nodes], after, path)
+    used[before[leads_on], trie.byte[nodes[leads_on]]] = True
 
 
 def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
@@ -82,7 +81,7 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
         BudgetExceeded: It takes longer than the default budget allows.
     """
     meter = Meter()
-    meter.check("The search for what is lost", bytes=6 * dfa.num_symbols * dfa.num_states)
+    meter.check(STAGE, bytes=6 * dfa.num_symbols * dfa.num_states)
     live = dfa.table[:, dfa.symbol_class] >= 0
     trie = trie_for(vocabulary, dfa)
     over_tokens = is_over_tokens(dfa)
@@ -91,12 +90,9 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     kept = np.zeros(dfa.num_states, np.bool_)
     kept[char_state] = True
     used = np.zeros((dfa.num_states, dfa.num_symbols), np.bool_)
-    for some in np.array_split(char_state, len(char_state) // 256 + 1):
-        meter.check_time("The search for what is lost")
-        _use(
-            trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, kept, some,
-            used, trie.max_depth,
-        )  # fmt: skip
+    for state in char_state.tolist():
+        meter.check_time(STAGE)
+        _mark_used(dfa, trie, kept, state, used)
     visited = kept.copy()
     visited[dfa.table[:, dfa.symbol_class][used]] = True
     states = np.flatnonzero(~visited)
@@ -115,13 +111,10 @@ def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
             closed form within it.
     """
     dfa = constraint.for_tokens(Meter())
-    finishing = Finishing(dfa, trie_for(vocabulary, dfa))
+    trie = trie_for(vocabulary, dfa)
+    finishing = Finishing(dfa, trie)
     meter = Meter()
-    met = {dfa.start}
-    queue = [dfa.start]
-    for state in queue:
-        for target in finishing.targets(state, meter):
-            if target not in met and finishing.can_finish(target, meter):
-                met.add(target)
-                queue.append(target)
-    return find_lost(dfa, vocabulary, np.array(sorted(met), np.int32))
+    states = states_reached(
+        dfa, trie, meter, STAGE, lambda state: finishing.can_finish(state, meter)
+    )
+    return find_lost(dfa, vocabulary, states)

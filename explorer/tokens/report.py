@@ -54,7 +54,7 @@ class Report:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What the constraint asks for and the machine leaves out, a sentence each.
+        """The parts of the constraint that the machine leaves out, a sentence each.
 
         Found on first use; see ``strict=False`` of `explorer.json_schema`.
         """

@@ -1,7 +1,7 @@
 """The token DFA: the constraint as the language model meets it, one token at a time.
 
 A table of states × token classes, and the class of each token id. A state's mask is the union of
-the classes that its row allows (`explorer.tokens.closed_form.class_words`): a few microseconds for
+the classes that its row allows (`explorer.tokens.words`): a few microseconds for
 131,072 ids, and the masks of visited states are kept. The vocabulary and the constraint stay with
 the machine, because a mask without them cannot be explained.
 """
@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
-from explorer.errors import MissingDependency
+from explorer.errors import ConstraintError, MissingDependency
 from explorer.languages.constraint import Constraint
+from explorer.languages.stages.staged import token_stages
+from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
-from explorer.tokens.closed_form.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, reusable_of
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, SENTINEL_DISTANCE, checked_state
-from explorer.tokens.words import UInt32, pack, unpack
+from explorer.tokens.words import ClassWords, UInt32, class_words, pack, unpack
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -93,12 +94,12 @@ class TokenDFA:
 
     @property
     def num_states(self) -> int:
-        """How many token states there are; the sentinels do not count."""
+        """The number of token states; the sentinels do not count."""
         return self.table.shape[0]
 
     @property
     def num_classes(self) -> int:
-        """How many token classes there are, the dead class and the EOS class included."""
+        """The number of token classes, the dead class and the EOS class included."""
         return self.table.shape[1]
 
     @property
@@ -310,13 +311,17 @@ class TokenDFA:
         A table behind a filter writes the one before it, and is filtered anew when it is read:
         `explorer.tokens.filtered.apply.load_filtered`.
         """
-        from explorer.tokens.closed_form.store import save
-
         filtered = None if self.filtered is None else reusable_of(self.filtered)
         if filtered is not None:
             filtered.of_constraint(self.constraint).save(path)
         else:
-            save(self, file_path("path", path))
+            store.save(
+                file_path("path", path),
+                self.constraint,
+                self.vocabulary.fingerprint,
+                self.report,
+                self,
+            )
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
@@ -332,10 +337,15 @@ class TokenDFA:
             ConstraintError: It holds a machine whose tokens are filtered, which is more than a
                 table; `explorer.tokens.filtered.apply.load_filtered` reads it.
         """
-        from explorer.tokens.closed_form.store import load
-
-        vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-        return load(file_path("path", path), vocabulary)
+        machine = load_texts(path, vocabulary)
+        if stages := token_stages(machine.constraint.source):
+            raise ConstraintError(
+                f"{path} holds a machine behind the stage {stages[0]}, which filters its tokens.",
+                remedy="Read it with explorer.tokens.filtered.apply.load_filtered(path, "
+                "vocabulary).",
+                evidence={"stages": [str(stage) for stage in stages]},
+            )
+        return machine
 
     def __reduce__(self) -> tuple[object, ...]:
         return TokenDFA, (
@@ -348,3 +358,14 @@ class TokenDFA:
             f"TokenDFA({self.constraint!r}, {self.num_states} states, "
             f"{self.num_classes} token classes, {len(self.vocabulary):,} tokens)"
         )
+
+
+def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
+    """The machine of the texts in a file, without the stages of the tokens.
+
+    Raises:
+        DamagedFile: As `TokenDFA.load` has it.
+    """
+    vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    constraint, report, arrays = store.load(file_path("path", path), vocabulary)
+    return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)

@@ -19,10 +19,10 @@ from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.tokens.masks import mask_kernel, words_kernel
+from explorer.tokens.masks import kernels
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
-from explorer.tokens.masks.packed_on_device import masked_reference
+from explorer.tokens.masks.packed import masked_reference
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.words import pack
 
@@ -84,9 +84,10 @@ def check_masks(device: str, count: int | None = None) -> None:
         for remaining, step in itertools.product(
             (None, rows.remaining), (5, torch.tensor(6, device=device))
         ):
-            ours = mask_kernel.launch_mask(
-                masks, logits.clone(), rows.states, rows.constraint, remaining, step
-            )
+            ours = kernels.launch_mask(
+                masks.tables, masks.error.word, logits.clone(), rows.states, rows.constraint,
+                remaining, step,
+            )  # fmt: skip
             theirs = DeviceMasks(dfas, device=device)
             expected = theirs.mask_reference_(
                 logits.clone(), rows.states, rows.constraint, remaining, step=int(step)
@@ -108,7 +109,7 @@ def check_words(device: str, few: int = 6) -> None:
             packed = np.array([pack(mask) for mask in masks]).view(np.int32)
             words = torch.from_numpy(packed).to(device)
             logits = torch.randn(few, width, device=device).to(dtype)
-            ours = words_kernel.launch_words(logits.clone(), words)
+            ours = kernels.launch_words(logits.clone(), words)
             assert torch.equal(ours, masked_reference(logits, words))
             words[0, 0] ^= 1
             assert not torch.equal(ours, masked_reference(logits, words))
@@ -186,7 +187,8 @@ def check_that_the_checks_can_fail(device: str) -> None:
         untouched(self, *given, **named)  # pyright: ignore
         made.append(self)
         if len(made) == 1:
-            self.needed[self.cell_start[1] + 3 * self.num_classes[1] + 1] = 1
+            tables = self.tables
+            tables.needed[tables.cell_start[1] + 3 * tables.num_classes[1] + 1] = 1
 
     made: list[DeviceMasks] = []
     DeviceMasks.__init__ = tampered  # pyright: ignore
@@ -201,7 +203,7 @@ def check_that_the_checks_can_fail(device: str) -> None:
 
 def main(few: int) -> None:
     # Several blocks a row, the last one not full.
-    fused.BLOCK = mask_kernel.BLOCK = words_kernel.BLOCK = 32
+    fused.BLOCK = kernels.BLOCK = 32
     check_masks("cpu", 12 * few)
     check_that_the_checks_can_fail("cpu")
     check_words("cpu")

@@ -11,8 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from explorer.decoding.sampling.fused import step_kernel
-from explorer.tokens.masks.mask_kernel import mask_kernel
-from explorer.tokens.masks.words_kernel import words_kernel
+from explorer.tokens.masks.kernels import mask_kernel, words_kernel
 
 TYPES = {
     "logits": "*bf16",

@@ -16,7 +16,6 @@ from explorer.analysis.explaining.explanation import explain
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.masks import visited
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
@@ -142,8 +141,7 @@ def test_a_wrong_row_is_seen() -> None:
     assert (after[0] > -torch.inf).tolist() != oracle(NESTED, "").tolist()
 
 
-def test_memory_on_the_device_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visited, "MOST_BYTES", 24)
+def test_memory_on_the_device_has_a_bound() -> None:
     machine = machine_of("nested")
     masks = DeviceMasks([machine])
     state: int | None = machine.start

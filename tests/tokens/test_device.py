@@ -13,7 +13,6 @@ import explorer
 from explorer.errors import ExplorerError, VocabularyError
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.masks import visited
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.states import DEAD, DONE, FREE
@@ -92,7 +91,8 @@ def test_the_comparison_notices_a_wrong_mask(machines: list[TokenDFA]) -> None:
     masks = DeviceMasks(machines)
     rows = every_row(machines)
     states, which = tensors(rows, "cpu")
-    masks.needed[masks.cell_start[2] + 3 * masks.num_classes[2] + 1] = 1
+    tables = masks.tables
+    tables.needed[tables.cell_start[2] + 3 * tables.num_classes[2] + 1] = 1
     after = masks.mask_reference_(torch.zeros(len(rows), len(VOCABULARY)), states, which)
     expected = np.stack([machines[k].allowed(state) for k, state in rows])
     assert (allowed(after) != expected).sum() == len(VOCABULARY.eos_ids)
@@ -340,7 +340,7 @@ def test_a_constraint_of_many_classes_keeps_them_apart() -> None:
         report=dfa.report,
     )
     masks = DeviceMasks([many])
-    assert masks.token_class.dtype == torch.int32
+    assert masks.tables.token_class.dtype == torch.int32
     for way in (masks.mask_, masks.mask_reference_):
         logits = way(torch.zeros(1, count + 1), torch.tensor([0]))
         assert np.flatnonzero(allowed(logits)[0]).tolist() == [1, 32_800]
@@ -451,15 +451,16 @@ def test_faults_of_a_mixed_batch(machines: list[TokenDFA]) -> None:
         DeviceMasks(["(foo)+d"])  # type: ignore[list-item]
 
 
-def test_memory_for_visited_masks_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visited, "MOST_BYTES", 12)
+def test_masks_of_visited_states_take_no_memory_on_the_device() -> None:
     lazy = explorer.compile(explorer.regex("[a-f]{6}"), VOCABULARY, lazy=True)
     visit(lazy)
     masks = DeviceMasks([lazy])
+    before = masks.nbytes
     for state in [*range(lazy.num_states), *range(lazy.num_states)]:
         logits = masks.mask_reference_(torch.zeros(1, len(VOCABULARY)), torch.tensor([state]))
         assert (allowed(logits)[0] == lazy.allowed(state)).all()
-    every = torch.arange(lazy.num_states)  # More at once than there is room for.
+    every = torch.arange(lazy.num_states)
     logits = masks.mask_reference_(torch.zeros(len(every), len(VOCABULARY)), every)
     for state in every.tolist():
         assert (allowed(logits)[state] == lazy.allowed(state)).all()
+    assert masks.nbytes == before

@@ -15,8 +15,7 @@ from explorer.automata.machine import ByteMachine, Dfa
 from explorer.budget import Meter
 from explorer.tokens.kept import Kept
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.walks.arrays import arrays_from
-from explorer.tokens.walks.rows import walk_state
+from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import UInt32, set_bits
 from tests.bench.visit_cases import PATTERNS, SCHEMAS
 
@@ -98,16 +97,11 @@ def test_letters_are_found_and_the_masks_stay(name: str, tekken_131k: explorer.V
 
 def reference(machine: LazyMachine, state: int) -> UInt32:
     """The mask of a state by the plain walk of the trie."""
-    trie, place = machine._trie, machine._places[state]
-    arrays = arrays_from(machine._walked, trie, place)
-    assert arrays is not None and machine._finishing.all_finish
-    stack = np.zeros(trie.max_depth + 1, np.int32)
-    words, targets = np.empty(trie.num_words, np.int32), np.empty(trie.num_words, np.int32)
-    count = walk_state(
-        trie.byte, trie.depth, trie.skip, trie.word, *arrays, place, stack, words, targets
-    )
+    place = machine._places[state]
+    assert machine._finishing.all_finish
+    words = walk_trie(machine._walked, machine._trie, place).words
     mask = machine._end.copy() if machine.is_final(state) else np.zeros_like(machine._end)
-    set_bits(mask, trie.first_id[words[:count]])
+    set_bits(mask, machine._trie.first_id[words])
     return mask
 
 
@@ -130,7 +124,7 @@ CONSTRAINTS = {
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_masks_are_those_of_the_plain_walk(name: str, tekken_131k: explorer.Vocabulary) -> None:
+def test_masks_are_those_of_the_walk_trie(name: str, tekken_131k: explorer.Vocabulary) -> None:
     machine = explorer.compile(CONSTRAINTS[name], tekken_131k, lazy=True)
     for state in walk(machine, 12, seed=len(name)):
         assert np.array_equal(machine.mask(state), reference(machine, state))

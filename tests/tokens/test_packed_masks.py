@@ -11,18 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.tokens.masks import fitting, packed
-from explorer.tokens.masks.fitting import FittingWords
-from explorer.tokens.masks.needed import needed_rows
+from explorer.tokens.masks import needed, packed
+from explorer.tokens.masks.needed import FittingWords, needed_rows
 from explorer.tokens.masks.packed import (
     IMPOSSIBLE,
     MINUS_INFINITY,
     NOT_NUMBERS,
     Results,
     mask_rows_,
+    masked_on_device,
     masked_rows,
 )
-from explorer.tokens.masks.packed_on_device import masked_on_device
 from explorer.tokens.words import pack
 from tests.evidence import examples
 
@@ -123,8 +122,8 @@ def test_masks_under_a_budget_are_kept_within_a_bound(monkeypatch: pytest.Monkey
     """Two masks fit. The first is used again before a third comes, so the second has to go."""
     vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"abab"], eos_ids=[4])
     dfa = explorer.compile(explorer.regex("(ab){6}"), vocab)
-    kept = fitting.Kept
-    monkeypatch.setattr(fitting, "Kept", lambda: kept(most_bytes=8))
+    kept = needed.Kept
+    monkeypatch.setattr(needed, "Kept", lambda: kept(most_bytes=8))
     masks = FittingWords(needed_rows(dfa), dfa.token_class)
     first, second = masks.words(0, 4), masks.words(0, 5)
     assert first is not None and masks.words(0, 4) is first

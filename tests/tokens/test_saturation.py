@@ -29,8 +29,7 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.saturation import ends
-from explorer.tokens.walks.finishing import single_bytes
-from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.walks.trie import single_bytes, trie_of
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from tests.languages.grammar.earley import Earley, Productions, as_gbnf

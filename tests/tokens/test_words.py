@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.tokens.closed_form import class_words as subject
-from explorer.tokens.closed_form.class_words import class_words, packed_bytes
+from explorer.tokens import words as subject
 from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import ids, num_words, pack, unpack
+from explorer.tokens.words import class_words, ids, num_words, pack, packed_bytes, unpack
 from tests.evidence import examples
 
 

@@ -38,11 +38,11 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.staged import Placed, stages_of, unstaged
-from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.shared import kept_machine
+from explorer.tokens.token_dfa import load_texts
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 from widgets.compiling.child import Child, Gone

@@ -11,7 +11,7 @@ by `explorer.tokens.walks.finishing`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from threading import Lock
 from typing import Protocol, runtime_checkable
@@ -29,9 +29,8 @@ from explorer.errors import ExplorerError
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
-from explorer.tokens.walks.finishing import Finishing, single_bytes
-from explorer.tokens.walks.trie import Trie
-from explorer.tokens.walks.written import trie_for
+from explorer.tokens.walks.finishing import Finishing
+from explorer.tokens.walks.trie import Trie, single_bytes, trie_for
 
 
 def common_length(one: bytes, other: bytes) -> int:
@@ -223,8 +222,7 @@ class Background:
         Returns:
             The bytes; ``None`` where finding them would take too long.
         """
-        kept: Bool | Callable[[int], bool] = self.can_finish if self._kept is None else self._kept
-        return writable_bytes(self.trie, self.byte_machine, kept, byte_state, data)
+        return writable_bytes(self.trie, self.byte_machine, self.finishing, byte_state, data)
 
     def fail_words(self, byte_state: int, owed: int) -> tuple[Int32, Int32, Int32]:
         """The offset at which each word fails; see `explorer.tokens.walks.failing.fail_words`."""

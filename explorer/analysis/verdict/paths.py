@@ -34,10 +34,8 @@ from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of, text_to
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
-from explorer.tokens.walks.arrays import arrays_from
-from explorer.tokens.walks.finishing import words_from
-from explorer.tokens.walks.trie import Trie, UInt8
-from explorer.tokens.walks.written import after_token, written
+from explorer.tokens.walks.trie import Trie, after_token, written
+from explorer.tokens.walks.walk import walk_trie
 from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32
@@ -100,46 +98,16 @@ def measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
 
 
 @jit
-def _shortest_moves(
-    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
-    state: int, max_depth: int, first_id: Int32,
+def _shortest(
+    words: Int32, targets: Int32, first_id: Int32, lengths: _Ints, states: int
 ) -> Int32:  # fmt: skip
-    """The states that one token reaches, with the shortest token to each and its length.
-
-    Returns:
-        int32[n, 3]: state, id, length; by state.
-    """
-    stack = np.zeros(max_depth + 1, np.int32)
-    stack[0] = state
-    token = np.full(table.shape[0], -1, np.int32)
-    length = np.zeros(table.shape[0], np.int32)
-    count = 0
-    node = 0
-    while node < byte.shape[0]:
-        d = depth[node]
-        target = table[stack[d - 1], symbol_class[byte[node]]]
-        if target < 0:
-            node = skip[node]
-            continue
-        stack[d] = target
-        if word[node] >= 0:
-            new = first_id[word[node]]
-            if token[target] < 0:
-                count += 1
-            old, size = token[target], length[target]
-            if old < 0 or d < size or (d == size and new < old):
-                token[target] = new
-                length[target] = d
-        node += 1
-    moves = np.empty((count, 3), np.int32)
-    count = 0
-    for target in range(table.shape[0]):
-        if token[target] >= 0:
-            moves[count, 0] = target
-            moves[count, 1] = token[target]
-            moves[count, 2] = length[target]
-            count += 1
-    return moves
+    """The shortest token that leads to each state, of those the lowest id; −1 for none."""
+    tokens = np.full(states, -1, np.int32)
+    for k in range(words.shape[0]):
+        new, old = first_id[words[k]], tokens[targets[k]]
+        if old < 0 or lengths[new] < lengths[old] or (lengths[new] == lengths[old] and new < old):
+            tokens[targets[k]] = new
+    return tokens
 
 
 class _Search:
@@ -344,20 +312,13 @@ class Paths:
 
     def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
         trie, machine = self._ground.trie, self._ground.byte_machine
-        if (arrays := arrays_from(machine, trie, state)) is not None:
-            moves = _shortest_moves(
-                trie.byte, trie.depth, trie.skip, trie.word, *arrays, state, trie.max_depth,
-                trie.first_id,
-            )  # fmt: skip
-            targets, tokens = moves[:, 0], moves[:, 1].astype(np.int64)
-        else:
-            words, reached = words_from(machine, trie, state)
-            ids = trie.first_id[words].astype(np.int64)
-            order = np.lexsort((ids, self.lengths[ids], reached))
-            targets, first = np.unique(reached[order], return_index=True)
-            tokens = ids[order][first]
-        able = self._ground.finishing(targets) if len(targets) else np.empty(0, np.bool_)
-        return targets[able], tokens[able]
+        seen = walk_trie(machine, trie, state)
+        targets = seen.distinct()
+        targets = targets[self._ground.finishing(targets)]
+        shortest = _shortest(
+            seen.words, seen.targets, trie.first_id, self.lengths, machine.num_states
+        )
+        return targets, shortest[targets].astype(np.int64)
 
     @property
     def _table(self) -> TokenTable:

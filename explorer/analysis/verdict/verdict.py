@@ -33,7 +33,7 @@ from explorer.tokens.machine import Refusal, filtered_of
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.spelling import longest_spelled
-from explorer.tokens.walks.written import token_end
+from explorer.tokens.walks.trie import token_end
 
 Stage = Literal[
     "beyond_vocabulary",

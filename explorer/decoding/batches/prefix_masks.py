@@ -25,8 +25,7 @@ from torch import Tensor
 
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.tokens.masks.packed import IMPOSSIBLE, Results, masked_rows
-from explorer.tokens.masks.packed_on_device import masked_on_device
+from explorer.tokens.masks.packed import IMPOSSIBLE, Results, masked_on_device, masked_rows
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.words import UInt32, ids
 

@@ -48,7 +48,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens import states
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.device import DeviceMasks
-from explorer.tokens.masks.mask_kernel import (
+from explorer.tokens.masks.kernels import (
     NO_SUCH_STATE,
     NOTHING_ALLOWED,
     locate,
@@ -270,13 +270,14 @@ def launch_step(
     Returns:
         int64[B]: the tokens, -1 where nothing could be drawn.
     """
-    tokens = torch.empty_like(rows.states)
+    tokens, tables = torch.empty_like(rows.states), masks.tables
     low, high = seed_words(seed)
     step_kernel[(len(logits),)](
-        logits, logits.stride(0), min(logits.shape[1], masks.token_class.shape[1]),
+        logits, logits.stride(0), min(logits.shape[1], tables.token_class.shape[1]),
         rows.states, rows.constraint, rows.remaining, rows.streams, rows.positions, tokens,
-        masks.token_class, masks.token_class.stride(0), masks.needed, masks.target, masks.least,
-        masks.cell_start, masks.row_start, masks.num_rows, masks.num_classes, len(masks.num_rows),
+        tables.token_class, tables.token_class.stride(0), tables.needed, tables.target,
+        tables.least, tables.cell_start, tables.row_start, tables.num_rows, tables.num_classes,
+        len(tables.num_rows),
         masks.error.word, masks.vocabulary.eos_ids[0], low, high,
         # Floats go to a kernel in single precision. The reference compares the mass with a double,
         # so p goes as an integer; it compares scores in float32, so that bound may be rounded.

@@ -34,8 +34,7 @@ from explorer.tokens.machine import (
     planner_of,
     table_of,
 )
-from explorer.tokens.masks.fitting import FittingWords
-from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
+from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, FittingWords, needed_rows
 from explorer.tokens.shared import shared_machine
 from explorer.tokens.states import DONE, FREE
 from explorer.tokens.words import UInt32, unpack

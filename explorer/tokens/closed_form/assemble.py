@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.reaching import steps_from
+from explorer.automata.construction.reaching import by_head, steps_from
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
+from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.walks.functions import Functions
 from explorer.tokens.walks.trie import Trie
 
@@ -32,6 +32,50 @@ STAGE: Final = "Trimming"
 
 
 Table = NDArray[np.int16] | Int32
+
+
+def merged_columns(columns: Int32, accepting: Bool) -> tuple[Table, Int32]:
+    """A table whose classes are the different columns that allow something.
+
+    Args:
+        columns: int32[states, n], the next state or `DEAD`.
+        accepting: bool[states], where the text may end.
+
+    Returns:
+        The table, and int32[n], the class of each column.
+    """
+    merged, inverse = np.unique(columns, axis=1, return_inverse=True)
+    alive = np.flatnonzero((merged != DEAD).any(axis=0))
+    class_of = np.full(merged.shape[1], DEAD_CLASS, np.int32)
+    class_of[alive] = np.arange(len(alive), dtype=np.int32) + NUM_FIXED_CLASSES
+    table = empty_table(len(columns), NUM_FIXED_CLASSES + len(alive))
+    table[:, NUM_FIXED_CLASSES:] = merged[:, alive]
+    table[accepting, EOS_CLASS] = DONE
+    return table, class_of[inverse.reshape(-1)]
+
+
+def distances_of(table: NDArray[np.signedinteger[Any]]) -> Int32:
+    """The fewest tokens to the end from each state of a table.
+
+    Args:
+        table: int[states, classes], the next state, `DEAD` or `DONE`.
+
+    Returns:
+        int32[states], EOS included; 0 where there is no way to the end.
+
+    Example:
+        >>> distances_of(np.array([[DEAD, DEAD, 1], [DEAD, DONE, DEAD]])).tolist()
+        [2, 1]
+    """
+    distance = np.where(table[:, EOS_CLASS] == DONE, 1, 0).astype(np.int32)
+    step = 1
+    while True:
+        near = np.append(distance == step, False)
+        new = near[np.where(table >= 0, table, len(table))].any(axis=1) & (distance == 0)
+        if not new.any():
+            return distance
+        step += 1
+        distance[new] = step
 
 
 def empty_table(states: int, classes: int) -> Table:
@@ -62,27 +106,6 @@ class Assembled:
     token_class: NDArray[np.uint16] | Int32
     num_reached: int
     stuck: Int32
-
-
-@jit
-def _group(key: Int32, value: Int32, chosen: Bool, span: NDArray[np.int64], size: int) -> tuple[
-    NDArray[np.int64], Int32
-]:  # fmt: skip
-    """The values of each key, over the pairs of the chosen functions."""
-    offset = np.zeros(size + 2, np.int64)
-    for f in range(chosen.shape[0]):
-        if chosen[f]:
-            for k in range(span[f], span[f + 1]):
-                offset[key[k] + 2] += 1
-    for s in range(size + 1):
-        offset[s + 1] += offset[s]
-    grouped = np.empty(offset[size + 1], np.int32)
-    for f in range(chosen.shape[0]):
-        if chosen[f]:
-            for k in range(span[f], span[f + 1]):
-                grouped[offset[key[k] + 1]] = value[k]
-                offset[key[k] + 1] += 1
-    return offset, grouped
 
 
 @jit
@@ -173,14 +196,9 @@ def _fill(
 
 @jit
 def _scatter(
-    word: Int32,
-    function: Int32,
-    class_of: Int32,
-    first_id: Int32,
-    further_word: Int32,
-    further_id: Int32,
-    token_class: Int32,
-) -> None:
+    word: Int32, function: Int32, class_of: Int32, first_id: Int32, further_word: Int32,
+    further_id: Int32, token_class: Int32,
+) -> None:  # fmt: skip
     """Give the ids of each live word the class of its function."""
     for k in range(word.shape[0]):
         token_class[first_id[word[k]]] = class_of[function[k]]
@@ -189,13 +207,9 @@ def _scatter(
 
 
 def token_classes(
-    trie: Trie,
-    word: Int32,
-    function: Int32,
-    class_of: Int32,
-    num_classes: int,
+    trie: Trie, word: Int32, function: Int32, class_of: Int32, num_classes: int,
     eos_ids: Sequence[int],
-) -> NDArray[np.uint16] | Int32:
+) -> NDArray[np.uint16] | Int32:  # fmt: skip
     """The class of every id of the vocabulary, from the functions of the words that live.
 
     Args:
@@ -209,14 +223,9 @@ def token_classes(
     narrow = num_classes <= np.iinfo(np.uint16).max
     result = np.zeros(trie.num_tokens, np.uint16 if narrow else np.int32)
     _scatter(
-        word,
-        function,
-        class_of,
-        trie.first_id,
-        trie.further_word,
-        trie.further_id,
+        word, function, class_of, trie.first_id, trie.further_word, trie.further_id,
         cast("Int32", result),
-    )
+    )  # fmt: skip
     result[list(eos_ids)] = EOS_CLASS
     return cast("Int32", result)
 
@@ -247,19 +256,17 @@ def assemble(
     """
     states = len(accepting)
     count = len(functions.start) - 1
-    # The pairs grouped by source and by target, and what is known of each state.
-    meter.check(STAGE, bytes=8 * len(functions.source) + 32 * states)
+    meter.check(STAGE, bytes=16 * len(functions.source) + 32 * states)
     used = _used(functions.function, count)
-    forward_start, forward = _group(
-        functions.source, functions.target, used, functions.start, states
-    )
-    backward_start, backward = _group(
-        functions.target, functions.source, used, functions.start, states
-    )
-    at_start = np.arange(states) == start
+    source, target = functions.source, functions.target
+    pairs = int(functions.start[-1])
+    source, target = source[:pairs], target[:pairs]
+    if not used.all():
+        chosen = np.repeat(used, np.diff(functions.start))
+        source, target = source[chosen], target[chosen]
     # Arcs out of states that are not reached only give a distance to states nobody asks about.
-    distance = steps_from(backward_start, backward, accepting)
-    reached = steps_from(forward_start, forward, at_start) > 0
+    distance = steps_from(*by_head(source, target, states), accepting)
+    reached = steps_from(*by_head(target, source, states), np.arange(states) == start) > 0
     kept = reached & (distance > 0)
     char_state = np.flatnonzero(kept).astype(np.int32)
     name = np.full(states, DEAD, np.int32)
@@ -271,14 +278,9 @@ def assemble(
     meter.check(STAGE, states=len(char_state), arcs=cells, bytes=4 * cells)
     table = empty_table(len(char_state), num_classes)
     _fill(
-        cast("Int32", table),
-        functions.source,
-        functions.target,
-        functions.start,
-        name,
-        representative,
-        NUM_FIXED_CLASSES,
-    )
+        cast("Int32", table), functions.source, functions.target, functions.start, name,
+        representative, NUM_FIXED_CLASSES,
+    )  # fmt: skip
     table[accepting[char_state], EOS_CLASS] = DONE
     return Assembled(
         char_state,

@@ -27,30 +27,29 @@ import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from explorer.automata.interchange.validate import checked_dfa
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from explorer.languages.stages.staged import token_stages
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
-from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.walks.written import written
+from explorer.tokens.walks.rows import columns_of
+from explorer.tokens.walks.trie import written
 from explorer.vocabulary import Vocabulary
 
 MOST_BYTES: Final = 2**30
-"""How many bytes the arrays of a file may take in memory, all together."""
+"""The bytes that the arrays of a file may take in memory, all together."""
 
 _MOST_HEADER_BYTES: Final = 2**26
 _LONGEST_ARRAY_HEADER: Final = 10_000
@@ -93,21 +92,38 @@ _UNREADABLE: Final = (
 )
 
 
-def save(dfa: TokenDFA, path: str | Path) -> None:
-    """Write a token DFA to a file; see `TokenDFA.save`."""
-    machine = dfa.byte_machine
-    arrays: dict[str, NDArray[Any]] = {name: getattr(dfa, name) for name in _ARRAYS}
-    arrays |= {
-        "fsa_symbol_class": machine.symbol_class,
-        "fsa_table": machine.table,
-        "fsa_accepting": machine.accepting,
-    }
+class Stored(NamedTuple):
+    """The content of a file.
+
+    Args:
+        constraint: What was compiled, with its byte machine.
+        report: Times and sizes of the compilation.
+        arrays: The arrays of a `explorer.TokenDFA`, by their names.
+    """
+
+    constraint: Constraint
+    report: Report
+    arrays: dict[str, Any]
+
+
+def save(
+    path: str | Path, constraint: Constraint, fingerprint: str, report: Report, tables: object
+) -> None:
+    """Write a token DFA to a file; see `explorer.TokenDFA.save`.
+
+    Args:
+        path: The file.
+        constraint, fingerprint, report: Of the token DFA; the fingerprint is its vocabulary's.
+        tables: An object that has the arrays.
+    """
+    arrays: dict[str, NDArray[Any]] = {name: getattr(tables, name) for name in _ARRAYS}
+    arrays |= _machine_arrays(constraint.for_tokens(Meter()))
     header: dict[str, object] = {
         "kind": _KIND,
         "version": _VERSION,
-        "fingerprint": dfa.vocabulary.fingerprint,
-        "source": source_to_dict(dfa.constraint.source),
-        "report": dfa.report.to_dict(),
+        "fingerprint": fingerprint,
+        "source": source_to_dict(constraint.source),
+        "report": report.to_dict(),
     }
     header["sha256"] = _checksum(header, arrays)
     text = json.dumps(header).encode()
@@ -126,26 +142,12 @@ def save(dfa: TokenDFA, path: str | Path) -> None:
     write_whole(path, packed.getvalue())
 
 
-def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
-    """Read a token DFA from a file; see `TokenDFA.load`."""
-    machine = load_texts(path, vocabulary)
-    if stages := token_stages(machine.constraint.source):
-        raise ConstraintError(
-            f"{path} holds a machine behind the stage {stages[0]}, which filters its tokens.",
-            remedy="Read it with explorer.tokens.filtered.apply.load_filtered(path, vocabulary).",
-            evidence={"stages": [str(stage) for stage in stages]},
-        )
-    return machine
-
-
-def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
-    """The machine of the texts in a file, without the stages of the tokens.
-
-    Args:
-        path, vocabulary: As `TokenDFA.load` has them.
+def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
+    """Read a file; see `explorer.TokenDFA.load`. Stages of the tokens are not applied.
 
     Raises:
-        DamagedFile: As `TokenDFA.load` has it.
+        DamagedFile: The file is of another kind or version, damaged, or was compiled for another
+            vocabulary.
     """
     with file_errors(path):
         file = open(path, "rb")  # noqa: SIM115 - What is wrong with its content is told below.
@@ -188,7 +190,8 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             # A machine that reads the ends of tokens is quick to build, so it is not believed.
             constraint = Constraint(given_source)
             machine = constraint.for_tokens(Meter())
-            if not _same_machine(machine, parts):
+            known = _machine_arrays(machine).items()
+            if not all(np.array_equal(array, parts[name]) for name, array in known):
                 raise _misfit(path, "its character FSA is not that of its source")
         else:
             machine = checked_dfa(
@@ -205,18 +208,13 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     report = _report(head.get("report"), lost)
     if report is None:
         raise _misfit(path, "its report is not the report of a compilation")
-    return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)
+    return Stored(constraint, report, arrays)
 
 
-def _same_machine(machine: Dfa, parts: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether a machine is the one that was saved."""
-    return all(
-        np.array_equal(array, parts[name])
-        for name, array in (
-            ("fsa_symbol_class", machine.symbol_class),
-            ("fsa_table", machine.table),
-            ("fsa_accepting", machine.accepting),
-        )
+def _machine_arrays(machine: Dfa) -> dict[str, NDArray[Any]]:
+    """The arrays of a byte machine as they are stored."""
+    return dict(
+        zip(_BYTE_MACHINE, (machine.symbol_class, machine.table, machine.accepting), strict=True)
     )
 
 
@@ -350,18 +348,15 @@ def _follows(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocab
     text = present >= NUM_FIXED_CLASSES
     if int(text.sum()) != arrays["table"].shape[1] - NUM_FIXED_CLASSES:
         return False
-    token_state = np.full(machine.num_states, DEAD, np.int32)
+    token_state = np.full(machine.num_states + 1, DEAD, np.int32)  # −1 is the last one.
     token_state[char_state] = np.arange(len(char_state), dtype=np.int32)
-    chosen = cast("list[tuple[int, int]]", np.stack([present[text], first[text]], 1).tolist())
-    for class_, token in chosen:
-        reached = char_state
-        for symbol in written(vocabulary, machine, token):
-            following = machine.table[np.maximum(reached, 0), machine.symbol_class[symbol]]
-            reached = np.where(reached == NO_ARC, NO_ARC, following)
-        targets = np.where(reached == NO_ARC, DEAD, token_state[np.maximum(reached, 0)])
-        if not np.array_equal(arrays["table"][:, class_], targets):
-            return False
-    return True
+    spelled = (written(vocabulary, machine, token) for token in first[text].tolist())
+    return all(
+        np.array_equal(arrays["table"][:, class_], token_state[reached])
+        for class_, reached in zip(
+            present[text].tolist(), columns_of(machine, char_state, spelled), strict=True
+        )
+    )
 
 
 def _all_reached(table: NDArray[Any]) -> bool:

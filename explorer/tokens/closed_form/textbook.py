@@ -15,10 +15,10 @@ import numpy as np
 from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.automata.textbook.composition import compose
 from explorer.budget import Meter
-from explorer.tokens.closed_form.assemble import Assembled, empty_table
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
-from explorer.tokens.walks.finishing import Finishing
-from explorer.tokens.walks.written import after_token, trie_for, written
+from explorer.tokens.closed_form.assemble import Assembled, distances_of, merged_columns
+from explorer.tokens.states import DEAD, EOS_CLASS
+from explorer.tokens.walks.trie import after_token, trie_for, written
+from explorer.tokens.walks.walk import states_reached
 from explorer.vocabulary import Vocabulary
 
 STAGE: Final = "Tabulating pynini's machine"
@@ -48,20 +48,18 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
     live, column = np.unique(arcs[:, 1], return_inverse=True)
     cells = len(char_state) * len(live)
     meter.check(STAGE, states=len(char_state), arcs=cells, bytes=16 * cells)
-    columns = np.full((len(live), len(char_state)), DEAD, np.int32)
-    columns[column.reshape(-1), source] = target
-    merged, class_of = np.unique(columns, axis=0, return_inverse=True)
-    table = empty_table(len(char_state), NUM_FIXED_CLASSES + len(merged))
-    table[:, NUM_FIXED_CLASSES:] = merged.T
-    table[accepting, EOS_CLASS] = DONE
+    columns = np.full((len(char_state), len(live)), DEAD, np.int32)
+    columns[source, column.reshape(-1)] = target
+    table, class_of = merged_columns(columns, accepting)
     narrow = table.shape[1] <= np.iinfo(np.uint16).max
     token_class = np.zeros(len(vocabulary), np.uint16 if narrow else np.int32)
-    token_class[live] = class_of.reshape(-1) + NUM_FIXED_CLASSES
+    token_class[live] = class_of
     token_class[list(vocabulary.eos_ids)] = EOS_CLASS
-    reached, stuck = _reached(dfa, vocabulary, char_state, meter)
+    # pynini's composition drops dead ends silently; a walk finds what was dropped.
+    reached = states_reached(dfa, trie_for(vocabulary, dfa), meter, STAGE)
     return Assembled(
-        char_state.astype(np.int32), table, accepting, _distances(source, target, accepting),
-        cast("Int32", token_class), reached, stuck,
+        char_state.astype(np.int32), table, accepting, distances_of(table),
+        cast("Int32", token_class), len(reached), np.setdiff1d(reached, char_state),
     )  # fmt: skip
 
 
@@ -84,31 +82,3 @@ def _character_states(
                 char_of[target] = after_token(dfa, int(char_of[state]), symbols)
                 queue.append(target)
     return char_of
-
-
-def _distances(source: Int32, target: Int32, accepting: np.ndarray) -> Int32:
-    """The fewest tokens to the end of the text, EOS included, by relaxing every arc at once."""
-    distance = np.where(accepting, 1, np.iinfo(np.int32).max - 1).astype(np.int32)
-    pairs = np.unique(np.column_stack([source, target]), axis=0)
-    while True:
-        shorter = distance.copy()
-        np.minimum.at(shorter, pairs[:, 0], distance[pairs[:, 1]] + 1)
-        if np.array_equal(shorter, distance):
-            return distance
-        distance = shorter
-
-
-def _reached(dfa: Dfa, vocabulary: Vocabulary, kept: Int32, meter: Meter) -> tuple[int, Int32]:
-    """How many character states tokens reach, and which of them were left out.
-
-    pynini's composition drops dead ends silently; a walk finds what was dropped.
-    """
-    finishing = Finishing(dfa, trie_for(vocabulary, dfa))
-    met = {dfa.start}
-    queue = [dfa.start]
-    for state in queue:
-        for following in finishing.targets(state, meter):
-            if following not in met:
-                met.add(following)
-                queue.append(following)
-    return len(met), np.array(sorted(met - set(kept.tolist())), np.int32)

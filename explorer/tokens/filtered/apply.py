@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from explorer.arguments import file_path, instance
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
@@ -23,13 +22,13 @@ from explorer.languages.stages.spellings import (
 )
 from explorer.languages.stages.stage import TokenStage
 from explorer.languages.stages.staged import token_stages
-from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.of_tokenizer import check_same
 from explorer.tokens.filtered.rules import TokenRule, isolated_spaces, redundant_bytes
 from explorer.tokens.filtered.table import filtered_table
 from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.token_dfa import load_texts
 from explorer.vocabulary import Vocabulary
 
 Stage = TypeVar("Stage", bound=TokenStage)
@@ -96,8 +95,7 @@ def load_filtered(
         DamagedFile: As `explorer.TokenDFA.load` has it.
         ExplorerError: As `filtered` has it.
     """
-    vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-    machine = load_texts(file_path("path", path), vocabulary)
+    machine = load_texts(path, vocabulary)
     return filtered(machine, machine.constraint, Meter(budget).budget)
 
 

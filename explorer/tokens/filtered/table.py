@@ -26,12 +26,11 @@ from explorer.automata.words import is_finite
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint
-from explorer.tokens.closed_form.assemble import Table, empty_table
+from explorer.tokens.closed_form.assemble import Table, distances_of, empty_table
 from explorer.tokens.filtered.machine import FilteredMachine, nothing_left
 from explorer.tokens.filtered.rules import REFUSED, TokenRule
 from explorer.tokens.filtered.trimmed import WrittenSoFar
 from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of
-from explorer.tokens.masks.needed import distances_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
 

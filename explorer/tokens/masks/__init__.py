@@ -1,7 +1,7 @@
 """Masks beside the logits, on a device.
 
 Reading order: `tensors` (as users give them), `error_word` (what went wrong first), `needed` (token
-budgets), `fitting` (masks under one), `packed` (packed masks on the host), `packed_on_device`,
-`words_kernel` (that as one launch on a GPU), `visited` (masks of machines without a table),
-`host_masks`, `mask_kernel` (masks of tables as one launch), `device` (the public value).
+budgets, and masks under one), `tables` (token tables as tensors), `packed` (packed masks and
+logits), `host_masks` (the masks of a batch on the host), `kernels` (both as one launch on a GPU),
+`device` (the public value).
 """

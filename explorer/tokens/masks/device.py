@@ -7,12 +7,8 @@ freely: each row of the batch has a constraint number and a state.
 
     logits ── mask_(logits, states) ──► draw ── advance(states, tokens) ──► states
 
-Every (state, class) has one number, the tokens that this choice *needs* up to the end of the text
-(`explorer.tokens.masks.needed`), so the mask and the token budget are one comparison. The sentinels
-`FREE`, `DONE` and `DEAD` have rows of their own in every table, in front of the states; a state is
-shifted before it indexes anything, and one that is out of range becomes `DEAD`. No number can
-reach another constraint's rows. What goes wrong is written to an error word on the device
-(`explorer.tokens.masks.error_word`), which `check` reads when the host waits anyway.
+What goes wrong is written to an error word on the device (`explorer.tokens.masks.error_word`),
+which `check` reads when the host waits anyway.
 
 There are three ways to the same mask, held equal by the tests:
 
@@ -21,14 +17,11 @@ There are three ways to the same mask, held equal by the tests:
   (`explorer.tokens.masks.host_masks`);
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
-A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables;
-the masks of its states are worked out by the host when they are first met and kept packed on the
-device (`explorer.tokens.masks.visited`). A batch in which one takes part reads its states and
-tokens on the host at every step.
+A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables. A
+batch in which one takes part is read on the host at every step, and its masks follow packed.
 
 Apart from that nothing here has shapes that depend on data, and nothing but `check` and the CPU
-path waits for the device. A table takes 8 bytes per state and class; the classes 2 bytes per id and
-constraint.
+path waits for the device.
 """
 
 from __future__ import annotations
@@ -40,7 +33,6 @@ from typing import Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.arguments import instance, listed, whole_number, wrong
@@ -51,24 +43,19 @@ from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ErrorWord, ints
 from explorer.tokens.masks.host_masks import HostMasks
-from explorer.tokens.masks.needed import (
-    FIRST_STATE,
-    NO_BUDGET,
-    UNLIMITED,
-    least_needed,
-    needed_rows,
-    no_table,
-    target_rows,
+from explorer.tokens.masks.needed import UNLIMITED, needed_rows, no_table, target_rows
+from explorer.tokens.masks.packed import (
+    MINUS_INFINITY,
+    mask_on_device_,
+    mask_rows_,
+    masked_reference,
+    uploaded,
 )
-from explorer.tokens.masks.packed import MINUS_INFINITY, mask_rows_
+from explorer.tokens.masks.tables import device_tables
 from explorer.tokens.masks.tensors import checked_device, checked_rows, checked_tensor, misfit
-from explorer.tokens.masks.visited import Place, VisitedMasks
 from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
 from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
-
-DEAD_ROW: Final = DEAD + FIRST_STATE
-"""The row of `DEAD` in every constraint's tables."""
 
 _COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
 
@@ -123,7 +110,6 @@ class DeviceMasks:
             for k, (machine, table) in enumerate(zip(self.constraints, tables, strict=True))
             if table is None and machine.constraint is not None
         )
-        self._visited = VisitedMasks(self.constraints, len(self.vocabulary), self.device)
         only_ends = np.full(len(self.vocabulary), DEAD_CLASS, np.uint16)
         only_ends[list(self.vocabulary.eos_ids)] = EOS_CLASS
         classes = [only_ends if t is None else np.asarray(t.token_class) for t in tables]
@@ -135,10 +121,7 @@ class DeviceMasks:
             rows, classes = [no_table()], [only_ends]
         self._needed = [needed for _, needed in rows]
 
-        stacked = np.stack(classes)
-        # Two bytes per id where they suffice. Not torch's uint16, which lacks most operations.
-        narrow = max(needed.shape[1] for needed in self._needed) <= 2**15
-        allowed = (stacked != DEAD_CLASS).any(axis=0)
+        allowed = (np.stack(classes) != DEAD_CLASS).any(axis=0)
         if self._asked:
             allowed |= np.array([data is not None for data in self.vocabulary.tokens], np.bool_)
         used = np.flatnonzero(allowed)
@@ -147,23 +130,14 @@ class DeviceMasks:
             raise _too_narrow(width, self.least_width)
         self.width = width
 
-        num_rows = [len(needed) for needed in self._needed]
-        self.token_class = self._put(stacked.astype(np.int16 if narrow else np.int32))
-        self.target = self._put(np.concatenate([targets.ravel() for targets, _ in rows]))
-        self.needed = self._put(np.concatenate([n.ravel() for n in self._needed]))
-        self.least = self._put(np.concatenate([least_needed(n) for n in self._needed]))
-        self.cell_start = self._put(_starts([needed.size for needed in self._needed]))
-        self.row_start = self._put(_starts(num_rows))
-        self.num_rows = self._put(np.array(num_rows, np.int64))
-        self.num_classes = self._put(np.array([n.shape[1] for n in self._needed], np.int64))
+        self.tables = device_tables(rows, classes, self.device)
         machines = self.constraints or (Free(self.vocabulary),)
         self._host = HostMasks(machines, self._asked, self._needed, classes)
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        tables = (self.token_class, self.target, self.needed, self.least)
-        return sum(table.numel() * table.element_size() for table in tables) + self._visited.nbytes
+        return self.tables.nbytes
 
     @property
     def asks_host(self) -> bool:
@@ -200,14 +174,19 @@ class DeviceMasks:
         self.check_logits(logits, states)
         if remaining is not None:
             remaining = checked_rows("remaining", remaining, len(states))
-        if logits.device.type == "cpu":
-            mask_rows_(logits, self.packed_rows(states, constraint, remaining, step=step))
+        if self.asks_host or logits.device.type == "cpu":
+            rows = self.packed_rows(states, constraint, remaining, step=step)
+            if logits.device.type != "cpu":
+                return mask_on_device_(logits, rows)
+            mask_rows_(logits, rows)
             return logits
         constraint = self._constraint_of_rows(constraint, len(states))
-        if self._has_kernels and logits.stride(1) == 1 and not self._asked:
-            from explorer.tokens.masks.mask_kernel import launch_mask
+        if self._has_kernels and logits.stride(1) == 1:
+            from explorer.tokens.masks.kernels import launch_mask
 
-            return launch_mask(self, logits, states, constraint, remaining, step)
+            return launch_mask(
+                self.tables, self.error.word, logits, states, constraint, remaining, step
+            )
         return self.mask_reference_(logits, states, constraint, remaining, step=step)
 
     def mask_reference_(
@@ -221,27 +200,22 @@ class DeviceMasks:
     ) -> Tensor:
         """`mask_` in plain torch, on any device; the tests hold the other ways equal to it."""
         self.check_logits(logits, states)
+        if self.asks_host:
+            rows = self.packed_rows(states, constraint, remaining, step=step)
+            return logits.copy_(masked_reference(logits, uploaded(rows, logits.device)))
+        tables, given = self.tables, states
         constraint = self._constraint_of_rows(constraint, len(states))
-        given = states
-        states, asked, places = self._ask(states, constraint, remaining)
-        constraint, row, known = self._locate(states, constraint)
+        constraint, row, known = tables.locate(states, constraint)
         left = torch.full_like(row, UNLIMITED)
         if remaining is not None:
             left = remaining.to(torch.int64).clamp(0, UNLIMITED)
-        fault = torch.where(
-            self.least[self.row_start[constraint] + row] > left, error_word.NOTHING_ALLOWED, 0
-        )
-        fault = torch.where(known, fault, error_word.NO_SUCH_STATE)
-        self.error.write(fault, given, step)
-        covered = min(logits.shape[1], self.token_class.shape[1])
-        first = self.cell_start[constraint] + row * self.num_classes[constraint]
-        cells = first[:, None] + self.token_class[constraint, :covered].to(torch.int64)
-        logits[:, :covered].masked_fill_(self.needed[cells] > left[:, None], -torch.inf)
+        stuck = tables.least[tables.row_start[constraint] + row] > left
+        fault = torch.where(stuck, error_word.NOTHING_ALLOWED, 0)
+        self.error.write(torch.where(known, fault, error_word.NO_SUCH_STATE), given, step)
+        covered = min(logits.shape[1], tables.token_class.shape[1])
+        cells = tables.cells(constraint, row, tables.token_class[constraint, :covered])
+        logits[:, :covered].masked_fill_(tables.needed[cells] > left[:, None], -torch.inf)
         logits[:, covered:].fill_(-torch.inf)
-        if asked:
-            rows = torch.tensor(asked, device=self.device)
-            keep = self._visited.allowed(places, covered)
-            logits[rows, :covered] = logits[rows, :covered].masked_fill(~keep, -torch.inf)
         return logits
 
     def advance(
@@ -271,23 +245,16 @@ class DeviceMasks:
         states = checked_rows("states", states, batch)
         tokens = checked_rows("tokens", tokens, batch)
         constraint = self._constraint_of_rows(constraint, batch)
-        given = states
-        states, asked, places = self._ask(states, constraint, None)
-        constraint, row, known = self._locate(states, constraint)
-        in_range = (tokens >= 0) & (tokens < self.token_class.shape[1])
-        class_ = self.token_class[constraint, torch.where(in_range, tokens, 0)].to(torch.int64)
-        first = self.cell_start[constraint] + row * self.num_classes[constraint]
-        target = torch.where(in_range, self.target[first + class_].to(torch.int64), DEAD)
-        if asked:
-            taken = ints(tokens[torch.tensor(asked, device=self.device)])
-            following = [
-                self.constraints[which].step(state, token)
-                for (which, state, _), token in zip(places, taken, strict=True)
-            ]
-            known_targets = [DEAD if state is None else state for state in following]
-            target[torch.tensor(asked, device=self.device)] = torch.tensor(
-                known_targets, dtype=torch.int64, device=self.device
-            )
+        if self.asks_host:
+            following, faults = self._host.advance(ints(states), ints(constraint), ints(tokens))
+            self.error.write(torch.tensor(faults, device=self.device), states, step)
+            return torch.tensor(following, dtype=torch.int64, device=self.device)
+        tables, given = self.tables, states
+        constraint, row, known = tables.locate(states, constraint)
+        in_range = (tokens >= 0) & (tokens < tables.token_class.shape[1])
+        class_ = tables.token_class[constraint, torch.where(in_range, tokens, 0)]
+        cell = tables.cells(constraint, row, class_)
+        target = torch.where(in_range, tables.target[cell].to(torch.int64), DEAD)
         stuck = (target == DEAD) & (states != DEAD)
         fault = torch.where(stuck, error_word.TOKEN_NOT_ALLOWED, 0)
         fault = torch.where(stuck & (tokens == -1), error_word.NOTHING_TO_DRAW, fault)
@@ -338,40 +305,8 @@ class DeviceMasks:
             whiches = ints(self._constraint_of_rows(constraint, len(states)))
         rows, faults = self._host.rows(ints(states), whiches, remaining)
         if any(faults):
-            self.error.write(torch.tensor(faults, dtype=torch.int64), states, step)
+            self.error.write(torch.tensor(faults, device=states.device), states, step)
         return rows
-
-    def _ask(
-        self, states: Tensor, constraint: Tensor, remaining: Tensor | None
-    ) -> tuple[Tensor, list[int], list[Place]]:
-        """The rows that stand in a state of a machine without a table, and the other rows' states.
-
-        Returns:
-            The states, `FREE` in those rows; the numbers of those rows; each one's machine, state
-            and budget.
-        """
-        if not self._asked:
-            return states, [], []
-        rows: list[int] = []
-        places: list[Place] = []
-        budgets = [UNLIMITED] * len(states)
-        if remaining is not None:
-            budgets = [left if left < NO_BUDGET else UNLIMITED for left in ints(remaining)]
-        for k, (which, state) in enumerate(zip(ints(constraint), ints(states), strict=True)):
-            if which in self._asked and 0 <= state < self.constraints[which].num_states:
-                rows.append(k)
-                places.append((which, state, budgets[k]))
-        states = states.clone()
-        states[torch.tensor(rows, dtype=torch.int64, device=states.device)] = FREE
-        return states, rows, places
-
-    def _locate(self, states: Tensor, constraint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Each row's constraint and table row, made safe, and whether they were."""
-        known = (constraint >= 0) & (constraint < len(self._needed))
-        constraint = torch.where(known, constraint, 0)
-        row = states.to(torch.int64) + FIRST_STATE
-        known = known & (row >= 0) & (row < self.num_rows[constraint])
-        return constraint, torch.where(known, row, DEAD_ROW), known
 
     def _constraint_of_rows(self, constraint: Tensor | None, batch: int) -> Tensor:
         if constraint is not None:
@@ -416,18 +351,9 @@ class DeviceMasks:
         if logits.shape[1] < self.least_width:
             raise _too_narrow(logits.shape[1], self.least_width)
 
-    def _put(self, array: NDArray[np.generic]) -> Tensor:
-        host = torch.from_numpy(np.ascontiguousarray(array))  # pyright: ignore[reportUnknownMemberType]
-        return host.to(self.device)
-
     @cached_property
     def _has_kernels(self) -> bool:
         return self.device.type == "cuda" and find_spec("triton") is not None
-
-
-def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Where each of several arrays begins once they are put together."""
-    return np.cumsum([0, *sizes[:-1]], dtype=np.int64)
 
 
 def _machine(name: str, value: object) -> TokenMachine:

@@ -1,9 +1,10 @@
 """Masks on the host: the packed mask of each row's state, applied to the logits.
 
-This is how `explorer.tokens.masks.device.DeviceMasks` masks logits that lie in the host's memory:
-the machine gives the packed mask of a state and keeps it (`explorer.tokens.kept`), and a compiled
-loop writes -inf into the logits wherever a bit is not set (`explorer.tokens.masks.packed`). Cost:
-15 to 30 µs for 131,072 float32 logits, 20 µs more on the first visit of a state.
+This is how `explorer.tokens.masks.device.DeviceMasks` masks logits that lie in the host's memory,
+and any logits where a machine without a table takes part: the machine gives the packed mask of a
+state and keeps it, and -inf is written into the logits wherever a bit is not set
+(`explorer.tokens.masks.packed`). Cost: 15 to 30 µs for 131,072 float32 logits, 20 µs more on the
+first visit of a state.
 
 A state of a machine without a table has no row of needed tokens: its mask is asked from the machine
 itself. Where that does not know its distances either, a token budget that could be reached is
@@ -23,14 +24,37 @@ from torch import Tensor
 from explorer.arguments import whole_number
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import TokenMachine
+from explorer.tokens.machine import TokenMachine, planner_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.masks.fitting import FittingWords
-from explorer.tokens.masks.needed import FIRST_STATE, NO_BUDGET, UNLIMITED, least_needed
-from explorer.tokens.masks.visited import mask_in_time
+from explorer.tokens.masks.needed import (
+    FIRST_STATE,
+    NO_BUDGET,
+    UNLIMITED,
+    FittingWords,
+    least_needed,
+)
 from explorer.tokens.states import DEAD
 from explorer.tokens.words import UInt32, unpack
+
+
+def _mask_in_time(machine: TokenMachine, state: int, remaining: int) -> UInt32:
+    """The mask of a state of a machine without a table, under a token budget.
+
+    Raises:
+        ExplorerError: The budget is one that could be reached, and the machine does not know how
+            many tokens its texts still take.
+    """
+    planner = planner_of(machine)
+    if planner is not None:
+        return planner.mask_within(state, remaining)
+    raise ExplorerError(
+        f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
+        "end from every state. A machine without a table does not know them.",
+        remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
+        "enough), or give no budget.",
+        evidence={"remaining": remaining},
+    )
 
 
 class HostMasks:
@@ -115,10 +139,7 @@ class HostMasks:
         rows: list[UInt32] = []
         faults: list[int] = []
         for state, which, budget in zip(states, whiches, budgets, strict=True):
-            known = 0 <= which < len(self._needed) and (
-                0 <= state + FIRST_STATE < self.num_rows(which)
-            )
-            if not known:
+            if not self._knows(which, state):
                 rows.append(self._machines[0].mask(DEAD))
                 faults.append(error_word.NO_SUCH_STATE)
                 continue
@@ -129,6 +150,28 @@ class HostMasks:
             faults.append(error_word.NOTHING_ALLOWED * empty)
         return rows, faults
 
+    def advance(
+        self, states: Sequence[int], whiches: Sequence[int], tokens: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """The state of each row after a token, and the fault of each row, 0 for none."""
+        following: list[int] = []
+        faults: list[int] = []
+        for state, which, token in zip(states, whiches, tokens, strict=True):
+            if not self._knows(which, state):
+                following.append(DEAD)
+                faults.append(error_word.NO_SUCH_STATE)
+                continue
+            after = self._machines[which].step(state, token)
+            following.append(DEAD if after is None else after)
+            stuck = after is None and state != DEAD
+            fault = error_word.NOTHING_TO_DRAW if token == -1 else error_word.TOKEN_NOT_ALLOWED
+            faults.append(fault * stuck)
+        return following, faults
+
+    def _knows(self, which: int, state: int) -> bool:
+        """Whether there is such a machine and such a state of it."""
+        return 0 <= which < len(self._needed) and 0 <= state + FIRST_STATE < self.num_rows(which)
+
     def _words(self, which: int, state: int, remaining: int | None) -> UInt32:
         """The packed mask of a state that is known, without checks, which would cost too much."""
         machine = self._machines[which]
@@ -136,7 +179,7 @@ class HostMasks:
         if budget >= NO_BUDGET:
             return machine.mask(state)
         if which in self._without_table and state >= 0:
-            return mask_in_time(machine, state, budget)
+            return _mask_in_time(machine, state, budget)
         fitting = self._fitting[which].words(state, budget)
         return machine.mask(state) if fitting is None else fitting
 

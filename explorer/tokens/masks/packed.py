@@ -1,4 +1,4 @@
-"""Packed masks and logits on the host: compiled loops that read a mask word by word.
+"""Packed masks and logits: compiled loops that read a mask word by word.
 
 A word of a mask says of 32 tokens whether each is allowed. Where none is, 32 times -inf are written
 and the logits are not even read; where all are, 32 logits are copied. So a mask stays packed from
@@ -7,11 +7,15 @@ between. Cost at 131,072 float32 logits: 25 to 40 µs a row, which is what writi
 
 Logits are read as the integers that their bits are. So every type is treated alike, 16-bit floats
 need no arithmetic, and what stays is left bit for bit.
+
+For logits on a device the words are uploaded, 16 kB a row. On a GPU with Triton a kernel reads them
+and writes only what is masked; anywhere else plain torch does it, which is the reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from sys import getrefcount
 from typing import Any, Final
 
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.jit import jit
+from explorer.tokens.masks.error_word import ints
 from explorer.tokens.words import UInt32
 
 AnyInt = np.signedinteger[Any]
@@ -183,3 +188,65 @@ def masked_rows(
         for row, words, to in zip(bits, rows, result, strict=True)
     ]
     return torch.from_numpy(result).view(logits.dtype), faults  # pyright: ignore[reportUnknownMemberType]
+
+
+def unpacked(words: Tensor, width: int) -> Tensor:
+    """Packed masks as one entry per token, on their device.
+
+    Args:
+        words: int32[B, n].
+        width: How many columns to give, at most 32 n.
+
+    Returns:
+        bool[B, width].
+
+    Example:
+        >>> unpacked(torch.tensor([[5]], dtype=torch.int32), 4).tolist()
+        [[True, False, True, False]]
+    """
+    shifts = torch.arange(32, dtype=torch.int32, device=words.device)
+    bits = (words[:, :, None] >> shifts) & 1
+    return bits.reshape(len(words), -1)[:, :width].to(torch.bool)
+
+
+def mask_on_device_(logits: Tensor, rows: Sequence[UInt32]) -> Tensor:
+    """Write -inf, in place, where a token is not allowed, on any device.
+
+    Args:
+        logits: float[B, W] with adjacent columns.
+        rows: The packed mask of each row, in the host's memory, all equally long.
+    """
+    words = uploaded(rows, logits.device)
+    if logits.device.type == "cuda" and find_spec("triton") is not None:
+        from explorer.tokens.masks.kernels import launch_words
+
+        return launch_words(logits, words)
+    return logits.copy_(masked_reference(logits, words))
+
+
+def uploaded(rows: Sequence[UInt32], device: torch.device) -> Tensor:
+    """Packed masks, all equally long, on a device: int32[B, n]."""
+    packed = np.array(rows, np.uint32).view(np.int32)
+    return torch.from_numpy(packed).to(device)  # pyright: ignore[reportUnknownMemberType]
+
+
+def masked_on_device(logits: Tensor, rows: Sequence[UInt32]) -> tuple[Tensor, list[int]]:
+    """As `masked_rows`, for logits on any device. Waits for the device."""
+    masked = mask_on_device_(logits.clone(memory_format=torch.contiguous_format), rows)
+    highest = masked.detach().amax(-1)
+    broken = highest.isnan() | (highest == torch.inf)
+    fault = torch.where(highest == -torch.inf, IMPOSSIBLE, torch.where(broken, NOT_NUMBERS, 0))
+    return masked, ints(fault)
+
+
+def masked_reference(logits: Tensor, words: Tensor) -> Tensor:
+    """New logits with -inf where a token is not allowed, in plain torch.
+
+    Args:
+        logits: float[B, W].
+        words: int32[B, n] on the same device.
+    """
+    covered = min(logits.shape[1], 32 * words.shape[1])
+    keep = torch.zeros(logits.shape, dtype=torch.bool, device=logits.device)
+    keep[:, :covered] = unpacked(words, covered)
+    return logits.masked_fill(~keep, -torch.inf)

@@ -77,15 +77,15 @@ def checked_device(device: object, *, or_auto: bool = False) -> torch.device:
         raise wrong("device", device, "the name of a device", remedy=remedy)
     device = plain(device)
     try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
+        usable = torch.device(device)
+        torch.empty(0, device=usable)
     except (RuntimeError, AssertionError) as error:
         raise ExplorerError(
             f"The device {str(device)!r} cannot be used: {_reason(error)}.",
             remedy=remedy,
             evidence={"device": str(device)},
         ) from error
-    return found
+    return usable
 
 
 def _reason(error: Exception) -> str:

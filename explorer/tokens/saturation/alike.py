@@ -293,9 +293,9 @@ def no_places() -> Alike:
         return np.full(size, -1, np.int32)
 
     sizes = (256, 256, 256, 256, 512, 1024, 1024, 1024, 1024, 1024, 1024, 2048)
-    found = Alike(*[room(size) for size in sizes], tally=np.array([1, 0, 0], np.int64))
-    found.size[EMPTY] = 0
-    return found
+    alike = Alike(*[room(size) for size in sizes], tally=np.array([1, 0, 0], np.int64))
+    alike.size[EMPTY] = 0
+    return alike
 
 
 def alike_with_room(alike: Alike, widest: int) -> Alike:

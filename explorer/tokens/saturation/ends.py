@@ -143,18 +143,18 @@ class _Returns:
     def _further(self, key: Key, meter: Meter) -> list[tuple[Key, int]]:
         if key[0] == BOTTOM:
             return []
-        found: list[tuple[Key, int]] = []
+        ways: list[tuple[Key, int]] = []
         for after, below in self._returns(key[0]):
             if after == NO_ARC:
-                found.append(((BOTTOM, key[1]), 0))
+                ways.append(((BOTTOM, key[1]), 0))
             else:
                 exits = self._exits(after, key[1], meter)
-                found += [((below, node), cost) for node, cost in exits]
-        return found
+                ways += [((below, node), cost) for node, cost in exits]
+        return ways
 
 
 class StackEnds:
-    """How many tokens the configurations of a machine with a stack are from the end. Not
+    """The distance of the configurations of a machine with a stack from the end, in tokens. Not
     thread-safe.
 
     Args:
@@ -190,8 +190,8 @@ class StackEnds:
         Returns:
             ``None`` where such tokens do not do.
         """
-        found = self._from(state, self._by_bytes, self._byte_exits, meter)
-        return found + 1 if found < FAR else None
+        tokens = self._from(state, self._by_bytes, self._byte_exits, meter)
+        return tokens + 1 if tokens < FAR else None
 
     def can_end(self, state: int, meter: Meter) -> bool:
         """Whether some tokens lead from a state to the end of the text.
@@ -230,16 +230,16 @@ class StackEnds:
             return None
         try:
             sized = meter.with_sizes(LIMITS)
-            found = self._from(state, self._by_tokens, self._token_exits, sized)
+            tokens = self._from(state, self._by_tokens, self._token_exits, sized)
         except BudgetExceeded as error:
             if error.resource == "seconds":
                 raise
             self._too_large = True
             return None
-        return None if self._is_capped or found >= FAR else found + 1
+        return None if self._is_capped or tokens >= FAR else tokens + 1
 
     def _stage(self, state: int) -> str:
-        """What is worked out, as the subject of a sentence."""
+        """The work in progress, as the subject of a sentence."""
         network = self._machine.network
         rules = {network.names[network.rule[here]]: None for here, _ in self._machine.heads(state)}
         missing = np.flatnonzero(network.read & ~self._at_hand).tolist()

@@ -1,4 +1,4 @@
-"""How each rule of a grammar can be left, from anywhere within a token, with how few tokens.
+"""The ways to leave each rule of a grammar from anywhere within a token, with the fewest tokens.
 
 A token may begin in one rule and end in another, so while rules are followed one is at a state of
 the network *and* at a node of the graph of words (`word_graph`): what was read since the last token
@@ -110,31 +110,31 @@ class Summaries(NamedTuple):
 
 
 @jit
-def _wait(found: Summaries, place: int) -> None:
+def _wait(known: Summaries, place: int) -> None:
     """Let a place whose row has changed wait to be handed on."""
-    if found.waits[place] == -2:
-        found.waits[place] = -1
-        if found.tally[FIRST] < 0:
-            found.tally[FIRST] = place
+    if known.waits[place] == -2:
+        known.waits[place] = -1
+        if known.tally[FIRST] < 0:
+            known.tally[FIRST] = place
         else:
-            found.waits[found.tally[LAST]] = place
-        found.tally[LAST] = place
+            known.waits[known.tally[LAST]] = place
+        known.tally[LAST] = place
 
 
 @jit
-def _end(found: Summaries, place: int, node: int, cost: int) -> bool:
+def _end(known: Summaries, place: int, node: int, cost: int) -> bool:
     """Note that a rule can be left from a place at a node; false without room."""
-    column = np.int64(found.column[node])
+    column = np.int64(known.column[node])
     if column < 0:
-        column = found.tally[COLUMNS]
-        if column >= found.node_of.shape[0]:
+        column = known.tally[COLUMNS]
+        if column >= known.node_of.shape[0]:
             return False
-        found.column[node] = column
-        found.node_of[column] = node
-        found.tally[COLUMNS] = column + 1
-    if cost < found.rows[place, column]:
-        found.rows[place, column] = min(cost, MOST_TOKENS)
-        _wait(found, place)
+        known.column[node] = column
+        known.node_of[column] = node
+        known.tally[COLUMNS] = column + 1
+    if cost < known.rows[place, column]:
+        known.rows[place, column] = min(cost, MOST_TOKENS)
+        _wait(known, place)
     return True
 
 
@@ -152,76 +152,76 @@ def _lowered(row: Int16, by: Int16, more: np.int32, columns: int) -> bool:
 
 
 @jit
-def _share(found: Summaries, place: int, heir: int, more: int) -> None:
+def _share(known: Summaries, place: int, heir: int, more: int) -> None:
     """Let a place have the exits that another one has now."""
-    columns = found.tally[COLUMNS]
-    found.tally[WORK] += columns + 16
-    if _lowered(found.rows[heir], found.rows[place], np.int32(more), columns):
-        _wait(found, heir)
+    columns = known.tally[COLUMNS]
+    known.tally[WORK] += columns + 16
+    if _lowered(known.rows[heir], known.rows[place], np.int32(more), columns):
+        _wait(known, heir)
 
 
 @jit
-def _link(found: Summaries, place: int, heir: int, more: int) -> bool:
+def _link(known: Summaries, place: int, heir: int, more: int) -> bool:
     """Let a place have the exits of another one too; false without room."""
     if place == EMPTY:
         return True
-    number = found.tally[LINKS]
-    if number >= found.heir.shape[0]:
+    number = known.tally[LINKS]
+    if number >= known.heir.shape[0]:
         return False
-    _share(found, place, heir, more)
-    found.heir[number], found.more[number] = heir, more
-    found.next_link[number] = found.first_link[place]
-    found.first_link[place] = number
-    found.tally[LINKS] = number + 1
+    _share(known, place, heir, more)
+    known.heir[number], known.more[number] = heir, more
+    known.next_link[number] = known.first_link[place]
+    known.first_link[place] = number
+    known.tally[LINKS] = number + 1
     return True
 
 
 @jit
 def _go_on(
-    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, state: int, node: int,
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, state: int, node: int,
     heir: int, more: int,
 ) -> bool:  # fmt: skip
     """Let a place have the exits of a state at a node; false without room."""
     pair = place_of(rules, graph, alike, state, node)
     return (
         pair >= 0
-        and alike.tally[PLACES] <= found.waits.shape[0]
-        and _link(found, alike.place[pair], heir, alike.extra[pair] + more)
+        and alike.tally[PLACES] <= known.waits.shape[0]
+        and _link(known, alike.place[pair], heir, alike.extra[pair] + more)
     )
 
 
 @jit
 def _follow(
-    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, place: int
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, place: int
 ) -> bool:
     """Let a place have the exits that follow from what it leads to; false without room."""
     if alike.state[place] < 0:
         for k in range(alike.first[place], alike.first[place] + alike.size[place]):
             target, more = alike.member[k], alike.member_extra[k]
             if target < 0:
-                if not _end(found, place, -1 - target, more):
+                if not _end(known, place, -1 - target, more):
                     return False
-            elif not _link(found, target, place, more):
+            elif not _link(known, target, place, more):
                 return False
         return True
     state, node = alike.state[place], alike.node[place]
     if rules.exits[state]:
         left, tokens = left_at(rules, graph, state, node)
-        if left >= 0 and not _end(found, place, left, tokens):
+        if left >= 0 and not _end(known, place, left, tokens):
             return False
     for k in range(graph.first[node], graph.first[node + 1]):
         after = rules.table[state, graph.symbol[k]]
-        if after >= 0 and not _go_on(rules, graph, alike, found, after, graph.target[k], place, 0):
+        if after >= 0 and not _go_on(rules, graph, alike, known, after, graph.target[k], place, 0):
             return False
-    if graph.ends[node] and not _go_on(rules, graph, alike, found, state, ROOT, place, 1):
+    if graph.ends[node] and not _go_on(rules, graph, alike, known, state, ROOT, place, 1):
         return False
     for k in range(rules.first_call[state], rules.first_call[state + 1]):
         if relevant(rules, graph, rules.begins[k], node):
             pair = place_of(rules, graph, alike, rules.begins[k], node)
             if (
                 pair < 0
-                or alike.tally[PLACES] > found.waits.shape[0]
-                or not _call(rules, graph, alike, found, pair, place, rules.after[k])
+                or alike.tally[PLACES] > known.waits.shape[0]
+                or not _call(rules, graph, alike, known, pair, place, rules.after[k])
             ):
                 return False
     return True
@@ -229,87 +229,87 @@ def _follow(
 
 @jit
 def _call(
-    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, pair: int, caller: int,
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, pair: int, caller: int,
     after: int,
 ) -> bool:  # fmt: skip
     """Let a place go on where the rule that it calls is left; false without room."""
     place, more = alike.place[pair], alike.extra[pair]
     if place == EMPTY:
         return True
-    number = found.tally[CALLS]
-    if number >= found.caller.shape[0]:
+    number = known.tally[CALLS]
+    if number >= known.caller.shape[0]:
         return False
-    if found.handed[place] < 0:
-        if found.tally[CALLED] >= found.told.shape[0]:
+    if known.handed[place] < 0:
+        if known.tally[CALLED] >= known.told.shape[0]:
             return False
-        found.handed[place] = found.tally[CALLED]
-        found.told[found.tally[CALLED], :] = NO_WAY
-        found.tally[CALLED] += 1
-        _wait(found, place)
-    told = found.told[found.handed[place]]
-    for column in range(found.tally[COLUMNS]):
+        known.handed[place] = known.tally[CALLED]
+        known.told[known.tally[CALLED], :] = NO_WAY
+        known.tally[CALLED] += 1
+        _wait(known, place)
+    told = known.told[known.handed[place]]
+    for column in range(known.tally[COLUMNS]):
         if told[column] != NO_WAY:
-            node, cost = found.node_of[column], told[column] + more
-            if not _go_on(rules, graph, alike, found, after, node, caller, cost):
+            node, cost = known.node_of[column], told[column] + more
+            if not _go_on(rules, graph, alike, known, after, node, caller, cost):
                 return False
-    found.caller[number], found.after[number], found.called_with[number] = caller, after, more
-    found.next_call[number] = found.first_call[place]
-    found.first_call[place] = number
-    found.tally[CALLS] = number + 1
+    known.caller[number], known.after[number], known.called_with[number] = caller, after, more
+    known.next_call[number] = known.first_call[place]
+    known.first_call[place] = number
+    known.tally[CALLS] = number + 1
     return True
 
 
 @jit
 def _hand_on(
-    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, place: int
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, place: int
 ) -> bool:
     """Let a row reach the places that have its exits, and those that call it; false without
     room."""
-    at = found.first_link[place]
+    at = known.first_link[place]
     while at >= 0:
-        _share(found, place, found.heir[at], found.more[at])
-        at = found.next_link[at]
-    if found.handed[place] < 0:
+        _share(known, place, known.heir[at], known.more[at])
+        at = known.next_link[at]
+    if known.handed[place] < 0:
         return True
-    told, row = found.told[found.handed[place]], found.rows[place]
-    for column in range(found.tally[COLUMNS]):
+    told, row = known.told[known.handed[place]], known.rows[place]
+    for column in range(known.tally[COLUMNS]):
         cost = row[column]
         if cost < told[column]:
-            at = found.first_call[place]
+            at = known.first_call[place]
             while at >= 0:
                 if not _go_on(
-                    rules, graph, alike, found, found.after[at], found.node_of[column],
-                    found.caller[at], cost + found.called_with[at],
+                    rules, graph, alike, known, known.after[at], known.node_of[column],
+                    known.caller[at], cost + known.called_with[at],
                 ):  # fmt: skip
                     return False
-                at = found.next_call[at]
+                at = known.next_call[at]
             told[column] = cost
     return True
 
 
 @jit
-def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries) -> int:
+def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries) -> int:
     """Follow all places and hand all exits on, and say why the kernel returned.
 
     What is begun again for want of room is done twice at most, which changes nothing.
     """
-    count = found.tally
+    count = known.tally
     count[WORK] = 0
     while count[WORK] < MUCH:
         count[WORK] += 16
-        if alike.tally[PLACES] > found.waits.shape[0]:
+        if alike.tally[PLACES] > known.waits.shape[0]:
             return NEEDS_ROOM
         if count[FOLLOWED] < alike.tally[PLACES]:
-            if not _follow(rules, graph, alike, found, count[FOLLOWED]):
+            if not _follow(rules, graph, alike, known, count[FOLLOWED]):
                 return NEEDS_ROOM
             count[FOLLOWED] += 1
         elif count[FIRST] >= 0:
             place = count[FIRST]
             # It may be lowered while it is handed on, and then waits again.
-            count[FIRST] = found.waits[place]
-            found.waits[place] = -2
-            if not _hand_on(rules, graph, alike, found, place):
-                _wait(found, place)
+            count[FIRST] = known.waits[place]
+            known.waits[place] = -2
+            if not _hand_on(rules, graph, alike, known, place):
+                _wait(known, place)
                 return NEEDS_ROOM
         else:
             return SATURATED
@@ -334,45 +334,45 @@ def no_summaries(nodes: int) -> Summaries:
     )  # fmt: skip
 
 
-def summaries_with_room(found: Summaries, places: int) -> Summaries:
+def summaries_with_room(known: Summaries, places: int) -> Summaries:
     """The same with more room where it is short.
 
     Args:
-        found: The tables.
+        known: The tables.
         places: How many places there are.
     """
-    count: list[int] = found.tally.tolist()
-    columns, called = found.told.shape[1], len(found.told)
+    count: list[int] = known.tally.tolist()
+    columns, called = known.told.shape[1], len(known.told)
     if 4 * count[COLUMNS] > 3 * columns:
         columns *= 2
     if 4 * count[CALLED] > 3 * called:
         called *= 2
-    room = len(found.waits)
+    room = len(known.waits)
     if places > room:
         room = 2 * places
         waits = np.full(room, -2, np.int32)
-        waits[: len(found.waits)] = found.waits
-        found = found._replace(
-            first_link=longer(found.first_link, room), first_call=longer(found.first_call, room),
-            handed=longer(found.handed, room), waits=waits,
+        waits[: len(known.waits)] = known.waits
+        known = known._replace(
+            first_link=longer(known.first_link, room), first_call=longer(known.first_call, room),
+            handed=longer(known.handed, room), waits=waits,
         )  # fmt: skip
-    found = found._replace(
-        rows=_larger(found.rows, room, columns), told=_larger(found.told, called, columns),
-        node_of=longer(found.node_of, columns),
+    known = known._replace(
+        rows=_larger(known.rows, room, columns), told=_larger(known.told, called, columns),
+        node_of=longer(known.node_of, columns),
     )  # fmt: skip
-    if 2 * count[LINKS] > len(found.heir):
-        room = 2 * len(found.heir)
-        found = found._replace(
-            heir=longer(found.heir, room), more=longer(found.more, room),
-            next_link=longer(found.next_link, room),
+    if 2 * count[LINKS] > len(known.heir):
+        room = 2 * len(known.heir)
+        known = known._replace(
+            heir=longer(known.heir, room), more=longer(known.more, room),
+            next_link=longer(known.next_link, room),
         )  # fmt: skip
-    if 2 * count[CALLS] > len(found.caller):
-        room = 2 * len(found.caller)
-        found = found._replace(
-            caller=longer(found.caller, room), after=longer(found.after, room),
-            called_with=longer(found.called_with, room), next_call=longer(found.next_call, room),
+    if 2 * count[CALLS] > len(known.caller):
+        room = 2 * len(known.caller)
+        known = known._replace(
+            caller=longer(known.caller, room), after=longer(known.after, room),
+            called_with=longer(known.called_with, room), next_call=longer(known.next_call, room),
         )  # fmt: skip
-    return found
+    return known
 
 
 def _larger(rows: Int16, height: int, width: int) -> Int16:

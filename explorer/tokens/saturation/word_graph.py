@@ -10,7 +10,6 @@ Cost: a tenth of a second at 131,072 tokens, once for each vocabulary and gramma
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -44,42 +43,6 @@ class WordGraph(NamedTuple):
 
 
 @jit
-def _in_classes(
-    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, read: Bool,
-    deepest: int,
-) -> tuple[UInt8, Int64]:  # fmt: skip
-    """The words without bytes that are never read, in classes, one after the other."""
-    path = np.zeros(deepest + 1, np.uint8)
-    size, count = 0, 0
-    at = 0
-    while at < byte.shape[0]:
-        if not read[byte[at]]:
-            at = skip[at]
-            continue
-        if word[at] >= 0:
-            size += depth[at]
-            count += 1
-        at += 1
-    data = np.empty(size, np.uint8)
-    start = np.zeros(count + 1, np.int64)
-    size, count = 0, 0
-    at = 0
-    while at < byte.shape[0]:
-        if not read[byte[at]]:
-            at = skip[at]
-            continue
-        path[depth[at] - 1] = symbol_class[byte[at]]
-        if word[at] >= 0:
-            for k in range(depth[at]):
-                data[size + k] = path[k]
-            size += depth[at]
-            count += 1
-            start[count] = size
-        at += 1
-    return data, start
-
-
-@jit
 def _minimal(
     symbol: UInt8, depth: Int32, skip: Int32, word: Int32, slots: Int32
 ) -> tuple[Int32, Int32, Int32, Bool]:
@@ -109,8 +72,8 @@ def _minimal(
             first[0], last[0] = begin, arcs
             break
         slot = first_slot(folded(code), mask)
-        found = -1
-        while slots[slot] >= 0 and found < 0:
+        node = -1
+        while slots[slot] >= 0 and node < 0:
             known = slots[slot]
             same = ends[known] == (word[above] >= 0) and last[known] - first[known] == arcs - begin
             k = 0
@@ -121,18 +84,18 @@ def _minimal(
                 )
                 k += 1
             if same:
-                found = known
+                node = known
             else:
                 slot = (slot + 1) & mask
-        if found >= 0:
+        if node >= 0:
             arcs = begin
         else:
-            found = count
+            node = count
             slots[slot] = count
             first[count], last[count] = begin, arcs
             ends[count] = word[above] >= 0
             count += 1
-        number[above] = found
+        number[above] = node
     offset = np.zeros(count + 1, np.int32)
     for node in range(count):
         offset[node + 1] = offset[node] + last[node] - first[node]
@@ -163,11 +126,9 @@ def word_graph(trie: Trie, symbol_class: Int32, read: Bool) -> WordGraph:
         >>> graph.first.tolist(), graph.symbol.tolist(), graph.ends.tolist()
         ([0, 2, 2, 3], [0, 1, 0], [False, True, True])
     """
-    data, start = _in_classes(
-        trie.byte, trie.depth, trie.skip, trie.word, symbol_class, read, trie.max_depth
-    )
-    whole, places = data.tobytes(), start.tolist()
-    words = sorted({whole[a:b] for a, b in pairwise(places)})
+    classes, known = bytes(symbol_class[:256].tolist()), bytes(np.flatnonzero(read).tolist())
+    texts: list[bytes] = [trie.tokens[token] or b"" for token in trie.first_id.tolist()]
+    words = sorted({text.translate(classes) for text in texts if not text.translate(None, known)})
     begins = np.zeros(len(words) + 1, np.int64)
     np.cumsum([len(each) for each in words], out=begins[1:])
     joined = np.frombuffer(b"".join(words), np.uint8)

@@ -43,7 +43,7 @@ KIND_PATTERNS: Final = (
 """The kinds of characters beyond ASCII; each holds those before it."""
 
 MOST_SETS: Final = 4_000_000
-"""How many bytes of masks are kept for sets of letters."""
+"""The bytes of masks that are kept for sets of letters."""
 
 
 class Letters:
@@ -99,13 +99,13 @@ def _hold(letters: UInt64, first_id: Int32, holding: UInt32) -> None:
 @jit
 def _without(holding: UInt32, every: UInt32, low: np.uint64, high: np.uint64) -> UInt32:
     """The words that hold no letters but some."""
-    found = every.copy()
+    left = every.copy()
     for letter in range(128):
         bits = low if letter < 64 else high
         if not (bits >> np.uint64(letter & 63)) & np.uint64(1):
-            for k in range(found.shape[0]):
-                found[k] &= ~holding[letter, k]
-    return found
+            for k in range(left.shape[0]):
+                left[k] &= ~holding[letter, k]
+    return left
 
 
 @jit
@@ -254,8 +254,8 @@ def _broad(trie: Trie, plain: bool) -> tuple[BroadTrie, Letters]:
     kind_first, kind_arcs = _arcs(tables, numbers[STARTS])
     if not plain:
         numbers[STARTS] = NO_ARC
-    found = BroadTrie(nodes, from_here, words, numbers, kind_first, kind_arcs, trie.max_depth)
-    return found, Letters(trie, of_words, lengths)
+    broad = BroadTrie(nodes, from_here, words, numbers, kind_first, kind_arcs, trie.max_depth)
+    return broad, Letters(trie, of_words, lengths)
 
 
 def walked(trie: Trie, plain: bool) -> Walked:
@@ -265,8 +265,8 @@ def walked(trie: Trie, plain: bool) -> Walked:
         trie: The vocabulary.
         plain: Whether its words are bytes alone, so that they have letters.
     """
-    found, letters = _broad(trie, plain)
-    return Walked(trie, found, letters.taken)
+    broad, letters = _broad(trie, plain)
+    return Walked(trie, broad, letters.taken)
 
 
 @cache
@@ -291,7 +291,7 @@ def _letters() -> tuple[Int32, Int32, Int32]:
 
 
 def _arcs(tables: Int32, starts: Int32) -> tuple[Int32, Int32]:
-    """Where the arcs of each state of all kinds begin, and the arcs; moves the starts."""
+    """The beginnings of the arcs of each state of all kinds, and the arcs; moves the starts."""
     first: list[int] = [0]
     arcs: list[tuple[int, int, int]] = []
     states = tables.shape[1] - 1

@@ -39,12 +39,12 @@ def nodes_along(trie: Trie, data: bytes, begin: int = 0) -> Iterator[tuple[int, 
 @memo
 def _first_nodes(trie: Trie) -> list[int]:
     """For each byte the node below the root that it leads to; one past the last without one."""
-    found = [len(trie.byte)] * 256
+    first = [len(trie.byte)] * 256
     node = 0
     while node < len(trie.byte):
-        found[int(trie.byte[node])] = node
+        first[int(trie.byte[node])] = node
         node = int(trie.skip[node])
-    return found
+    return first
 
 
 def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
@@ -65,15 +65,15 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
         >>> tokens_at(trie, b"cab", 1)
         [(2, 0), (3, 1)]
     """
-    found: list[tuple[int, int]] = []
+    tokens: list[tuple[int, int]] = []
     for end, node in nodes_along(trie, data, begin):
         if trie.word[node] >= 0:
-            found.append((end, int(trie.first_id[trie.word[node]])))
-    return found
+            tokens.append((end, int(trie.first_id[trie.word[node]])))
+    return tokens
 
 
 def longest_spelled(trie: Trie, data: bytes) -> int:
-    """How many of some bytes, from the first on, tokens can spell and end there.
+    """The number of bytes, from the first on, that tokens can spell and end there.
 
     Args:
         trie: The vocabulary.

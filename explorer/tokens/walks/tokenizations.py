@@ -29,14 +29,14 @@ from explorer.tokens.walks.spelling import nodes_along, tokens_at
 from explorer.tokens.walks.trie import Trie, trie_of
 
 LOOK_BACK: Final = 65_536
-"""How many bytes before the place where the given tokens fail other ways are looked for."""
+"""Other ways are looked for so many bytes before the place where the given tokens fail."""
 
 _BETWEEN_LOOKS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """How far a token machine lets tokens write a text.
+    """The part of a text that a token machine lets tokens write.
 
     Args:
         ids: Tokens that are allowed, one way of writing a beginning of the text; all of it, where
@@ -180,7 +180,7 @@ def _ways(
 
 
 def _kept(machine: TokenMachine, own: TextReading, look_back: int) -> tuple[int, int]:
-    """How many of the given tokens stand before the place from which other ways are looked for.
+    """The given tokens that stand before the place from which other ways are looked for.
 
     Returns:
         Their number, and how many bytes they write.
@@ -232,7 +232,7 @@ def _path(
 
 
 def _reached(machine: TokenMachine, data: bytes, place: Place) -> int:
-    """How far the bytes after a place are written by the beginning of a token that is allowed."""
+    """The offset up to which the beginning of an allowed token writes the bytes after a place."""
     offset, state = place
     if state in (DONE, DEAD):
         return offset

@@ -5,18 +5,26 @@ and laid out in preorder. A node knows its byte, its depth and the node after it
 walk is then one loop over the nodes with a stack indexed by depth; where the machine has no arc,
 the loop jumps past the whole subtree. 131,072 tokens with 878 kB of bytes make about 310,000
 nodes. Built once per vocabulary, in tens of milliseconds.
+
+Most byte machines read bytes, and a token writes its bytes. A machine over token ends
+(`explorer.automata.tree.build`) also reads a mark after each token, and the digits of the id
+of a token that is not text. So for such a machine each word ends in the mark, and ids are words
+too; every walk of the trie is then the same walk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Int32
+from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END, id_digits
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
+from explorer.automata.tree.build import is_over_tokens
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.vocabulary import Vocabulary
@@ -37,6 +45,7 @@ class Trie:
         further_word, further_id: int32[n], the other ids of words that several ids share.
         max_depth: The longest word, in bytes.
         num_tokens: The width of the vocabulary, ids that are not text included.
+        tokens: The bytes of each id.
     """
 
     byte: UInt8
@@ -48,6 +57,7 @@ class Trie:
     further_id: Int32
     max_depth: int
     num_tokens: int
+    tokens: Sequence[bytes | None]
 
     @property
     def num_words(self) -> int:
@@ -62,7 +72,7 @@ def trie_arrays(
     """Nodes of sorted strings, and the first string of each distinct word."""
     count = start.shape[0] - 1
     room = data.shape[0]
-    byte = np.empty(room, np.uint8)
+    byte = np.empty(room, data.dtype)  # Symbols above the bytes are wider.
     depth = np.empty(room, np.int32)
     word = np.empty(room, np.int32)
     word_start = np.empty(count + 1, np.int64)
@@ -109,23 +119,33 @@ def trie_arrays(
     )
 
 
-def build_trie(vocabulary: Vocabulary) -> Trie:
-    """Lay out a vocabulary's text tokens.
+@memo
+def trie_of(vocabulary: Vocabulary, with_ends: bool = False) -> Trie:
+    """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
 
     Args:
-        vocabulary: Ids whose bytes are ``None`` do not take part.
+        vocabulary: The tokens.
+        with_ends: Whether the words are what tokens write for a machine over token ends.
     """
     tokens = vocabulary.tokens
-    texts = [token for token, data in enumerate(tokens) if data is not None]
+    ids = [token for token, data in enumerate(tokens) if data is not None]
     # Sorting keeps the order of the ids that share a word.
-    texts.sort(key=cast("Callable[[int], bytes]", tokens.__getitem__))
-    words = cast("list[bytes]", [tokens[token] for token in texts])
+    ids.sort(key=cast("Callable[[int], bytes]", tokens.__getitem__))
+    words = cast("list[bytes]", [tokens[token] for token in ids])
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
     data = np.frombuffer(b"".join(words), np.uint8)
-    start = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=start[1:])
+    if with_ends:
+        digits = [[*id_digits(token), TOKEN_END] for token in vocabulary.not_text]
+        wide = np.insert(data.astype(np.int16), np.cumsum(lengths), TOKEN_END)
+        # Symbols instead of bytes; the walks do not mind how wide they are.
+        data = cast("UInt8", np.append(wide, np.array(digits, np.int16)).astype(np.int16))
+        lengths = np.append(lengths + 1, [len(each) for each in digits]).astype(np.int64)
+        ids += vocabulary.not_text
+    start = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=start[1:])
     byte, depth, skip, word, word_start = trie_arrays(data, start)
-    ids = np.array(texts, np.int32)
-    further = np.ones(len(ids), np.bool_)
+    id_of = np.array(ids, np.int32)
+    further = np.ones(len(id_of), np.bool_)
     further[word_start[:-1]] = False
     word_of = np.repeat(np.arange(len(word_start) - 1, dtype=np.int32), np.diff(word_start))
     return Trie(
@@ -133,15 +153,63 @@ def build_trie(vocabulary: Vocabulary) -> Trie:
         depth,
         skip,
         word,
-        first_id=ids[word_start[:-1]],
+        first_id=id_of[word_start[:-1]],
         further_word=word_of[further],
-        further_id=ids[further],
+        further_id=id_of[further],
         max_depth=int(depth.max()) if len(depth) else 0,
         num_tokens=len(vocabulary),
+        tokens=tokens,
     )
 
 
+def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
+    """The trie of what tokens write for a machine."""
+    return trie_of(vocabulary, is_over_tokens(machine))
+
+
 @memo
-def trie_of(vocabulary: Vocabulary) -> Trie:
-    """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives."""
-    return build_trie(vocabulary)
+def single_bytes(trie: Trie) -> Bool:
+    """The bytes that are tokens of their own: bool[256]."""
+    at_hand = np.zeros(NUM_TOKEN_SYMBOLS, np.bool_)
+    ends = trie.word >= 0
+    # In a trie with the ends of tokens, the word stands below the byte.
+    below = np.append(trie.byte[1:], 0) == TOKEN_END
+    at_hand[trie.byte[(trie.depth == 1) & (ends | below)]] = True
+    return at_hand[:NUM_BYTES]
+
+
+def written(vocabulary: Vocabulary, machine: ByteMachine, token: int) -> Sequence[int]:
+    """The symbols that a token, not an EOS id, writes for a machine; empty if it writes nothing.
+
+    Example:
+        >>> from explorer import Vocabulary, regex
+        >>> from explorer.budget import Meter
+        >>> vocab = Vocabulary.from_bytes([b"ab"], eos_ids=[1])
+        >>> written(vocab, regex("(?P<TEXT_TOKEN>)").for_tokens(Meter()), 0)
+        [97, 98, 256]
+    """
+    data = vocabulary.tokens[token]
+    if not is_over_tokens(machine):
+        return data or b""
+    if data is not None:
+        return [*data, TOKEN_END]
+    at = bisect_left(vocabulary.not_text, token)
+    known = vocabulary.not_text[at : at + 1] == (token,)
+    return [*id_digits(token), TOKEN_END] if known else ()
+
+
+def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int:
+    """The state after what `written` gives of a token; `NO_ARC` where it cannot be read, or writes
+    nothing."""
+    if not symbols:
+        return NO_ARC
+    for symbol in symbols:
+        if state == NO_ARC:
+            break
+        state = machine.step(state, symbol)
+    return state
+
+
+def token_end(machine: ByteMachine, state: int) -> int:
+    """The state when a token ends in a state; the same one, unless the machine reads token ends."""
+    return machine.step(state, TOKEN_END) if is_over_tokens(machine) else state

@@ -11,9 +11,9 @@ import pytest
 import explorer
 from explorer.automata.stacks.single import SingleStack
 from explorer.languages.grammar.shipped import shipped_grammar
-from explorer.tokens.lazy import LazyMachine, _set_finishing  # pyright: ignore[reportPrivateUsage]
+from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.trie import trie_of
-from explorer.tokens.words import num_words
+from explorer.tokens.walks.walk import walk_trie
 from explorer.vocabulary import Vocabulary
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -36,14 +36,7 @@ def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
     assert isinstance(walked, SingleStack)
     trie = trie_of(machine.vocabulary)
     here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
-    walked.visit(trie, here)
-    words = np.zeros(num_words(len(machine.vocabulary)), np.uint32)
-    _set_finishing(
-        trie.byte, trie.depth, trie.skip, trie.word, walked.symbol_class, walked.table, here,
-        trie.max_depth, np.ones(len(walked.table), np.bool_), trie.first_id, words,
-    )  # fmt: skip
-    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-    return np.flatnonzero(bits).tolist()
+    return sorted(trie.first_id[walk_trie(walked, trie, here).words].tolist())
 
 
 @pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf"])

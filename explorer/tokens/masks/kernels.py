@@ -1,4 +1,4 @@
-"""`DeviceMasks.mask_` as one Triton launch, for a GPU.
+"""Masks as one Triton launch, for a GPU: of tables, and of packed words that the host works out.
 
 A program of the grid takes a block of one row: for each id its token class, two bytes that all rows
 of a constraint share and that stay in the second-level cache; for each class what it needs, from
@@ -6,19 +6,19 @@ the row of the state, a few hundred numbers that stay in the first-level cache; 
 where that does not fit. Logits are not read at all, and those that stay are not written, so the
 kernel moves less memory than an elementwise operation over the same logits.
 
+The second kernel reads a word for 32 tokens and stores -inf where a bit is not set.
+
 With ``TRITON_INTERPRET=1`` the same code runs on the CPU, block by block in numpy; the tests hold
 it equal to the reference there, and on a GPU where there is one.
 """
 
-# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only
-# `launch_mask` is called from outside, and it is annotated.
+# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only what
+# launches them is called from outside, and it is annotated.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportOperatorIssue=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
 # pyright: reportCallIssue=false
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import triton
 import triton.language as tl
@@ -26,9 +26,7 @@ from torch import Tensor
 
 from explorer.tokens import states
 from explorer.tokens.masks import error_word, needed
-
-if TYPE_CHECKING:
-    from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.tables import Tables
 
 FIRST_STATE = tl.constexpr(needed.FIRST_STATE)
 DEAD_ROW = tl.constexpr(states.DEAD + needed.FIRST_STATE)
@@ -116,7 +114,8 @@ def mask_kernel(
 
 
 def launch_mask(
-    masks: DeviceMasks,
+    tables: Tables,
+    error: Tensor,
     logits: Tensor,
     states: Tensor,
     constraint: Tensor,
@@ -126,27 +125,56 @@ def launch_mask(
     """Mask the logits of a batch in place.
 
     Args:
-        masks: The tables.
+        tables: The tables.
+        error: The error word.
         logits: [B, W] with adjacent columns.
-        states: int64[B].
-        constraint: int64[B].
+        states, constraint: int64[B].
         remaining: int64[B] or None.
         step: A number, or int64[] on the device.
-
-    Returns:
-        ``logits``.
     """
     batch, width = logits.shape
     if batch == 0:
         return logits
     mask_kernel[(batch, triton.cdiv(width, BLOCK))](
-        logits, logits.stride(0), width, min(width, masks.token_class.shape[1]),
+        logits, logits.stride(0), width, min(width, tables.token_class.shape[1]),
         states.contiguous(), constraint.contiguous(),
         states if remaining is None else remaining.contiguous(), step,
-        masks.token_class, masks.token_class.stride(0), masks.needed, masks.least,
-        masks.cell_start, masks.row_start, masks.num_rows, masks.num_classes,
-        len(masks.num_rows), masks.error.word,
+        tables.token_class, tables.token_class.stride(0), tables.needed, tables.least,
+        tables.cell_start, tables.row_start, tables.num_rows, tables.num_classes,
+        len(tables.num_rows), error,
         HAS_REMAINING=remaining is not None, STEP_IS_TENSOR=isinstance(step, Tensor), BLOCK=BLOCK,
         num_warps=8, enable_fp_fusion=False,
     )  # fmt: skip
+    return logits
+
+
+@triton.jit
+def words_kernel(
+    logits, logits_stride, width, words, words_stride, num_words, BLOCK: tl.constexpr
+):  # fmt: skip
+    """Mask one block of one row by packed words."""
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = columns < width
+    place = columns >> 5
+    word = tl.load(words + row * words_stride + place, mask=inside & (place < num_words), other=0)
+    allowed = (word >> (columns & 31)) & 1
+    tl.store(
+        logits + row * logits_stride + columns, float("-inf"), mask=inside & (allowed == 0)
+    )  # fmt: skip
+
+
+def launch_words(logits: Tensor, words: Tensor) -> Tensor:
+    """Mask the logits of a batch in place by packed words.
+
+    Args:
+        logits: [B, W] with adjacent columns.
+        words: int32[B, n] on the same device; everything past them is masked.
+    """
+    batch, width = logits.shape
+    if batch and width:
+        words_kernel[(batch, triton.cdiv(width, BLOCK))](
+            logits, logits.stride(0), width, words, words.stride(0), words.shape[1],
+            BLOCK=BLOCK, num_warps=8,
+        )  # fmt: skip
     return logits
