@@ -82,9 +82,7 @@ def implementations(protocol: str, known: Mapping[str, Shape]) -> set[str]:
 
 
 MACHINES: Final[Mapping[str, frozenset[str]]] = {
-    "ByteMachine": frozenset(
-        {"CountingTokens", "Dfa", "OnDemand", "Paired", "SingleStack", "StackMachine"}
-    ),
+    "ByteMachine": frozenset({"Dfa", "Discovered"}),
     "TokenMachine": frozenset({"FilteredMachine", "Free", "LazyMachine", "TokenDFA"}),
 }
 """The kinds of machines. One more is one more walk, cache and file form for everyone who reads
@@ -138,10 +136,8 @@ def questions_of_kind(texts: Mapping[str, str]) -> Counter[str]:
 
 
 QUESTIONS_LEFT: Final[Mapping[str, int]] = {
-    "explorer/analysis: SingleStack": 2,
     "explorer/languages: Dfa": 2,
     "explorer/tokens: Dfa": 6,
-    "widgets/figures: SingleStack": 1,
 }
 """Questions that the protocol or a capability should answer, by room and kind."""
 

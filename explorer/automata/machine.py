@@ -219,32 +219,6 @@ class ByteMachine(Protocol):
         ...
 
 
-class DiscoveredMachine(ByteMachine, Protocol):
-    """A `ByteMachine` that numbers its states as it meets them, and keeps their rows as a table."""
-
-    @property
-    def closed(self) -> Dfa | None:
-        """There is no table of all states."""
-        return None
-
-    @property
-    def stacks(self) -> Stacks | None:
-        """The stacks of a machine that follows the rules of a grammar."""
-        return None
-
-    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
-        """Set the bits of the first ids of the words that can be read from a state.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows, or it took too long.
-        """
-        walk.set_from_rows(self, state, words)
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each are known to complete the text."""
-        return state != NO_ARC
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Nfa:
     """A nondeterministic automaton over intervals of symbols.

@@ -17,10 +17,11 @@ import torch
 from numpy.typing import NDArray
 
 import explorer
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.rules.arrays import occurs_nowhere
 from explorer.automata.rules.moves import looks_of
 from explorer.automata.stacks.single import SingleStack
-from explorer.automata.stacks.stacks import StackMachine
+from explorer.automata.stacks.stacks import ManyStacks
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, GrammarError, IncompatibleVocabulary
 from explorer.languages.grammar.functions import grammar
@@ -288,15 +289,15 @@ def test_a_rule_that_cannot_end_is_not_begun() -> None:
     assert machine.allowed(machine.start).tolist() == [True, False, True, False, False]
 
 
-@pytest.mark.parametrize("kind", [SingleStack, StackMachine], ids=["one stack", "all stacks"])
+@pytest.mark.parametrize("kind", [SingleStack, ManyStacks], ids=["one stack", "all stacks"])
 def test_a_deep_stack_has_its_distance(kind: type) -> None:
     """20,000 brackets, closed three at a time: no recursion of the interpreter's."""
     nested = grammar('root ::= "(" root ")" | "x"')
     vocabulary = Vocabulary.from_bytes([b"(" * 100, b"(", b")", b")))", b"x"], eos_ids=[5])
     machine = explorer.compile(nested, vocabulary, lazy=True)
-    if kind is StackMachine:
-        network = nested.machine.network  # pyright: ignore
-        byte_machine = StackMachine(network, explorer.Budget())
+    if kind is ManyStacks:
+        network = nested.machine.stacks.network  # pyright: ignore
+        byte_machine = Discovered(ManyStacks(network), explorer.Budget())
         machine = LazyMachine(nested, vocabulary, byte_machine, machine.report, explorer.Budget())
     state = machine.start
     for _ in range(200):
@@ -311,9 +312,9 @@ def test_many_states_and_nodes_are_few_places() -> None:
     lm = explorer.load_model("tiny")
     machine = explorer.compile(shipped_grammar("json"), lm.vocabulary, lazy=True)
     walked = machine._walked  # pyright: ignore[reportPrivateUsage]
-    assert isinstance(walked, SingleStack)
+    assert isinstance(walked.stacks, SingleStack)
     trie = trie_of(lm.vocabulary)
-    found = ends.StackEnds(walked, trie, single_bytes(trie))
+    found = ends.StackEnds(walked.stacks, trie, single_bytes(trie))
     assert found.distance(walked.start, Meter()) == 2
     places, _, pairs = found._alike.tally.tolist()  # pyright: ignore[reportPrivateUsage]
     assert places < 400 < 2000 < pairs
@@ -324,9 +325,9 @@ def test_too_little_memory_names_the_rule_and_the_missing_characters() -> None:
     tokens = [b"(", b")", b"a", b"b"]
     vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[4])
     machine = grammar(text).machine
-    assert isinstance(machine, SingleStack)
+    assert isinstance(machine.stacks, SingleStack)
     trie = trie_of(vocabulary)
-    found = ends.StackEnds(machine, trie, single_bytes(trie))
+    found = ends.StackEnds(machine.stacks, trie, single_bytes(trie))
     words = "whether the rule 'root' can be finished, although no token is the byte 0xa9, the byte"
     with pytest.raises(BudgetExceeded, match=words) as caught:
         found.can_end(machine.start, Meter(explorer.Budget(states=3)))

@@ -3,8 +3,9 @@
 Read in this order: `net` (an NFA with counters, ready to be run), `rows` (the subset construction,
 one row at a time), `letters` (which letters a state reads whatever came before), `broad` (which
 words of a vocabulary it reads), `late` (parts that are laid out when a text comes to them),
-`on_demand` (the machine around them), `whole_rows` (a machine that works out whole rows in Python)
-with its kinds `paired` (two machines side by side: intersection, difference) and `token_counts`
+`sets` (the kind of machine that these make), `discovered` (the machine, which is the same for every
+kind), `whole_rows` (kinds that work out whole rows in Python)
+with `paired` (two machines side by side: intersection, difference) and `token_counts`
 (parts that so many tokens may write), `limited_parts` (the graph of those parts), and `discover`
 (from a tree to one of these).
 """

@@ -12,11 +12,12 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.late import HoldsGrammar, LateParts
 from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
 from explorer.automata.discovered.net import Net, net_of
-from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
+from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import ByteMachine
 from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.tree.build import build
@@ -70,13 +71,13 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     if isinstance(node, Intersect | Subtract | Negate):
         return _pair(node, budget, meter)
     if isinstance(node, Whole):
-        return _on_demand(net_of(resolve(node.body, meter), None, meter), budget)
+        return _over_net(net_of(resolve(node.body, meter), None, meter), budget)
     parts = LateParts(node)
     try:
         net = parts.net(meter)
     except (HoldsGrammar, NotRegular):  # The second where the grammar is within a combination.
         return of_grammar(node, budget, meter)
-    return _on_demand(net, budget, parts)
+    return _over_net(net, budget, parts)
 
 
 def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
@@ -137,5 +138,5 @@ def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> 
     return paired(*sides, operation, budget)
 
 
-def _on_demand(net: Net | None, budget: Budget, parts: LateParts | None = None) -> ByteMachine:
-    return empty_dfa(NUM_BYTES) if net is None else OnDemand(net, budget, parts)
+def _over_net(net: Net | None, budget: Budget, parts: LateParts | None = None) -> ByteMachine:
+    return empty_dfa(NUM_BYTES) if net is None else Discovered(Sets(net, parts), budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.token_counts import (
     UNLIMITED,
     CountingTokens,
@@ -39,9 +40,7 @@ def speaks_of_tokens(node: Node) -> bool:
     return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
 
 
-def limited_parts(
-    node: Node, meter: Meter, discover: Callable[[Node], ByteMachine]
-) -> CountingTokens:
+def limited_parts(node: Node, meter: Meter, discover: Callable[[Node], ByteMachine]) -> Discovered:
     """The machine over bytes and the ends of tokens of a tree, which discovers its states.
 
     Args:
@@ -53,7 +52,7 @@ def limited_parts(
         NotCounted: The tree is of another kind.
         BudgetExceeded: A limit was reached.
     """
-    return CountingTokens(_Graph(meter, discover).of(node), meter.budget)
+    return Discovered(CountingTokens(_Graph(meter, discover).of(node)), meter.budget)
 
 
 class _Graph:

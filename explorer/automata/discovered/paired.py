@@ -14,16 +14,13 @@ Cost: some tens of microseconds per pair, in Python.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Final, Literal
 
-import numpy as np
-
-from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.whole_rows import WholeRows
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.budget import Budget, Meter
-from explorer.numbering import number_of
 
 STAGE: Final = "The search for what two constraints share"
 
@@ -31,66 +28,49 @@ Operation = Literal["both", "left only"]
 """Words of both machines, or of the left one that are not words of the right one."""
 
 
-class Paired(WholeRows):
-    """A `ByteMachine` over two others; thread-safe. Make one with `paired`.
+class Paired(WholeRows[tuple[int, int]]):
+    """The kind of a machine over two others. Make one with `paired`.
 
     Args:
         left, right: The machines.
-        operation: What is wanted of them.
-        budget: Limits for the pairs that are met altogether, and for the seconds of one question.
-        pairs: What was met before.
+        operation: The words that are wanted of them.
+        pairs: The pairs that were met before.
     """
+
+    stage = STAGE
 
     def __init__(
         self,
         left: ByteMachine,
         right: ByteMachine,
         operation: Operation,
-        budget: Budget,
         pairs: tuple[tuple[int, int], ...] = (),
     ) -> None:
+        joint, self._lowest = joint_classes([left, right])
+        super().__init__(joint, len(self._lowest), [*pairs] or [(left.start, right.start)])
         self._left, self._right = left, right
         self._operation: Operation = operation
-        classes = np.stack([classes_of(left), classes_of(right)], axis=1)
-        _, lowest, joint = np.unique(classes, axis=0, return_index=True, return_inverse=True)
-        super().__init__(joint.reshape(-1).astype(np.int32), len(lowest), budget)
-        self._lowest: list[int] = lowest.tolist()
-        self._pairs = [*pairs] or [(left.start, right.start)]
-        self._numbers = {pair: number for number, pair in enumerate(self._pairs)}
         self._rows: dict[int, list[int]] = {}  # Also to pairs that cannot finish.
         self._finishes: dict[int, bool] = {}
 
-    @property
-    def start(self) -> int:
-        """The start state, 0; `NO_ARC` where there are no words.
-
-        Raises:
-            BudgetExceeded: It took too long to find out.
-        """
-        with self._lock:
-            return 0 if self._can_finish(0, Meter(self._budget)) else NO_ARC
-
-    @property
-    def num_states(self) -> int:
-        """The number of pairs met so far, those that cannot finish included."""
-        return len(self._pairs)
+    def can_start(self, meter: Meter) -> bool:
+        """Whether there are words; searched for."""
+        return self._can_finish(0, meter)
 
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
         return self._left.read
 
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`."""
-        if state == NO_ARC:
-            return False
-        left, right = self._pairs[state]
+    def accepting(self, state: int) -> bool:
+        """Whether the text may end."""
+        left, right = self._met[state]
         wanted = self._operation == "both"
         return self._left.is_accepting(left) and self._right.is_accepting(right) == wanted
 
     def configuration(self, state: int) -> tuple[Hashable, Hashable]:
         """The configurations of the two halves; ``None`` for a right one that has stopped."""
-        left, right = self._pairs[state]
+        left, right = self._met[state]
         stopped = right == NO_ARC
         return self._left.configuration(left), None if stopped else self._right.configuration(right)
 
@@ -106,16 +86,16 @@ class Paired(WholeRows):
         known = self._rows.get(state)
         if known is not None:
             return known
-        left, right = self._pairs[state]
+        left, right = self._met[state]
         row: list[int] = []
         for byte in self._lowest:
             one, other = self._left.step(left, byte), self._right.step(right, byte)
             if one == NO_ARC or (other == NO_ARC and self._operation == "both"):
                 row.append(NO_ARC)
                 continue
-            row.append(number_of((one, other), self._pairs, self._numbers))
+            row.append(self.number((one, other)))
         self._rows[state] = row
-        count = len(self._pairs)
+        count = self.num_states
         meter.check(STAGE, states=count, arcs=len(self._rows) * len(row), bytes=256 * count)
         return row
 
@@ -155,20 +135,16 @@ class Paired(WholeRows):
         known = self._finishes.get(state)
         if known is not None:
             return known
-        left, right = self._pairs[state]
+        left, right = self._met[state]
         if left == NO_ARC or (right == NO_ARC and self._operation == "both"):
             return False
-        if right == NO_ARC or self.is_accepting(state):
+        if right == NO_ARC or self.accepting(state):
             return True
         return None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        with self._lock:
-            pairs = tuple(self._pairs)
-            return Paired, (self._left, self._right, self._operation, self._budget, pairs)
-
-    def __repr__(self) -> str:
-        return f"Paired({self._operation}, {self.num_states} states met)"
+    def sent(self) -> tuple[Callable[..., Paired], tuple[Any, ...]]:
+        """The machines, and the pairs that were met."""
+        return Paired, (self._left, self._right, self._operation, tuple(self._met))
 
 
 def paired(
@@ -190,9 +166,4 @@ def paired(
     """
     if left.start == NO_ARC or (right.start == NO_ARC and operation == "left only"):
         return left
-    return Paired(left, right, operation, budget)
-
-
-def classes_of(machine: ByteMachine) -> Int32:
-    """The class of each byte."""
-    return machine.symbol_class[:NUM_BYTES]
+    return Discovered(Paired(left, right, operation), budget)

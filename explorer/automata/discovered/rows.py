@@ -29,6 +29,11 @@ NEEDS_ARENA: Final = 3
 NEEDS_SETS: Final = 4
 NEEDS_PART: Final = 5
 """A part that was left for later, the one that begins in the state ``progress[PART]``."""
+BY_ROWS: Final = 6
+"""Nothing was done: there is no other way than by rows."""
+
+WHOLE_ROW: Final = -1
+"""In place of a class of symbols: all of them."""
 
 # Places in `progress`.
 STATES: Final = 0

@@ -19,7 +19,7 @@ Cost: some microseconds for each way and class of bytes, in Python, once for eac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -27,11 +27,9 @@ from typing import Any, Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
-from explorer.automata.discovered.paired import classes_of
-from explorer.automata.discovered.whole_rows import WholeRows
+from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
-from explorer.budget import Budget, Meter
-from explorer.numbering import number_of
+from explorer.budget import Meter
 
 STAGE: Final = "The discovery of states over the ends of tokens"
 
@@ -90,30 +88,23 @@ class _Reached:
     ways: tuple[_Way, ...]
 
 
-class CountingTokens(WholeRows):
-    """A machine over bytes and the ends of tokens; thread-safe.
+class CountingTokens(WholeRows[_Reached]):
+    """The kind of a machine over bytes and the ends of tokens.
 
     Args:
         graph: The parts.
-        budget: Limits for what is met altogether, and for the seconds of one question.
         reached: The states that were met before.
     """
 
-    def __init__(
-        self, graph: PartGraph, budget: Budget, reached: tuple[_Reached, ...] = ()
-    ) -> None:
+    stage = STAGE
+
+    def __init__(self, graph: PartGraph, reached: tuple[_Reached, ...] = ()) -> None:
         self._graph = graph
-        own = [np.zeros(NUM_BYTES, np.int32), *map(classes_of, graph.machines)]
-        _, lowest, joint = np.unique(
-            np.stack(own, axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        self._lowest: list[int] = lowest.tolist()
+        joint, self._lowest = joint_classes([*graph.machines])
         # The end of a token is a class of its own, and so are the digits, which nothing reads.
         count = len(self._lowest)
-        marks = np.full(NUM_TOKEN_SYMBOLS - NUM_BYTES, count + 1)
+        marks = np.full(NUM_TOKEN_SYMBOLS - NUM_BYTES, count + 1, np.int32)
         marks[TOKEN_END - NUM_BYTES] = count
-        symbol_class = np.concatenate([joint.reshape(-1), marks]).astype(np.int32)
-        super().__init__(symbol_class, count + 2, budget)
         self._leaving: list[list[int]] = [[] for _ in range(graph.nodes)]
         for number, arc in enumerate(graph.arcs):
             self._leaving[arc.source].append(number)
@@ -123,8 +114,7 @@ class CountingTokens(WholeRows):
         self._begun: dict[int, tuple[tuple[_Way, ...], bool]] = {}
         first, complete = self._from(0)
         start = _Reached(False, complete, _lowest_counts(first))
-        self._reached = [*reached] or [start]
-        self._numbers = {each: number for number, each in enumerate(self._reached)}
+        super().__init__(np.concatenate([joint, marks]), count + 2, [*reached] or [start])
         self._bytes_left: dict[tuple[int, int], int | None] = {}
 
     def _from(self, node: int) -> tuple[tuple[_Way, ...], bool]:
@@ -148,16 +138,9 @@ class CountingTokens(WholeRows):
         found = self._begun[node] = tuple(ways), graph.end in met
         return found
 
-    @property
-    def start(self) -> int:
-        """The start state, 0; `NO_ARC` where there are no words."""
-        first = self._reached[0]
-        return 0 if first.ways or first.complete else NO_ARC
-
-    @property
-    def num_states(self) -> int:
-        """The number of states met so far."""
-        return len(self._reached)
+    def can_start(self, meter: Meter) -> bool:
+        """Whether there are words."""
+        return bool(self._met[0].ways) or self._met[0].complete
 
     @property
     def read(self) -> Bool:
@@ -167,21 +150,13 @@ class CountingTokens(WholeRows):
             found |= machine.read
         return found
 
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`, and within a token."""
-        if state == NO_ARC:
-            return False
-        here = self._reached[state]
-        return here.complete and not here.inside
-
-    def configuration(self, state: int) -> tuple[bool, tuple[_Way, ...]]:
-        """Whether a token is being written, and the ways: an arc, a state of its part, a count."""
-        here = self._reached[state]
-        return here.inside, here.ways
+    def accepting(self, state: int) -> bool:
+        """Whether the text may end; not within a token."""
+        return self._met[state].complete and not self._met[state].inside
 
     def row(self, state: int, meter: Meter) -> list[int]:
         """The states after each class of bytes, and after the end of a token."""
-        here = self._reached[state]
+        here = self._met[state]
         row = [self._after(here.ways, byte) for byte in self._lowest]
         row += [self._ended(here), NO_ARC]
         count = self.num_states
@@ -191,7 +166,7 @@ class CountingTokens(WholeRows):
     def _number(self, reached: _Reached) -> int:
         if not reached.ways and not reached.complete:
             return NO_ARC
-        return number_of(reached, self._reached, self._numbers)
+        return self.number(reached)
 
     def _after(self, ways: Iterable[_Way], byte: int) -> int:
         """The state after a byte."""
@@ -241,7 +216,7 @@ class CountingTokens(WholeRows):
         Returns:
             Whether that is known; not that it cannot be done.
         """
-        here = self._reached[state]
+        here = self._met[state]
         return here.complete or any(map(self._has_room, here.ways))
 
     def _has_room(self, way: _Way) -> bool:
@@ -270,12 +245,9 @@ class CountingTokens(WholeRows):
             self._bytes_left[key] = _fewest_bytes(self._graph.machines[number], state)
         return self._bytes_left[key]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        with self._lock:
-            return CountingTokens, (self._graph, self._budget, tuple(self._reached))
-
-    def __repr__(self) -> str:
-        return f"CountingTokens({self.num_states} states met)"
+    def sent(self) -> tuple[Callable[..., CountingTokens], tuple[Any, ...]]:
+        """The parts, and the states that were met."""
+        return CountingTokens, (self._graph, tuple(self._met))
 
 
 def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:

@@ -1,118 +1,141 @@
-"""A machine that works out whole rows in Python, each when it is first asked for.
+"""Configurations whose rows are worked out in Python, each when it is first asked for.
 
-What is common to those machines stands here: the table that grows, reading a byte, and filling the
-rows that a vocabulary comes by. A kind of machine says what a row holds.
+What is common to those kinds stands here: numbers, the table that grows, and filling the rows that
+a vocabulary comes by. A kind says what a row holds.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from threading import RLock
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.rows import missing
-from explorer.automata.machine import NO_ARC, UNKNOWN, DiscoveredMachine, Int32, WordTrie
-from explorer.budget import Budget, Meter
+from explorer.automata.discovered.rows import BY_ROWS, FINISHED, missing
+from explorer.automata.machine import (
+    UNKNOWN,
+    Bool,
+    ByteMachine,
+    Int32,
+    Stacks,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
+from explorer.budget import Meter
+from explorer.numbering import number_of
+
+K = TypeVar("K", bound=Hashable)
 
 
-class WholeRows(DiscoveredMachine):
-    """A `DiscoveredMachine` whose kind says what a row holds; thread-safe.
+class WholeRows(ABC, Generic[K]):
+    """The kind of a `Discovered` machine whose rows are worked out in Python.
 
     Args:
         symbol_class: int32[symbols], the class of each symbol.
         classes: The number of classes.
-        budget: Limits for what is met altogether, and for the seconds of one question.
+        met: The configurations met so far, by number; the first is the start.
     """
 
-    def __init__(self, symbol_class: Int32, classes: int, budget: Budget) -> None:
-        self._symbol_class = symbol_class
-        self._class_of: list[int] = symbol_class.tolist()
-        self._budget = budget
-        self._lock = RLock()
-        self._table: Int32 = np.full((64, classes), UNKNOWN, np.int32)
+    stage: str
+
+    def __init__(self, symbol_class: Int32, classes: int, met: list[K]) -> None:
+        self.symbol_class = symbol_class
+        self._met = met
+        self._numbers = {each: number for number, each in enumerate(met)}
+        self.table: Int32 = np.full((len(met) + 64, classes), UNKNOWN, np.int32)
+        self._at = np.zeros(1, np.int64)
 
     @abstractmethod
     def row(self, state: int, meter: Meter) -> list[int]:
         """The states after each class of symbols, worked out anew.
 
-        Args:
-            state: A state that has been numbered. `num_states` counts those that the row adds.
-            meter: Watches sizes and time.
-
         Raises:
             BudgetExceeded: A limit was reached.
         """
 
-    @property
-    def symbol_class(self) -> Int32:
-        """int32[symbols], the class of each symbol."""
-        return self._symbol_class
+    @abstractmethod
+    def accepting(self, state: int) -> bool | None:
+        """Whether the text may end; ``None`` where the row has to be filled first."""
 
     @property
-    def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
-        return self._table
+    @abstractmethod
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
 
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more symbol, or `NO_ARC`.
+    @abstractmethod
+    def sent(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """What makes it again in another process."""
 
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        if state == NO_ARC:
-            return NO_ARC
-        class_ = self._class_of[byte]
-        if state >= len(self._table) or self._table[state, class_] == UNKNOWN:
-            self.fill(state, Meter(self._budget))
-        return int(self._table[state, class_])
+    @property
+    def num_states(self) -> int:
+        """The number of states met so far."""
+        return len(self._met)
 
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        if state == NO_ARC:
-            return b""
-        self.fill(state, Meter(self._budget))
-        row = self._table[state][self._symbol_class[:NUM_BYTES]]
-        return bytes(np.flatnonzero(row != NO_ARC).tolist())
+    @property
+    def held(self) -> int:
+        """The bytes of the table; a kind watches the rest while it works a row out."""
+        return self.table.nbytes
 
-    def visit(self, trie: WordTrie, state: int) -> None:
-        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
+    @property
+    def stacks(self) -> Stacks | None:
+        """There are no stacks."""
+        return None
 
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        stack = np.zeros(trie.max_depth + 1, np.int32)
-        stack[0] = state
-        progress = np.zeros(1, np.int64)
-        meter = Meter(self._budget)
-        with self._lock:
-            needed = state
-            while needed >= 0:
-                self.fill(needed, meter)
-                needed = missing(
-                    self._table,
-                    self._symbol_class,
-                    trie.byte,
-                    trie.depth,
-                    trie.skip,
-                    stack,
-                    progress,
-                )
+    def number(self, configuration: K) -> int:
+        """The number of a configuration, a new one if it is new."""
+        return number_of(configuration, self._met, self._numbers)
 
-    def fill(self, state: int, meter: Meter) -> None:
-        """Write the row of a state into the table, if it is not there.
+    def begin(self, meter: Meter) -> int:
+        """Do nothing: the start is there."""
+        return FINISHED
 
-        Raises:
-            BudgetExceeded: A limit was reached.
-        """
-        with self._lock:
-            if state < len(self._table) and self._table[state, 0] != UNKNOWN:
-                return
+    def can_start(self, meter: Meter) -> bool:
+        """Every state can finish."""
+        return True
+
+    def fill(self, state: int, symbol: int, meter: Meter) -> int:
+        """Write the row of a state into the table, if it is not there."""
+        if self.table[state, 0] == UNKNOWN:
             row = self.row(state, meter)
             count = self.num_states
-            if count > len(self._table):
+            if count > len(self.table):
                 room = np.full((2 * count + 64, len(row)), UNKNOWN, np.int32)
-                room[: len(self._table)] = self._table
-                self._table = room
-            self._table[state] = row
+                room[: len(self.table)] = self.table
+                self.table = room
+            self.table[state] = row
+        return FINISHED
+
+    def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
+        """Fill the rows that words come by."""
+        self._at[0] = 0
+        nodes = trie.byte, trie.depth, trie.skip
+        while (needed := missing(self.table, self.symbol_class, *nodes, stack, self._at)) >= 0:
+            self.fill(needed, 0, meter)
+        return FINISHED
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
+        """There is no other way than by rows."""
+        return BY_ROWS
+
+    def make_room(self, reason: int, most: int, meter: Meter) -> None:
+        """Do nothing: the table grows with its rows."""
+
+    def configuration(self, state: int) -> Hashable:
+        """The configuration of a state."""
+        return self._met[state]
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Every state can finish."""
+        return True
+
+
+def joint_classes(machines: list[ByteMachine]) -> tuple[Int32, list[int]]:
+    """The class of each byte that no machine tells apart, and the lowest byte of each class."""
+    own = [machine.symbol_class[:256] for machine in machines]
+    _, lowest, joint = np.unique(
+        np.stack([np.zeros(256, np.int32), *own], axis=1),
+        axis=0, return_index=True, return_inverse=True,
+    )  # fmt: skip
+    return joint.reshape(-1).astype(np.int32), lowest.tolist()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC, ByteMachine, Network, NetworkArrays
 from explorer.automata.rules.moves import Actions, Conflict, actions_of, looks_of
 from explorer.automata.rules.network import network_of
 from explorer.automata.rules.pieces import pieces_of
 from explorer.automata.rules.uniting import united
 from explorer.automata.stacks.single import SingleStack
-from explorer.automata.stacks.stacks import StackMachine
+from explorer.automata.stacks.stacks import ManyStacks
 from explorer.automata.tree.nodes import Node, Rules
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
@@ -70,5 +71,5 @@ def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
         return empty_dfa(NUM_BYTES)
     network, _, actions = found
     if isinstance(actions, Actions):
-        return SingleStack(network, actions, budget)
-    return StackMachine(network, budget)
+        return Discovered(SingleStack(network, actions), budget)
+    return Discovered(ManyStacks(network), budget)

@@ -10,17 +10,23 @@ Cost: some tens of nanoseconds per configuration met, and a hundred bytes.
 
 from __future__ import annotations
 
-from threading import RLock
-from typing import Any, Final
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.automata.discovered.rows import (
+    BY_ROWS,
+    FINISHED,
+    NEEDS_STATES,
+    PAUSED,
+    WHOLE_ROW,
+)
 from explorer.automata.machine import (
     NO_ARC,
-    UNKNOWN,
     Bool,
-    DiscoveredMachine,
     Int32,
     Network,
     UInt8,
@@ -32,8 +38,6 @@ from explorer.automata.rules.moves import Actions
 from explorer.automata.stacks.single_rows import (
     AT,
     CONFIGURATIONS,
-    NEEDS_CONFIGURATIONS,
-    NEEDS_TIME,
     WORK,
     Met,
     Ways,
@@ -44,59 +48,60 @@ from explorer.automata.stacks.single_rows import (
     fill_trie,
     with_more,
 )
-from explorer.automata.stacks.single_words import (
-    words_above,
-    words_below,
-)
+from explorer.automata.stacks.single_words import words_above, words_below
 from explorer.automata.stacks.stacks import STAGE
-from explorer.budget import Budget, Meter
+from explorer.budget import Meter
 
 MOST_KEPT: Final = 64_000_000
 """Bytes of the words that are kept for states, whatever stands below them on the stack."""
 
 
-class SingleStack(DiscoveredMachine):
-    """A `ByteMachine` over a deterministic network; thread-safe.
+class _Above(NamedTuple):
+    """The walk of a vocabulary from a state on an unknown bottom."""
+
+    state: int
+    words: UInt32
+    below: Int32
+    many: NDArray[np.int64]
+    stack: Int32
+
+
+class SingleStack:
+    """The kind of a `Discovered` machine over a deterministic network.
 
     Args:
         network: The grammar.
         actions: Its moves.
-        budget: Limits for what is met altogether, and for the seconds of one question.
-        met: What was met before.
+        met: The configurations that were met before.
     """
 
-    def __init__(
-        self, network: Network, actions: Actions, budget: Budget, met: Met | None = None
-    ) -> None:
-        self._network = network
+    stage = STAGE
+
+    def __init__(self, network: Network, actions: Actions, met: Met | None = None) -> None:
+        self.network = network
         self._actions = actions
-        self._budget = budget
-        self._lock = RLock()
         self._ways = Ways(
             actions.act, actions.first, actions.push, actions.target, actions.empty,
             actions.only_exits, network.symbol_class,
         )  # fmt: skip
-        self._classes: list[int] = network.symbol_class.tolist()
         self._met = empty_met(network.num_classes) if met is None else met
-        self._trie: NDArray[np.uint8] | None = None  # The vocabulary that `_above` is about.
-        self._above: dict[int, tuple[NDArray[np.uint32], Int32]] = {}
+        self.symbol_class = network.symbol_class
+        self._trie: UInt8 | None = None  # The vocabulary that `_above` is about.
+        self._above: dict[int, tuple[UInt32, Int32]] = {}
+        self._aside: tuple[_Above, Met] | None = None
+        self._target = NO_ARC
         if met is None:
             configured(self._ways, self._met, actions.entry, 0)
 
     @property
-    def network(self) -> Network:
-        """The grammar."""
-        return self._network
+    def stacks(self) -> SingleStack:
+        """The stack, which the kind itself knows."""
+        return self
 
     @property
-    def actions(self) -> Actions:
-        """The moves of the grammar."""
-        return self._actions
-
-    @property
-    def start(self) -> int:
-        """The start state, 0."""
-        return 0
+    def table(self) -> Int32:
+        """int32[room, classes], the cells so far."""
+        return self._met.table
 
     @property
     def num_states(self) -> int:
@@ -104,120 +109,101 @@ class SingleStack(DiscoveredMachine):
         return int(self._met.progress[CONFIGURATIONS])
 
     @property
-    def symbol_class(self) -> Int32:
-        """int32[256], the class of each byte."""
-        return self._network.symbol_class
-
-    @property
-    def table(self) -> Int32:
-        """int32[room, classes], the cells so far: a state, `NO_ARC`, or less where not known."""
-        return self._met.table
+    def held(self) -> int:
+        """The bytes of what was met."""
+        met = self._met if self._aside is None else self._aside[1]
+        return sum(part.nbytes for part in met)
 
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        return self._network.read
+        return self.network.read
 
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more byte, or `NO_ARC`.
+    def begin(self, meter: Meter) -> int:
+        """Do nothing: the start is there."""
+        return FINISHED
 
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        if state == NO_ARC:
-            return NO_ARC
-        symbol = self._classes[byte]
-        target = int(self._met.table[state, symbol])
-        if target == UNKNOWN:
-            with self._lock:
-                while reason := fill_cell(self._ways, self._met, state, symbol):
-                    self._grow(reason, Meter(self._budget))
-            target = int(self._met.table[state, symbol])
-        return target
+    def can_start(self, meter: Meter) -> bool:
+        """Every state can finish."""
+        return True
 
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`."""
-        return state != NO_ARC and bool(self._met.ends[state])
+    def fill(self, state: int, symbol: int, meter: Meter) -> int:
+        """Fill a cell, or all cells of a row."""
+        self._aside = None
+        if symbol == WHOLE_ROW:
+            return fill_row(self._ways, self._met, state)
+        return fill_cell(self._ways, self._met, state, symbol)
 
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        if state == NO_ARC:
-            return b""
-        with self._lock:
-            while reason := fill_row(self._ways, self._met, state):
-                self._grow(reason, Meter(self._budget))
-        row = self._met.table[state][self.symbol_class]
-        return bytes(np.flatnonzero(row != NO_ARC).tolist())
-
-    def visit(self, trie: WordTrie, state: int) -> None:
-        """Fill the cells that the words of a trie come by from a state, so that `table` has them.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows, or it took too long.
-        """
-        with self._lock:
-            stack = np.zeros(trie.max_depth + 1, np.int32)
-            stack[0] = state
+    def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
+        """Fill the cells that words come by."""
+        self._aside = None
+        if not again:
             self._met.progress[AT] = 0
-            arrays = trie.byte, trie.depth, trie.skip
-            meter = Meter(self._budget)
-            while reason := fill_trie(self._ways, self._met, *arrays, stack):
-                self._grow(reason, meter)
+        return fill_trie(self._ways, self._met, trie.byte, trie.depth, trie.skip, stack)
 
-    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
-        """Set the bits of the words that can be read from a state, by their first ids.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows, or it took too long.
-        """
+    def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
+        """Set the bits of words: those above the bottom of a rule, then those that leave it."""
         trie = walk.plain
-        with self._lock:
-            if self._trie is not trie.byte:
-                self._trie, self._above = trie.byte, {}
-            here, node = int(self._met.state[state]), int(self._met.node[state])
-            above = self._above.get(here)
-            if above is None:
-                if (1 + len(self._above)) * words.nbytes > MOST_KEPT:
-                    return walk.set_from_rows(self, state, words)
-                above = self._above[here] = self._words_above(trie, here, len(words))
-            words |= above[0]
-            if node > 0 and len(above[1]):
-                self._set_words_below(trie, node, above[1], words)
-            return None
-
-    def _words_above(
-        self, trie: WordTrie, state: int, count: int
-    ) -> tuple[NDArray[np.uint32], Int32]:
-        words, stack = np.zeros(count, np.uint32), np.zeros(trie.max_depth + 1, np.int32)
-        below, found = np.empty(len(trie.byte), np.int32), np.zeros(1, np.int64)
-        met = empty_met(self._network.num_classes)
-        configured(self._ways, met, state, 0)
-        meter = Meter(self._budget)
-        while reason := words_above(self._ways, met, *_arrays(trie), stack, words, below, found):
-            met = self._grown(met, reason, meter)
-        return words, below[: int(found[0])].copy()
-
-    def _set_words_below(
-        self, trie: WordTrie, node: int, below: Int32, words: NDArray[np.uint32]
-    ) -> None:
-        after, around = int(self._met.after[node]), int(self._met.below[node])
-        meter = Meter(self._budget)
+        if not again:
+            self._aside, self._target = None, NO_ARC
+        if self._trie is not trie.byte:
+            self._trie, self._above = trie.byte, {}
+        here, node = int(self._met.state[state]), int(self._met.node[state])
+        if here not in self._above:
+            if (1 + len(self._above)) * words.nbytes > MOST_KEPT:
+                return BY_ROWS
+            if (reason := self._walk_above(trie, here, len(words))) != FINISHED:
+                return reason
+        above, below = self._above[here]
+        words |= above
+        if node == 0 or not len(below):
+            return FINISHED
+        if self._target == NO_ARC:
+            after, around = int(self._met.after[node]), int(self._met.below[node])
+            target = configured(self._ways, self._met, after, around)
+            if target < 0:
+                return NEEDS_STATES
+            self._met.progress[AT] = 0
+            self._target = target
         stack = np.zeros(trie.max_depth + 1, np.int32)
-        while (target := configured(self._ways, self._met, after, around)) < 0:
-            self._grow(NEEDS_CONFIGURATIONS, meter)
-        self._met.progress[AT] = 0
-        while reason := words_below(
-            self._ways, self._met, *_arrays(trie), stack, words, below, target
-        ):
-            self._grow(reason, meter)
+        nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
+        return words_below(self._ways, self._met, *nodes, stack, words, below, self._target)
 
-    @property
-    def stacks(self) -> SingleStack:
-        """The stack, which the machine itself knows."""
-        return self
+    def _walk_above(self, trie: WordTrie, state: int, width: int) -> int:
+        if self._aside is None:
+            met = empty_met(self.network.num_classes)
+            configured(self._ways, met, state, 0)
+            room = np.zeros(width, np.uint32), np.empty(len(trie.byte), np.int32)
+            stack = np.zeros(trie.max_depth + 1, np.int32)
+            self._aside = _Above(state, *room, np.zeros(1, np.int64), stack), met
+        at, met = self._aside
+        nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
+        reason = words_above(self._ways, met, *nodes, at.stack, at.words, at.below, at.many)
+        if reason == FINISHED:
+            self._above[state] = at.words, at.below[: int(at.many[0])].copy()
+            self._aside = None
+        return reason
+
+    def make_room(self, reason: int, most: int, meter: Meter) -> None:
+        """Make room where it is needed."""
+        met = self._met if self._aside is None else self._aside[1]
+        if reason == PAUSED:
+            met.progress[WORK] = 0
+        elif self._aside is not None:
+            self._aside = self._aside[0], with_more(met, reason)
+        else:
+            self._met = with_more(met, reason)
+
+    def accepting(self, state: int) -> bool:
+        """Whether the text may end."""
+        return bool(self._met.ends[state])
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Every state can finish."""
+        return True
 
     def symbols(self, state: int) -> tuple[int, tuple[int, ...]]:
-        """As `configuration`."""
+        """The state of the network and those to return to, the innermost first."""
         return self.configuration(state)
 
     def configuration(self, state: int) -> tuple[int, tuple[int, ...]]:
@@ -237,27 +223,6 @@ class SingleStack(DiscoveredMachine):
         """Where a stack node returns to, and the node around it; none for the bottom."""
         return ((int(self._met.after[node]), int(self._met.below[node])),) if node > 0 else ()
 
-    def _grow(self, reason: int, meter: Meter) -> None:
-        self._met = self._grown(self._met, reason, meter)
-
-    def _grown(self, met: Met, reason: int, meter: Meter) -> Met:
-        """Make room of some kind, or look at the clock."""
-        if reason == NEEDS_TIME:
-            met.progress[WORK] = 0
-            meter.check_time(STAGE)
-            return met
-        held = sum(part.nbytes for part in met)
-        states = int(met.progress[CONFIGURATIONS]) + 1
-        meter.check(STAGE, states=states, arcs=states * met.table.shape[1], bytes=3 * held)
-        return with_more(met, reason)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        with self._lock:
-            return SingleStack, (self._network, self._actions, self._budget, self._met)
-
-    def __repr__(self) -> str:
-        return f"SingleStack({self.num_states} configurations met)"
-
-
-def _arrays(trie: WordTrie) -> tuple[UInt8, Int32, Int32, Int32, Int32]:
-    return trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
+    def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:
+        """The grammar, and what was met."""
+        return SingleStack, (self.network, self._actions, deepcopy(self._met))

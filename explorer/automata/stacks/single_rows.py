@@ -13,17 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.discovered.net import Int64
+from explorer.automata.discovered.rows import FINISHED, NEEDS_ARENA, NEEDS_STATES, PAUSED
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.automata.rules.moves import END
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 
 T = TypeVar("T", bound=np.generic)
-
-DONE_FILLING: Final = 0
-NEEDS_TIME: Final = 1
-NEEDS_CONFIGURATIONS: Final = 2
-NEEDS_NODES: Final = 3
 
 # Places in `progress`.
 CONFIGURATIONS: Final = 0
@@ -137,7 +133,7 @@ def fill_cell(
         way = ways.act[state, symbol]
         if way == NO_ARC or (way == END and node == 0):
             met.table[configuration, symbol] = NO_ARC if way == NO_ARC else at_bottom
-            return DONE_FILLING
+            return FINISHED
         if way != END:
             break
         state = met.after[node]
@@ -145,12 +141,12 @@ def fill_cell(
     for k in range(ways.first[way], ways.first[way + 1]):
         node = pushed(ways, met, ways.push[k], node)  # pyright: ignore[reportArgumentType]
         if node < 0:
-            return NEEDS_NODES
+            return NEEDS_ARENA
     target = configured(ways, met, ways.target[way], node)  # pyright: ignore[reportArgumentType]
     if target < 0:
-        return NEEDS_CONFIGURATIONS
+        return NEEDS_STATES
     met.table[configuration, symbol] = target
-    return DONE_FILLING
+    return FINISHED
 
 
 @jit
@@ -159,9 +155,9 @@ def fill_row(ways: Ways, met: Met, configuration: int) -> int:
     for symbol in range(met.table.shape[1]):
         if met.table[configuration, symbol] == UNKNOWN:
             reason = fill_cell(ways, met, configuration, symbol)
-            if reason != DONE_FILLING:
+            if reason != FINISHED:
                 return reason
-    return DONE_FILLING
+    return FINISHED
 
 
 @jit
@@ -179,10 +175,10 @@ def fill_trie(ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, stac
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = NEEDS_TIME
+            reason = PAUSED
             if met.progress[WORK] <= MUCH:
                 reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
-            if reason != DONE_FILLING:
+            if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
             target = met.table[here, symbol]
@@ -192,7 +188,7 @@ def fill_trie(ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, stac
         stack[depth[at]] = target
         at += 1
     met.progress[AT] = at
-    return DONE_FILLING
+    return FINISHED
 
 
 def empty_met(classes: int) -> Met:
@@ -219,7 +215,7 @@ def _filed(first: Int32, second: Int32, begin: int, count: int, slots: Int32) ->
 
 def with_more(met: Met, reason: int) -> Met:
     """The same with twice the room of the kind that a kernel came back for."""
-    if reason == NEEDS_NODES:
+    if reason == NEEDS_ARENA:
         room, count = 2 * len(met.after), int(met.progress[NODES])
         parts = _longer(met.after, room), _longer(met.below, room)
         slots = np.full(2 * len(met.node_slots), -1, np.int32)

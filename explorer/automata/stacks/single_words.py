@@ -17,12 +17,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.automata.discovered.rows import FINISHED, PAUSED
 from explorer.automata.machine import UNKNOWN, Int32, UInt8, UInt32
 from explorer.automata.stacks.single_rows import (
     AT,
-    DONE_FILLING,
     MUCH,
-    NEEDS_TIME,
     WORK,
     Met,
     Ways,
@@ -55,10 +54,10 @@ def words_above(
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = NEEDS_TIME
+            reason = PAUSED
             if met.progress[WORK] <= MUCH:
                 reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
-            if reason != DONE_FILLING:
+            if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
             target = met.table[here, symbol]
@@ -74,7 +73,7 @@ def words_above(
             words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
         at += 1
     met.progress[AT] = at
-    return DONE_FILLING
+    return FINISHED
 
 
 @jit
@@ -98,10 +97,10 @@ def words_below(
             symbol = ways.symbol_class[byte[at]]
             target = met.table[here, symbol]
             if target == UNKNOWN:
-                reason = NEEDS_TIME
+                reason = PAUSED
                 if met.progress[WORK] <= MUCH:
                     reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
-                if reason != DONE_FILLING:
+                if reason != FINISHED:
                     met.progress[AT] = k  # The place is begun again: bits are set twice at most.
                     return reason
                 target = met.table[here, symbol]
@@ -115,4 +114,4 @@ def words_below(
             at += 1
         k += 1
     met.progress[AT] = k
-    return DONE_FILLING
+    return FINISHED

@@ -24,13 +24,14 @@ Cost: some tens of microseconds per configuration, in Python;
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Final
 
 from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC, Bool, Network
 from explorer.automata.rules.pieces import components
-from explorer.budget import Budget, Meter
-from explorer.numbering import number_of
+from explorer.budget import Meter
 
 STAGE: Final = "Following the stacks of a grammar"
 
@@ -226,124 +227,74 @@ class _Closing:
         return number
 
 
-class StackMachine(WholeRows):
-    """A `ByteMachine` over a network, which follows all stacks; thread-safe.
+class ManyStacks(WholeRows[Configuration]):
+    """The kind of a `Discovered` machine over a network, which follows all stacks.
 
     Args:
         network: The grammar; it has words.
-        budget: Limits for what is met altogether, and for the seconds of one question.
+        nodes: The stack nodes that were met before.
+        met: The configurations that were met before.
     """
 
-    def __init__(self, network: Network, budget: Budget) -> None:
-        super().__init__(network.symbol_class, network.num_classes, budget)
-        self._network = network
-        self._nodes = StackNodes()
-        self._configurations: list[Configuration] = []
-        self._numbers: dict[Configuration, int] = {}
+    stage = STAGE
+
+    def __init__(
+        self, network: Network, nodes: StackNodes | None = None,
+        met: tuple[Configuration, ...] = (),
+    ) -> None:  # fmt: skip
+        start = ((network.entry[network.root], BOTTOM),)
+        super().__init__(network.symbol_class, network.num_classes, [*met] or [start])
+        self.network = network
+        self._nodes = nodes or StackNodes()
         self._accepting: dict[int, bool] = {}
-        self._numbered(((network.entry[network.root], BOTTOM),))
 
     @property
-    def network(self) -> Network:
-        """The grammar."""
-        return self._network
-
-    @property
-    def start(self) -> int:
-        """The start state, 0."""
-        return 0
-
-    @property
-    def num_states(self) -> int:
-        """The number of configurations met so far."""
-        return len(self._configurations)
+    def stacks(self) -> ManyStacks:
+        """The stacks, which the kind itself knows."""
+        return self
 
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        return self._network.read
+        return self.network.read
 
-    def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in a state; false of `NO_ARC`."""
-        if state == NO_ARC:
-            return False
-        if state not in self._accepting:
-            self.fill(state, Meter(self._budget))
-        return self._accepting[state]
-
-    def reading(self, state: int) -> list[tuple[int, int]]:
-        """The pairs of a state of the network that reads, and a stack node, after all calls."""
-        with self._lock:
-            closing = _Closing(self._network, self._nodes)
-            closing.close(self._configurations[state])
-            readers = closing.readers()
-            kept = closing.kept(readers)
-            return [(here, kept.get(node, node)) for here, node in readers]
-
-    def configuration(self, state: int) -> Configuration:
-        """The pairs of a state of the network and a stack node; see `returns`."""
-        return self._configurations[state]
-
-    @property
-    def stacks(self) -> StackMachine:
-        """The stacks, which the machine itself knows."""
-        return self
+    def accepting(self, state: int) -> bool | None:
+        """Whether the text may end; known once the row is filled."""
+        return self._accepting.get(state)
 
     def symbols(self, state: int) -> None:
         """Nothing: there may be several stacks."""
 
     def heads(self, state: int) -> Configuration:
-        """The same pairs: what every machine with a stack can say."""
-        return self._configurations[state]
+        """The pairs of a state of the network and a stack node; see `returns`."""
+        return self._met[state]
 
     def returns(self, node: int) -> tuple[Return, ...]:
-        """Where a stack node returns to, and the nodes around it; none for the bottom."""
+        """The states that a stack node returns to, each with the node around it."""
         return self._nodes.returns[node]
-
-    def _numbered(self, configuration: Configuration) -> int:
-        return number_of(configuration, self._configurations, self._numbers)
 
     def row(self, state: int, meter: Meter) -> list[int]:
         """The configurations after each class of bytes; notes whether the text may end here."""
-        closing = _Closing(self._network, self._nodes)
-        closing.close(self._configurations[state])
-        self._accepting[state] = closing.ends
+        closing = _Closing(self.network, self._nodes)
+        closing.close(self._met[state])
         readers = closing.readers()
         kept = closing.kept(readers)
         following: dict[int, set[tuple[int, int]]] = {}
         for here, node in readers:
             node = kept.get(node, node)
-            for symbol, targets in self._network.arcs[here].items():
-                found = following.setdefault(symbol, set())
-                found.update((target, node) for target in targets)
-        row = [NO_ARC] * self._network.num_classes
+            for symbol, targets in self.network.arcs[here].items():
+                pairs = following.setdefault(symbol, set())
+                pairs.update((target, node) for target in targets)
+        row = [NO_ARC] * self.network.num_classes
         for symbol, pairs in following.items():
-            row[symbol] = self._numbered(tuple(sorted(pairs)))
+            row[symbol] = self.number(tuple(sorted(pairs)))
+        self._accepting[state] = closing.ends
         count = self.num_states
         held = self._nodes.held + sum(map(len, following.values())) + 400 * count
         cells = count * len(row)
         meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
         return row
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _stack_machine_again, (self._network, self._budget, self._met())
-
-    def _met(self) -> tuple[Any, ...]:
-        with self._lock:
-            return (
-                self._nodes, list(self._configurations), dict(self._numbers),
-                dict(self._accepting), self._table,
-            )  # fmt: skip
-
-    def restore(self, met: tuple[Any, ...]) -> None:
-        """Take over what another process has met, so that numbers mean the same."""
-        self._nodes, self._configurations, self._numbers, self._accepting, self._table = met
-
-    def __repr__(self) -> str:
-        return f"StackMachine({self.num_states} configurations met)"
-
-
-def _stack_machine_again(network: Network, budget: Budget, met: tuple[Any, ...]) -> StackMachine:
-    machine = StackMachine(network, budget)
-    machine.restore(met)
-    return machine
+    def sent(self) -> tuple[Callable[..., ManyStacks], tuple[Any, ...]]:
+        """The grammar, the stack nodes and the configurations that were met."""
+        return ManyStacks, (self.network, deepcopy(self._nodes), tuple(self._met))

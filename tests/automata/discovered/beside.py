@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from explorer.automata.machine import (
     NO_ARC,
     UNKNOWN,
-    ByteMachine,
     Dfa,
     UInt32,
     WordTrie,
@@ -15,7 +16,17 @@ from explorer.automata.machine import (
 )
 
 
-def differences(closed: Dfa, found: ByteMachine, most: int = 2000) -> list[str]:
+class Steps(Protocol):
+    """As much of a byte machine as is walked here."""
+
+    @property
+    def start(self) -> int: ...
+    def step(self, state: int, byte: int) -> int: ...
+    def is_accepting(self, state: int) -> bool: ...
+    def expected(self, state: int) -> bytes: ...
+
+
+def differences(closed: Dfa, found: Steps, most: int = 2000) -> list[str]:
     """Where two machines differ, up to a number of pairs of states.
 
     Both have only states that can finish, so the bytes that may come next must be equal, and

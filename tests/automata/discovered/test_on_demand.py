@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered import rows
-from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree import layout, repeats
 from explorer.budget import Budget, Meter
@@ -91,7 +92,8 @@ def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_long_bound_costs_what_is_met() -> None:
     machine = found('"(?:[^"\\\\]|\\\\["n]){0,4096}"')
-    assert isinstance(machine, OnDemand) and machine.num_states == 1
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
+    assert machine.num_states == 1
     text = b'"' + b"x" * 4095
     assert accepts(machine, text + '😀"'.encode()) and not accepts(machine, text + b'xx"')
     assert machine.num_states < 10 * 4096  # A row numbers the states after it: parts of characters.
@@ -175,8 +177,8 @@ def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
             seen=np.empty(4, np.int64), stamps=np.zeros(4, np.int64),
         )  # fmt: skip
 
-    monkeypatch.setattr("explorer.automata.discovered.on_demand.empty_found", cramped)
-    monkeypatch.setattr("explorer.automata.discovered.on_demand.QUANTUM", 1)
+    monkeypatch.setattr("explorer.automata.discovered.sets.empty_found", cramped)
+    monkeypatch.setattr("explorer.automata.discovered.sets.QUANTUM", 1)
     pattern = "(?:(a|aa){2,14}b?){2,14}"
     machine = found(pattern)
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", b"ba"], eos_ids=[4])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.construction import operations
 from explorer.automata.discovered import discover
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.paired import Operation, Paired, paired
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import accepts
@@ -96,14 +97,15 @@ def test_algebra_over_counters_is_discovered(monkeypatch: pytest.MonkeyPatch) ->
     long = explorer.regex("[a-z]{0,90000}") & explorer.regex("(?:ab|[c-z]){3,70000}")
     less = long - explorer.regex("(?:[a-z]{4}){0,60000}")
     machine = less.discover(Meter())
-    assert isinstance(machine, Paired)
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Paired)
     texts = {"abab": False, "abc": False, "abccc": True, "ababc": True, "abcc": False, "c": False}
     for text, ok in texts.items():
         assert accepts(machine, text.encode()) == ok, text
     neither = ~explorer.regex("(?s:.){3,400}")
     monkeypatch.setattr(discover, "PAIRED", Budget(states=1))
     machine = neither.discover(Meter())
-    assert isinstance(machine, Paired)  # After three characters its words are 398 more away.
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Paired)
+    # After three characters its words are 398 more away.
     assert [accepts(machine, b"a" * n) for n in (2, 3, 400, 401)] == [True, False, False, True]
 
 

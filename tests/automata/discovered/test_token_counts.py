@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.alphabet import NUM_BYTES, TOKEN_END
 from explorer.automata.discovered.discover import discover_limits
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import build_over_tokens
@@ -84,7 +85,7 @@ def test_it_reads_what_is_written_out(constraint: explorer.Constraint) -> None:
         return
     closed = build_over_tokens(constraint.source.tree, Meter())
     found = discover_limits(constraint.source.tree, Meter())
-    assert isinstance(found, CountingTokens)
+    assert isinstance(found, Discovered) and isinstance(found.kind, CountingTokens)
     pairs = {(closed.start, found.start)}
     waiting = [*pairs]
     while waiting:

@@ -72,13 +72,13 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
     tree = constraint.source.tree
     machine = of_grammar(tree, Budget(), Meter())
     reader = stack_reader(constraint.source)
-    assert isinstance(machine, SingleStack) and reader is not None
+    assert isinstance(machine.stacks, SingleStack) and reader is not None
     state = machine.start
-    network = machine.network
+    network = machine.stacks.network
     for end in range(len(text) + 1):
         found = reader.at(text[:end].encode(), machine, state)
         assert found is not None
-        _, symbols = machine.configuration(state)
+        _, symbols = machine.stacks.configuration(state)
         assert found.depth == len(symbols)
         rows = found.rows
         assert [row.symbol for row in rows if row.symbol is not None] == [*symbols]
@@ -120,7 +120,7 @@ def test_the_rows_of_the_python_grammar_have_the_symbols_of_the_machine() -> Non
     constraint = shipped_grammar("python")
     machine = of_grammar(constraint.source.tree, Budget(), Meter())
     reader = stack_reader(constraint.source)
-    assert isinstance(machine, SingleStack) and reader is not None
+    assert isinstance(machine.stacks, SingleStack) and reader is not None
     text = (
         b"def f(a):\n    return {1: [2, (3)], x[4]: g(5)(6)}\nif f([7, [8]]):\n    x = (9, [10])\n"
     )
@@ -129,8 +129,8 @@ def test_the_rows_of_the_python_grammar_have_the_symbols_of_the_machine() -> Non
     for end in range(1, len(text) + 1):
         state = machine.step(state, text[end - 1])
         found = reader.at(text[:end], machine, state)
-        assert found is not None and found.depth == len(machine.configuration(state)[1])
-        assert found.several or not _astray(found, machine)
+        assert found is not None and found.depth == len(machine.stacks.configuration(state)[1])
+        assert found.several or not _astray(found, machine.stacks)
         symbols.append(found.depth)
     assert max(each or 0 for each in symbols) == 7
     # A symbol stands beside the rule around the brackets, and the bracket is the row above it.
@@ -157,7 +157,7 @@ def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> No
     constraint = shipped_grammar(name)
     machine = of_grammar(constraint.source.tree, Budget(), Meter())
     reader = stack_reader(constraint.source)
-    assert isinstance(machine, SingleStack) and reader is not None
+    assert isinstance(machine.stacks, SingleStack) and reader is not None
     rng = random.Random(1)
     fits = total = alone = 0
     for _ in range(10):
@@ -173,8 +173,8 @@ def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> No
             total += 1
             if found.depth is not None:
                 fits += 1
-                assert found.depth == len(machine.configuration(state)[1])
-                assert found.several or not _astray(found, machine), text
+                assert found.depth == len(machine.stacks.configuration(state)[1])
+                assert found.several or not _astray(found, machine.stacks), text
             # What the next byte can be follows from the rows as well.
             opened = found.derivation.open[: found.live]
             may = {byte for each in opened for byte in reader.following(each.points)}

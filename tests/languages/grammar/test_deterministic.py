@@ -12,10 +12,11 @@ from hypothesis import given
 
 import explorer
 from explorer.automata.discovered.discover import discover
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC
 from explorer.automata.rules.network import network_of
 from explorer.automata.stacks.single import SingleStack
-from explorer.automata.stacks.stacks import StackMachine
+from explorer.automata.stacks.stacks import ManyStacks
 from explorer.budget import Budget, Meter
 from explorer.errors import GrammarError
 from explorer.languages.grammar.functions import grammar
@@ -63,17 +64,18 @@ def test_two_stacks_are_an_error_that_teaches(text: str) -> None:
 
 def stacks_after(constraint: explorer.Constraint, text: bytes) -> int:
     """How many stacks a text leads to; 2 stands for more, too."""
-    machine = StackMachine(network_of(constraint.source.tree, Meter()), Budget())
+    stacks = ManyStacks(network_of(constraint.source.tree, Meter()))
+    machine = Discovered(stacks, Budget())
     state = machine.start
     for byte in text:
         state = machine.step(state, byte)
     if state == NO_ARC:
         return 0
-    pairs = machine.configuration(state)
+    pairs = stacks.heads(state)
     nodes = {node for _, node in pairs}
     waiting = list(nodes)
     while waiting:
-        returns = machine.returns(waiting.pop())
+        returns = stacks.returns(waiting.pop())
         if len(returns) > 1:
             return 2
         waiting += [below for _, below in returns if below not in nodes]
@@ -98,7 +100,7 @@ def test_random_grammars_with_one_stack(rules: Productions) -> None:
                 assert stacks_after(loose, bytes(letters)) <= 1
     else:
         machine = constraint.discover(Meter())
-        assert isinstance(machine, SingleStack) or machine.start == NO_ARC
+        assert isinstance(machine.stacks, SingleStack) or machine.start == NO_ARC
         check(rules, constraint, 5)
 
 
@@ -114,8 +116,8 @@ def test_random_grammars_with_one_stack(rules: Productions) -> None:
 def test_one_stack_agrees_with_the_set_of_stacks(text: str) -> None:
     constraint = grammar(text)
     single = discover(constraint.source.tree, Budget())
-    stacks = StackMachine(network_of(constraint.source.tree, Meter()), Budget())
-    assert isinstance(single, SingleStack)
+    stacks = Discovered(ManyStacks(network_of(constraint.source.tree, Meter())), Budget())
+    assert isinstance(single.stacks, SingleStack)
     chance = random.Random(5)
     for _ in range(150):
         here, there = single.start, stacks.start

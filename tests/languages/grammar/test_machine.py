@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.stacks.stacks import StackMachine
 from explorer.errors import GrammarError, NotRegular
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
@@ -162,7 +161,7 @@ def test_a_grammar_that_recurses_is_lazy_and_says_why() -> None:
 def test_a_machine_is_sent_with_what_it_has_met() -> None:
     machine = grammar('root ::= "(" root ")" | "a"').machine
     state = state_after(machine, "((a")
-    again: StackMachine = pickle.loads(pickle.dumps(machine))
+    again: ByteMachine = pickle.loads(pickle.dumps(machine))
     assert again.step(state, ord(")")) == machine.step(state, ord(")"))
     assert again.num_states == machine.num_states
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.rules.moves import Actions, actions_of, looks_of
 from explorer.automata.rules.pushdown import (
     EMPTY,
     Pushdown,
@@ -62,10 +63,18 @@ CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
 MOST = {"nested": 7, "brackets": 5, "sums": 6, "palindromes": 6, "matched names": 9}
 
 
-def automaton(text: str) -> tuple[SingleStack, Pushdown]:
+def _pushdown(machine: ByteMachine, meter: Meter) -> Pushdown:
+    assert machine.stacks is not None
+    network = machine.stacks.network
+    actions = actions_of(network, looks_of(network, meter), meter)
+    assert isinstance(actions, Actions)
+    return pushdown_of(network, actions, meter)
+
+
+def automaton(text: str) -> tuple[ByteMachine, Pushdown]:
     machine = of_grammar(grammar(text).source.tree, Budget(), Meter())
-    assert isinstance(machine, SingleStack)
-    return machine, pushdown_of(machine.network, machine.actions, Meter())
+    assert isinstance(machine.stacks, SingleStack)
+    return machine, _pushdown(machine, Meter())
 
 
 def by_algorithm_three(name: str) -> list[list[int]]:
@@ -224,10 +233,8 @@ def test_a_token_pops_nothing_below_an_empty_stack() -> None:
 
 
 def test_a_large_grammar_reaches_its_limit() -> None:
-    machine, _ = automaton(NESTED)
     many = 'root ::= "(" root ")" | ' + " | ".join(f'"{k:05d}"' for k in range(3000))
     large = of_grammar(grammar(many).source.tree, Budget(), Meter())
-    assert isinstance(large, SingleStack)
+    assert isinstance(large.stacks, SingleStack)
     with pytest.raises(BudgetExceeded, match="push-down automaton"):
-        pushdown_of(large.network, large.actions, Meter(Budget(arcs=50)))
-    assert machine.actions is machine.actions
+        _pushdown(large, Meter(Budget(arcs=50)))

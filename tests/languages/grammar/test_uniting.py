@@ -59,7 +59,7 @@ def test_one_stack_and_the_same_language(name: str) -> None:
     meter = Meter()
     network = network_of(constraint.source.tree, meter)
     assert not isinstance(actions_of(network, looks_of(network, meter), meter), Actions)
-    assert isinstance(constraint.discover(Meter()), SingleStack)
+    assert isinstance(constraint.discover(Meter()).stacks, SingleStack)
     assert differences(rules, constraint, letters, longest) == 0
 
 

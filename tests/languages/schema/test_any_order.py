@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import explorer
-from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.sets import Sets
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
@@ -100,13 +101,13 @@ def test_a_member_that_came_does_not_come_again() -> None:
 
 def test_a_set_takes_states_when_a_text_comes_to_it() -> None:
     machine = explorer.json_schema(required(50), property_order="any").discover(Meter())
-    assert isinstance(machine, OnDemand)
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
     assert machine.num_states < 50
     text = "{" + ",".join(f'"member {k}":{k}' for k in range(49, 9, -1))
     state = machine.start
     for byte in text.encode():
         state = machine.step(state, byte)
-    copy: OnDemand = pickle.loads(pickle.dumps(machine))
+    copy: Discovered = pickle.loads(pickle.dumps(machine))
     for byte in ("".join(f',"member {k}":1' for k in range(10)) + "}").encode():
         assert copy.expected(state) == machine.expected(state)
         state = machine.step(state, byte)

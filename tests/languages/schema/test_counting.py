@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered.discover import discover
-from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.sets import Sets
 from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
@@ -126,7 +127,7 @@ def test_a_schema_that_no_table_holds_is_compiled_and_explained() -> None:
     assert not why.allowed and [part.role for part in why.parts] == ["expects"]
     assert why.parts[0].positions[0].label == "/properties/a/minLength"
     byte_machine = constraint.discover(Meter())
-    assert isinstance(byte_machine, OnDemand)
+    assert isinstance(byte_machine, Discovered) and isinstance(byte_machine.kind, Sets)
     for value, ok in (("xy", True), ("\n\\", True), ("😀", False), ("x" * 9000, True)):
         data = json.dumps({"a": value, "b": [value]}, ensure_ascii=False, separators=(",", ":"))
         assert accepts(byte_machine, data.encode()) == ok

@@ -189,13 +189,13 @@ def test_to_a_depth_it_is_the_unrolled_schema(name: str) -> None:
 
 
 def test_one_stack_is_followed_where_there_is_one() -> None:
-    found = {name: isinstance(constraint(name).machine, SingleStack) for name in SCHEMAS}
+    found = {name: isinstance(constraint(name).machine.stacks, SingleStack) for name in SCHEMAS}
     assert [name for name, single in found.items() if not single] == ["two stacks"]
 
 
 def test_white_space_is_the_callers() -> None:
     machine = constraint("tree", "any", "flexible").machine
-    assert isinstance(machine, SingleStack)
+    assert isinstance(machine.stacks, SingleStack)
     assert accepts(machine, b' { "left" : { "value" : 1 } , "value" : 2 } \n')
     compact = constraint("tree").machine
     assert accepts(compact, b'{"value":2,"left":{"value":1}}')

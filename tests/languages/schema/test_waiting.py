@@ -10,7 +10,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
@@ -150,13 +151,13 @@ def walked(machine: ByteMachine, data: bytes) -> int:
 
 def test_a_value_is_made_when_a_text_comes_to_it() -> None:
     machine = explorer.json_schema(PERSON).discover(Meter())
-    assert isinstance(machine, OnDemand)
-    waiting_at_first = machine.num_waiting
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
+    waiting_at_first = machine.kind.num_waiting
     assert waiting_at_first == 3
     walked(machine, b'{"nam')
-    assert machine.num_waiting == waiting_at_first
+    assert machine.kind.num_waiting == waiting_at_first
     walked(machine, b'{"name":"A')
-    assert machine.num_waiting == waiting_at_first - 1
+    assert machine.kind.num_waiting == waiting_at_first - 1
     text = b'{"name":"A","born":{"year":1990},"friends":[{"name":"B","born":{}}]}'
     assert machine.is_accepting(walked(machine, text))
     assert not accepts(machine, text.replace(b"1990", b"1890"))
@@ -166,8 +167,9 @@ def test_a_machine_goes_on_in_another_process() -> None:
     machine = explorer.json_schema(PERSON).discover(Meter())
     text = b'{"name":"A","born":{"year":1990},"friends":[{"name":"B","born":{"x":[]}}]}'
     half = walked(machine, text[:40])
-    copy: OnDemand = pickle.loads(pickle.dumps(machine))
-    assert isinstance(machine, OnDemand) and copy.num_waiting == machine.num_waiting
+    copy: Discovered = pickle.loads(pickle.dumps(machine))
+    assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
+    assert isinstance(copy.kind, Sets) and copy.kind.num_waiting == machine.kind.num_waiting
     for byte in text[40:]:
         assert copy.expected(half) == machine.expected(half)
         after = machine.step(half, byte)

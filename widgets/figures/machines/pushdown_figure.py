@@ -16,6 +16,8 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.machine import ByteMachine
+from explorer.automata.rules.moves import Actions, actions_of, looks_of
 from explorer.automata.rules.pushdown import (
     EMPTY,
     Config,
@@ -24,7 +26,6 @@ from explorer.automata.rules.pushdown import (
     composed,
     pushdown_of,
 )
-from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
@@ -64,20 +65,28 @@ FIGURE_7: Final = composed(FIGURE_6, FIGURE_TOKENS, Meter())
 
 
 @memo
-def drawn_pushdown(machine: SingleStack) -> Pushdown | None:
+def drawn_pushdown(machine: ByteMachine) -> Pushdown | None:
     """The automaton of a grammar, kept with its machine; ``None`` where it is too large."""
+    if machine.stacks is None:
+        return None
     try:
-        return pushdown_of(machine.network, machine.actions, Meter(LIMITS))
+        meter = Meter(LIMITS)
+        network = machine.stacks.network
+        actions = actions_of(network, looks_of(network, meter), meter)
+        return pushdown_of(network, actions, meter) if isinstance(actions, Actions) else None
     except BudgetExceeded:
         return None
 
 
-def near_states(machine: SingleStack, whole: Pushdown, state: int, deep: int = 3) -> set[int]:
+def near_states(machine: ByteMachine, whole: Pushdown, state: int, deep: int = 3) -> set[int]:
     """The states that are drawn: all of a small automaton, else those of the open rules."""
     states = {*whole.states}
     if len(states) <= MOST_DRAWN:
         return states
-    here, stack = machine.configuration(state)
+    known = None if machine.stacks is None else machine.stacks.symbols(state)
+    if known is None:
+        return set()
+    here, stack = known
     near = {here, *stack[:deep]}
     for arc in whole.arcs:
         if arc.source == here and len(near) < MOST_DRAWN:
@@ -89,7 +98,7 @@ def near_states(machine: SingleStack, whole: Pushdown, state: int, deep: int = 3
 
 
 @lru_cache(maxsize=64)
-def _laid_out(machine: SingleStack, near: frozenset[int]) -> tuple[MachineFigure, Layout] | None:
+def _laid_out(machine: ByteMachine, near: frozenset[int]) -> tuple[MachineFigure, Layout] | None:
     """The drawing of some states, with its layout, kept for the last few asked about."""
     whole = drawn_pushdown(machine)
     if whole is None:
@@ -108,7 +117,7 @@ def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Lay
         ``None`` where the machine has no stack, or several, or its automaton is too large.
     """
     inner = machine.byte_machine
-    if not isinstance(inner, SingleStack) or state < 0:
+    if inner is None or state < 0:
         return None
     whole = drawn_pushdown(inner)
     if whole is None:

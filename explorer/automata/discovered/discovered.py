@@ -1,0 +1,307 @@
+"""The machine that discovers its states: it numbers configurations as it meets them.
+
+A *configuration* is what is alive after a text. What that is, and how a row is worked out, a *kind*
+says: sets of configurations of a net (`sets`), one stack (`explorer.automata.stacks.single`), and
+the kinds that work whole rows out in Python (`whole_rows`): pairs, counted tokens, many stacks.
+Everything else is the same for all and stands here: the lock, the budget, room that grows,
+pickling, and the questions of a `ByteMachine`.
+
+A kind is resumable: a method that works goes on until it has finished, or says why it stopped. Then
+the machine makes room, has a part laid out or looks at the clock, and calls it again.
+
+The numbers depend on the order of the questions; a machine that is sent to another process takes
+the states that it has met with it. They are kept, and the budget limits them: the number of states,
+their table's cells and bytes, and the seconds of one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from threading import RLock
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.discovered.rows import (
+    BY_ROWS,
+    FINISHED,
+    NEEDS_PART,
+    NEEDS_STATES,
+    PAUSED,
+    WHOLE_ROW,
+)
+from explorer.automata.machine import (
+    NO_ARC,
+    UNKNOWN,
+    Bool,
+    Int32,
+    Stacks,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
+from explorer.budget import Budget, Meter
+
+SHARE: Final = 3
+"""Room that grows is there twice and once more while it is copied."""
+
+
+class Kind(Protocol):
+    """One kind of configurations: it fills rows, and says why it stopped. Not thread-safe."""
+
+    stage: str
+    """The work, as the subject of a sentence about a budget."""
+
+    @property
+    def symbol_class(self) -> Int32:
+        """int32[256] or longer, the class of each symbol."""
+        ...
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], with a row for each state that was told to anybody."""
+        ...
+
+    @property
+    def num_states(self) -> int:
+        """The number of states met so far."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """The bytes of what was met."""
+        ...
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        ...
+
+    @property
+    def stacks(self) -> Stacks | None:
+        """The stacks, of a kind that has some."""
+        ...
+
+    def begin(self, meter: Meter) -> int:
+        """Make the start state, number 0; `FINISHED`, or why it stopped."""
+        ...
+
+    def can_start(self, meter: Meter) -> bool:
+        """Whether the start state can finish."""
+        ...
+
+    def fill(self, state: int, symbol: int, meter: Meter) -> int:
+        """Fill the cell of a class, or the `WHOLE_ROW`; `FINISHED`, or why it stopped."""
+        ...
+
+    def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
+        """Fill the cells that words come by from ``stack[0]``; `FINISHED`, or why it stopped.
+
+        ``again`` says that it goes on where it stopped.
+        """
+        ...
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
+        """Set the bits of words; `FINISHED`, why it stopped, or `BY_ROWS` if it has no way of its
+        own."""
+        ...
+
+    def make_room(self, reason: int, most: int, meter: Meter) -> None:
+        """Make room of the kind that was asked for, for so many states in advance at most, or lay a
+        part out."""
+        ...
+
+    def accepting(self, state: int) -> bool | None:
+        """Whether the text may end; ``None`` where the row has to be filled first."""
+        ...
+
+    def configuration(self, state: int) -> Hashable:
+        """The configuration of a state, for a reader."""
+        ...
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """As of a `ByteMachine`."""
+        ...
+
+    def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
+        """What makes it again in another process, which nothing changes meanwhile."""
+        ...
+
+
+class Discovered:
+    """A `ByteMachine` over configurations of some kind; thread-safe.
+
+    Args:
+        kind: What the configurations are.
+        budget: Limits for what is met altogether, and for the seconds of one question.
+
+    Example:
+        >>> from explorer.automata.discovered.discover import discover
+        >>> from explorer.languages.regex import parse
+        >>> machine = discover(parse("(foo){0,4000}d").root, Budget())
+        >>> machine.expected(machine.start), machine.num_states
+        (b'df', 3)
+    """
+
+    def __init__(self, kind: Kind, budget: Budget) -> None:
+        self._kind = kind
+        self._budget = budget
+        self._lock = RLock()
+        self._class_of: list[int] = kind.symbol_class.tolist()
+        self._start: int | None = None
+        meter = Meter(budget)
+        while (reason := kind.begin(meter)) != FINISHED:
+            self._answer(reason, meter)
+
+    @property
+    def kind(self) -> Kind:
+        """What the configurations are."""
+        return self._kind
+
+    @property
+    def start(self) -> int:
+        """The start state, 0; `NO_ARC` where there are no words.
+
+        Raises:
+            BudgetExceeded: It took too long to find out.
+        """
+        if self._start is None:
+            with self._lock:
+                self._start = 0 if self._kind.can_start(Meter(self._budget)) else NO_ARC
+        return self._start
+
+    @property
+    def num_states(self) -> int:
+        """The number of states met so far, those that cannot finish included."""
+        return self._kind.num_states
+
+    @property
+    def symbol_class(self) -> Int32:
+        """int32[256] or longer, the class of each symbol."""
+        return self._kind.symbol_class
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], the rows so far: a state, `NO_ARC` or `UNKNOWN`."""
+        return self._kind.table
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        return self._kind.read
+
+    @property
+    def closed(self) -> None:
+        """There is no table of all states."""
+        return
+
+    @property
+    def stacks(self) -> Stacks | None:
+        """The stacks of a machine that follows the rules of a grammar."""
+        return self._kind.stacks
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`.
+
+        Raises:
+            BudgetExceeded: More was met than the budget allows, or it took too long.
+        """
+        if state == NO_ARC:
+            return NO_ARC
+        symbol = self._class_of[byte]
+        target = int(self._kind.table[state, symbol])
+        if target == UNKNOWN:
+            self._fill(state, symbol)
+            target = int(self._kind.table[state, symbol])
+        return target
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        if state == NO_ARC:
+            return False
+        answer = self._kind.accepting(state)
+        if answer is None:
+            self._fill(state)
+            answer = self._kind.accepting(state)
+        return bool(answer)
+
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        if state == NO_ARC:
+            return b""
+        self._fill(state)
+        row = self._kind.table[state][self._kind.symbol_class[:NUM_BYTES]]
+        return bytes(np.flatnonzero(row != NO_ARC).tolist())
+
+    def visit(self, trie: WordTrie, state: int) -> None:
+        """Fill the cells that the words of a trie come by from a state, so that `table` has them.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        with self._lock:
+            stack = np.zeros(trie.max_depth + 1, np.int32)
+            stack[0] = state
+            meter, again = Meter(self._budget), False
+            while (reason := self._kind.visit(trie, stack, again, meter)) != FINISHED:
+                self._answer(reason, meter)
+                again = True
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
+        """Set the bits of the first ids of the words that can be read from a state.
+
+        Raises:
+            BudgetExceeded: As for `step`.
+        """
+        with self._lock:
+            meter, again = Meter(self._budget), False
+            while (reason := self._kind.set_words(walk, state, words, again)) != FINISHED:
+                if reason == BY_ROWS:
+                    return walk.set_from_rows(self, state, words)
+                self._answer(reason, meter)
+                again = True
+            return None
+
+    def configuration(self, state: int) -> Hashable:
+        """The configuration of a state: a set, a pair, stacks."""
+        return self._kind.configuration(state)
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Whether tokens of one byte each are known to complete the text."""
+        return state != NO_ARC and self._kind.finishes_by_bytes(state)
+
+    def _fill(self, state: int, symbol: int = WHOLE_ROW) -> None:
+        with self._lock:
+            meter = Meter(self._budget)
+            while (reason := self._kind.fill(state, symbol, meter)) != FINISHED:
+                self._answer(reason, meter)
+
+    def _answer(self, reason: int, meter: Meter) -> None:
+        """Make room of some kind, have a part laid out, or look at the clock."""
+        kind, limits = self._kind, self._budget
+        classes = kind.table.shape[1]
+        if reason in (PAUSED, NEEDS_PART):
+            meter.check_time(kind.stage)
+        else:  # Announce what the room is for.
+            states = kind.num_states + (reason == NEEDS_STATES)
+            held = SHARE * kind.held
+            meter.check(kind.stage, states=states, arcs=states * classes, bytes=held)
+        most = min(limits.states, limits.arcs // classes, limits.bytes // (12 * classes)) + 1
+        kind.make_room(reason, most, meter)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            make, arguments = self._kind.sent()
+            return _received, (make, arguments, self._budget)
+
+    def __repr__(self) -> str:
+        return f"Discovered({type(self._kind).__name__}, {self.num_states} states met)"
+
+
+def _received(make: Callable[..., Kind], arguments: tuple[Any, ...], budget: Budget) -> Discovered:
+    return Discovered(make(*arguments), budget)
