@@ -21,8 +21,8 @@ from explorer.errors import ConstraintError
 from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
-from explorer.languages.schema.building.making import Order, Recursion
 from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.text.spelling import Whitespace
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read

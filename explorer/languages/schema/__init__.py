@@ -1,8 +1,8 @@
 """JSON Schema as a machine, exactly or with a named reason.
 
-Read in this order: `reading` (what the keywords of a schema say), `text` (scalars and white space
-as machines over JSON text), `building` (a machine from both, place by place), `options` (how values
-are written), `machine` (a whole schema), `diagnosis` (which part speaks about a spot, which
-keywords exclude each other, how large each part is), `source` (the kind of source), `free` (JSON
-without a schema), `functions` (what users call).
+Read in this order: `reading` (what the keywords of a schema say), `text` (JSON text as machines),
+`values` (a schema as a set of values, and its texts), `options` (how values are written), `machine`
+(a whole schema), `diagnosis` (which part speaks about a spot, which keywords exclude each other,
+how large each part is), `source` (the kind of source), `free` (JSON without a schema), `functions`
+(what users call).
 """

@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Self, get_args
 
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
-from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
-from explorer.languages.schema.building.values import empty
 from explorer.languages.schema.diagnosis.locating import spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.machine import Closed
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.subschemas import root_of
 from explorer.languages.schema.reading.text import value_of_json
-from explorer.languages.schema.text import numbers, strings
-from explorer.languages.schema.text.exponents import every_of
-from explorer.languages.schema.text.sketch import Sketch
-from explorer.languages.schema.text.spelling import Whitespace, escaped, flexible, pretty
+from explorer.languages.schema.text.spelling import Whitespace
 from explorer.languages.sources.registry import register
 
 DEEPEST = 50
@@ -100,17 +100,29 @@ class FreeJson(Source):
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        made: dict[tuple[int, int], Dfa] = {}
-        for objects in range(self.max_object_depth + 1):
-            for arrays in range(self.max_array_depth + 1):
-                made[objects, arrays] = _values(
-                    made.get((objects - 1, arrays)), made.get((objects, arrays - 1)), meter
-                )
-        machine = made[self.max_object_depth, self.max_array_depth]
-        if self.whitespace == "flexible":
-            return flexible(machine, meter)
-        machine = escaped(machine, meter)
-        return pretty(machine, meter) if self.whitespace == "pretty" else machine
+        schema = shared(self._schema())
+        closed = Closed(SchemaOptions(whitespace=self.whitespace), meter)
+        root = root_of(schema, {})
+        if self.whitespace != "pretty":  # There the machine of a value knows how deep it stands.
+            for name in root.named_at("$defs"):  # What stands inside comes first.
+                closed.of(root.target(f"#/$defs/{name}", "$ref"))
+        return closed.whole(schema)
+
+    def _schema(self) -> dict[str, Any]:
+        """A schema with one definition for each pair of depths that are left."""
+        values: dict[str, Any] = {}
+        pairs = product(range(self.max_object_depth + 1), range(self.max_array_depth + 1))
+        for objects, arrays in sorted(pairs, key=sum):
+            value: dict[str, Any] = {"type": ["null", "boolean", "number", "string"]}
+            if objects:
+                value["type"].append("object")
+                value["additionalProperties"] = {"$ref": f"#/$defs/{objects - 1},{arrays}"}
+            if arrays:
+                value["type"].append("array")
+                value["items"] = {"$ref": f"#/$defs/{objects},{arrays - 1}"}
+            values[f"{objects},{arrays}"] = value
+        whole = f"#/$defs/{self.max_object_depth},{self.max_array_depth}"
+        return {"$ref": whole, "$defs": values}
 
     def parse(self, text: str) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
@@ -136,32 +148,3 @@ class FreeJson(Source):
 
     def __str__(self) -> str:
         return self.text
-
-
-def _values(member: Dfa | None, item: Dfa | None, meter: Meter) -> Dfa:
-    """Scalars, objects with such members, and arrays with such items; ``None`` if there are no
-    such members or items."""
-    scalars = replace(
-        empty(), words=frozenset(("null", "true", "false")), number=numbers.any_number(),
-        every=every_of(numbers.any_number()), string=any_text(),
-    )  # fmt: skip
-    names = strings.literals(any_text(), meter)
-    sketch = Sketch(meter)
-    begin, end = sketch.state(), sketch.state()
-    sketch.machine(begin, scalars.text(meter), end)
-    for brackets, inside in ((b"{}", member), (b"[]", item)):
-        if inside is None:
-            continue
-        first, entry, after = sketch.state(), sketch.state(), sketch.state()
-        sketch.byte(begin, brackets[0], first)
-        sketch.byte(first, brackets[1], end)
-        sketch.epsilon(first, entry)
-        value = entry
-        if brackets == b"{}":
-            colon, value = sketch.state(), sketch.state()
-            sketch.machine(entry, names, colon)
-            sketch.byte(colon, ord(":"), value)
-        sketch.machine(value, inside, after)
-        sketch.byte(after, ord(","), entry)
-        sketch.byte(after, brackets[1], end)
-    return sketch.finish(begin, [end])

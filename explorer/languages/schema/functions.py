@@ -10,9 +10,9 @@ from typing import Any, cast
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.building.making import Order, Recursion
 from explorer.languages.schema.diagnosis.profiling import Profile, profile_of
 from explorer.languages.schema.free import FreeJson
+from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
 

@@ -2,59 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache, cached_property
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
-from explorer.automata.construction.operations import dfa_to_nfa
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Outline
+from explorer.automata.rules.network import regular
+from explorer.automata.rules.pieces import components
+from explorer.automata.stacks.of_grammar import decided
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
-from explorer.errors import UnsupportedSchema
-from explorer.languages.schema.building.compiler import Compiler
-from explorer.languages.schema.building.making import Depth
-from explorer.languages.schema.building.plain import plain_outline
-from explorer.languages.schema.building.recursion import Called, Guard, SchemaRules
-from explorer.languages.schema.building.values import Values
-from explorer.languages.schema.building.waiting import Waiting
+from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.keywords import check_tree
 from explorer.languages.schema.reading.sharing import shared
-from explorer.languages.schema.reading.subschemas import DRAFTS, Schema, Subschema, root_of
-from explorer.languages.schema.text.counting import outlined, settled
-from explorer.languages.schema.text.spelling import (
-    character_in,
-    escaped,
-    flexible,
-    pretty,
-    respelled,
-)
+from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
+from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.sets import Sets
+from explorer.languages.schema.values.spelled import Spelled
+from explorer.languages.schema.values.wanted import Wanted
+
+WHOLE = "the whole schema"
+"""The rule that a text begins with."""
+ANY_VALUE = "any value"
+"""The rule of values that nothing describes."""
+
+T = TypeVar("T")
+Ignored = list[UnsupportedSchema]
+Guard = Callable[[Callable[[], tuple[Outline, Ignored]]], Outline]
+"""Is around what may refuse a schema: from what makes something, and what was ignored, to it."""
 
 
-def compile_schema(
-    schema: Schema,
-    meter: Meter,
-    options: SchemaOptions = USUAL,
-    remotes: Mapping[str, Schema] | None = None,
-) -> tuple[Dfa, list[UnsupportedSchema]]:
-    """The machine of a schema, and what was ignored.
-
-    Args:
-        options: How it is followed, recursion unrolled, and how its values are written.
+def root_in(
+    sets: Sets, schema: Schema, remotes: Mapping[str, Schema] | None
+) -> tuple[Wanted, Site]:
+    """The values of a whole schema, and the place where they stand.
 
     Raises:
-        UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
-        BudgetExceeded: A limit was reached.
+        UnsupportedSchema: A keyword is not well formed, or subschemas nest too deep.
     """
-    compiler = Compiler(options, meter)
-    machine = settled(_compact(compiler, schema, options.depth, remotes), meter)
-    if options.spaces:
-        return flexible(machine, meter, options.escapes), compiler.ignored
-    machine = escaped(machine, meter, options.escapes)
-    if options.whitespace == "pretty":
-        machine = pretty(machine, meter)
-    return machine, compiler.ignored
+    stage = "The machine of a schema"
+    check_tree(schema)
+    sets.meter.check_time(stage)
+    few = shared(schema)
+    sets.meter.check_time(stage)
+    root = root_of(few, remotes or {})
+    return Wanted((root,)), sets.place([root])
+
+
+def _nested(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except RecursionError as error:
+        raise UnsupportedSchema(
+            "Subschemas are nested too deep, or references lead through too many of them.",
+            pointer="", keyword="",
+            remedy="Nest at most about a hundred of them inside each other.",
+        ) from error  # fmt: skip
 
 
 def outline_schema(
@@ -62,119 +69,169 @@ def outline_schema(
     meter: Meter,
     options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
-) -> tuple[Outline, list[UnsupportedSchema]]:
-    """The tree of a schema for a machine that discovers its states, and what was ignored.
-
-    Strings with long bounds are repeats in it (`explorer.languages.schema.text.counting`), and
-    values that may wait are laid out when a text comes to them
-    (`explorer.languages.schema.building.waiting`).
-
-    Args, Raises: As `compile_schema`.
-    """
-    # What is inside of a value that waits cannot know how deep it stands.
-    waits = options.whitespace != "pretty"
-    compiler = Compiler(options, meter, marks=True, waits=waits)
-    depth, escapes = options.depth, options.escapes
-    if options.whitespace == "compact" and compiler.ordered and escapes == "free":
-        members = _Members(compiler, schema, depth, remotes)
-        drawn = plain_outline(schema, meter, members.outline, _outline_of_type)
-        if drawn is not None:
-            return drawn, compiler.ignored
-    machine = _compact(compiler, schema, depth, remotes)
-    if compiler.waiting is not None:
-        machine = compiler.waiting.settled(machine, meter)
-        return compiler.waiting.outline(machine, meter), compiler.ignored
-    machine = settled(machine, meter)
-    if not waits:
-        machine = pretty(escaped(machine, meter, escapes), meter)
-        nfa = dfa_to_nfa(machine)
-    else:
-        nfa = respelled(machine, meter, spaces=options.spaces, escapes=escapes)
-    return outlined(machine, nfa, character=character_in(escapes)), compiler.ignored
-
-
-class _Members:
-    """The values of the members of an object, made when a text comes to one."""
-
-    def __init__(
-        self, compiler: Compiler, schema: Schema, depth: Depth,
-        remotes: Mapping[str, Schema] | None,
-    ) -> None:  # fmt: skip
-        self._compiler = compiler
-        self._read = lambda: root_of(shared(schema), remotes or {})
-        self._depth = depth
-
-    @cached_property
-    def _root(self) -> Subschema:
-        return self._read()
-
-    def outline(self, name: str, meter: Meter) -> Outline:
-        """The tree of the values of a member."""
-        compiler, root = self._compiler, self._root
-        compiler.watch(meter)
-        part = root.below(root.named_at("properties")[name], "properties", name)
-        values = compiler.values_inside((part,), compiler.place([root]).member(name), self._depth)
-        waiting = cast("Waiting", compiler.waiting)
-        waits = waiting.outline_of(values, meter)
-        if waits is not None:
-            return waits
-        return waiting.outline(waiting.settled(compiler.text(values), meter), meter)
-
-
-@cache
-def _outline_of_type(given: str, draft: int) -> Outline:
-    """The tree of the values of a type, without other keywords."""
-    address = next(address for address, (number, _) in DRAFTS.items() if number >= draft)
-    schema: Schema = {"type": given, "$schema": address}
-    return outline_schema(schema, Meter())[0]
-
-
-def rules_of_schema(
-    schema: Schema,
-    guarded: Guard,
-    options: SchemaOptions = USUAL,
-    remotes: Mapping[str, Schema] | None = None,
-) -> SchemaRules:
-    """The rules of a schema whose values may hold others of their kind without end.
+) -> tuple[Outline, Ignored]:
+    """The tree of a schema, and what was ignored.
 
     Args:
-        guarded: Is called with whatever may refuse the schema, and returns what that returns and
-            what was ignored so far.
-        options: As there; the white space is not ``"pretty"``, and ``max_depth`` does not count.
+        schema: A JSON Schema as Python data.
+        meter: Watches every limit.
+        options: How it is followed, recursion unrolled, and how its values are written.
+        remotes: Schemas that references may name, by their address.
+
+    Raises:
+        UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
+        BudgetExceeded: A limit was reached.
     """
-    called = Called()
-    compiler = Compiler(options, Meter(), called=called)
-    depth = replace(options.depth, recursion=0)
-    return SchemaRules(
-        compiler, called, lambda: _whole(compiler, schema, depth, remotes),
-        spaces=options.spaces, guarded=guarded, escapes=options.escapes,
-    )  # fmt: skip
+    sets = Sets(options, meter)
+
+    def make() -> Outline:
+        wanted, site = root_in(sets, schema, remotes)
+        return Spelled(sets, options, late=True).whole(wanted, site, options.depth)
+
+    return _nested(make), sets.ignored
 
 
-def _compact(
-    compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
-) -> Dfa:
-    """The compact texts of a schema; marks may be in them."""
-    return compiler.text(_whole(compiler, schema, depth, remotes))
+def compile_schema(
+    schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
+    remotes: Mapping[str, Schema] | None = None,
+) -> tuple[Dfa, Ignored]:  # fmt: skip
+    """The machine of a schema, and what was ignored; as `outline_schema`."""
+    closed = Closed(options, meter)
+    return closed.whole(schema, remotes), closed.sets.ignored
 
 
-def _whole(
-    compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
-) -> Values:
-    """The values of a schema."""
-    stage, look = "The machine of a schema", compiler.meter.check_time
-    check_tree(schema)
-    look(stage)
-    try:
-        few = shared(schema)
-        look(stage)
-        root = root_of(few, remotes or {})
-        look(stage)
-        place = compiler.place([root])
-        return compiler.values((root,), place, depth)
-    except RecursionError as error:
-        raise UnsupportedSchema(
-            "Subschemas are nested too deep, or references lead through too many of them.",
-            pointer="", keyword="",
-            remedy="Nest at most about a hundred of them inside each other.",
-        ) from error  # fmt: skip
+def is_possible(
+    schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
+    remotes: Mapping[str, Schema] | None = None,
+) -> bool:  # fmt: skip
+    """Whether some value satisfies a schema, within the depth that is followed."""
+    sets = Sets(options, meter)
+    wanted, site = root_in(sets, schema, remotes)
+    return sets.is_possible(wanted, site, options.depth)
+
+
+class SchemaRules(Mapping[str, Node]):
+    """The rules of a schema whose values may hold others of their kind without end, by name.
+
+    Each rule is made when it is laid out.
+
+    Args:
+        schema, remotes: As for `outline_schema`.
+        guarded: Around everything that may refuse the schema.
+        options: As there; the white space is not ``"pretty"``.
+    """
+
+    def __init__(
+        self, schema: Schema, guarded: Guard, options: SchemaOptions = USUAL,
+        remotes: Mapping[str, Schema] | None = None,
+    ) -> None:  # fmt: skip
+        self._sets = Sets(options, Meter(), endless=True)
+        self._spelled = Spelled(self._sets, options, late=False, call=self._name)
+        self._root = lambda: root_in(self._sets, schema, remotes)
+        self._guarded = guarded
+        self._names: dict[object, str] = {}
+        self._made: dict[str, tuple[Wanted, Site]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._outlines: dict[str, Outline] = {}
+
+    def _name(self, wanted: Wanted, site: Site) -> str | None:
+        """The rule of some values inside others; ``None`` where they do not lead back."""
+        if not wanted.held and not wanted.excluded:
+            base, site = ANY_VALUE, self._sets.place(())
+        elif not self._sets.deepening.comes_back(wanted.held):
+            return None
+        else:
+            reference = wanted.held[0].keyword("$ref")
+            base = reference if isinstance(reference, str) else wanted.held[0].pointer
+        key = wanted.key, site.key
+        if key not in self._names:
+            name, count = base, 1
+            while name in self._made or name == WHOLE:
+                count += 1
+                name = f"{base} ({count})"
+            self._made[name] = wanted, site
+            self._names[key] = name
+        return self._names[key]
+
+    def __getitem__(self, name: str) -> Node:
+        if name not in self._nodes:
+            if name != WHOLE and name not in self._made:
+                raise KeyError(name)
+
+            def refused(_: Meter) -> Dfa:
+                raise NotRegular((name,))
+
+            self._nodes[name] = Deferred(
+                0, 0, refused, outline=lambda meter: self._outline(name, meter), calls=True
+            )
+        return self._nodes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((WHOLE, *self._made))
+
+    def __len__(self) -> int:
+        return 1 + len(self._made)
+
+    def _outline(self, name: str, meter: Meter) -> Outline:
+        if name not in self._outlines:
+            self._sets.watch(meter)
+            self._outlines[name] = self._guarded(
+                lambda: (_nested(lambda: self._drawn(name)), self._sets.ignored)
+            )
+        return self._outlines[name]
+
+    def _drawn(self, name: str) -> Outline:
+        if name == WHOLE:
+            return self._spelled.whole(*self._root(), None)
+        return self._spelled.inside(*self._made[name], None)
+
+
+def finite_form(rules: Rules, meter: Meter) -> Dfa:
+    """The finite machine of a schema that does not lead back to itself.
+
+    Args:
+        rules: The schema.
+        meter: Watches every limit.
+
+    Raises:
+        NotRegular: It does.
+    """
+    known = decided(rules, meter)
+    if known is not None and any(known[0].calls):
+        network = known[0]
+        called: list[list[int]] = [[] for _ in network.names]
+        for state, calls in enumerate(network.calls):
+            called[network.rule[state]] += [rule for rule, _ in calls]
+        for circle in components(called):
+            if len(circle) > 1 or circle[0] in called[circle[0]]:
+                raise NotRegular(tuple(network.names[rule] for rule in circle))
+    return regular(rules, meter)
+
+
+class Closed:
+    """The minimal machines over the texts of subschemas, each made once.
+
+    Args:
+        options: How they are followed, recursion unrolled.
+        meter: Watches every limit.
+    """
+
+    def __init__(self, options: SchemaOptions, meter: Meter) -> None:
+        self.sets = Sets(options, meter)
+        self._depth = options.depth
+        self._spelled = Spelled(self.sets, options, late=False)
+
+    def whole(self, schema: Schema, remotes: Mapping[str, Schema] | None = None) -> Dfa:
+        """The machine of a whole schema, with white space around it."""
+        return _nested(lambda: self._laid(
+            self._spelled.whole(*root_in(self.sets, schema, remotes), self._depth)
+        ))  # fmt: skip
+
+    def of(self, sub: Subschema) -> Dfa:
+        """The machine of a subschema."""
+        wanted, site = Wanted((sub,)), self.sets.place([sub])
+        return _nested(lambda: self._laid(self._spelled.inside(wanted, site, self._depth)))
+
+    def _laid(self, outline: Outline) -> Dfa:
+        node = Deferred(0, 0, lambda _: empty_dfa(NUM_BYTES), outline=lambda _: outline)
+        return minimal_dfa(lay_out(node, self.sets.meter).nfa, self.sets.meter)

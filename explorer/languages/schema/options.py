@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from explorer.arguments import flag, plain, whole_number, wrong
 from explorer.errors import ConstraintError
-from explorer.languages.schema.building.making import Depth, Order, Recursion
 from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+from explorer.languages.schema.values.deepening import Depth
+
+Order = Literal["schema", "any"]
+"""In which order the members of an object are written."""
+
+Recursion = Literal["unroll", "stack"]
+"""How schemas that lead back to themselves are followed: to a depth, or on a stack."""
 
 _WORDS: Final = {
     "whitespace": (Whitespace, "a way to lay JSON out", 'Give "compact", "pretty" or "flexible".'),

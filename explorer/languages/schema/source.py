@@ -29,16 +29,19 @@ from explorer.errors import (
     UnsupportedSchema,
 )
 from explorer.files import read_text
-from explorer.languages.schema.building.compiler import Compiler
-from explorer.languages.schema.building.making import Site
-from explorer.languages.schema.building.objects import MOST_TRACKED
-from explorer.languages.schema.building.recursion import WHOLE, finite_form
 from explorer.languages.schema.diagnosis.annotations import schema_remarks
 from explorer.languages.schema.diagnosis.conflict import conflict, endless_reference
 from explorer.languages.schema.diagnosis.deciding import deciding, excluding
 from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
-from explorer.languages.schema.machine import compile_schema, outline_schema, rules_of_schema
+from explorer.languages.schema.machine import (
+    WHOLE,
+    SchemaRules,
+    compile_schema,
+    finite_form,
+    is_possible,
+    outline_schema,
+)
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, root_of
 from explorer.languages.schema.reading.text import (
@@ -47,6 +50,9 @@ from explorer.languages.schema.reading.text import (
     text_of_data,
     value_of_json,
 )
+from explorer.languages.schema.values.containers import MOST_TRACKED
+from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.sets import Sets
 from explorer.languages.sources.registry import register
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
@@ -96,7 +102,7 @@ class JsonSchema(Source):
         """One machine for the whole schema, or the rules of one that recurses on a stack."""
         if self.options.recursion == "unroll":
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
-        rules = rules_of_schema(self.parsed, self._noting, self.options, self.remote_schemas)
+        rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas)
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     def build(self, meter: Meter) -> Dfa:
@@ -123,8 +129,8 @@ class JsonSchema(Source):
             decide, where some do by themselves, else the subschemas of the innermost place.
         """
         spot = spot_of(data)
-        compiler = self._compiler(Meter())
-        places = [compiler.place([root_of(self.parsed, self.remote_schemas)])]
+        sets = Sets(self.options, Meter())
+        places = [sets.place([root_of(self.parsed, self.remote_schemas)])]
         for kind, step in spot.steps:
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
@@ -178,9 +184,6 @@ class JsonSchema(Source):
         """The schemas that references may name, by their address, as Python data."""
         return {address: parsed(text) for address, text in self.remotes}
 
-    def _compiler(self, meter: Meter) -> Compiler:
-        return Compiler(self.options, meter)
-
     @cached_property
     def _noted(self) -> list[list[UnsupportedSchema]]:
         """The keywords that the last build ignored; empty before the first."""
@@ -210,8 +213,7 @@ class JsonSchema(Source):
         )  # fmt: skip
 
         def is_empty(schema: Schema) -> bool:
-            machine, _ = compile_schema(schema, meter, options, self.remote_schemas)
-            return machine.num_states == 0
+            return not is_possible(schema, meter, options, self.remote_schemas)
 
         pointers = conflict(self.parsed, is_empty)
         endless = endless_reference(self.parsed, is_empty) if pointers else ""

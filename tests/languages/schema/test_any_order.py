@@ -18,7 +18,8 @@ from explorer.automata.discovered.sets import Sets
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.schema.building import objects
+from explorer.languages.schema.values import spelled
+from explorer.languages.schema.values.containers import Objects
 from tests.evidence import examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
@@ -33,7 +34,7 @@ from tests.languages.schema.test_waiting import SCHEMAS, beside
 def test_what_follows_a_set_of_members_is_what_is_drawn_at_once(
     monkeypatch: pytest.MonkeyPatch, schema: dict[str, Any], whitespace: str
 ) -> None:
-    monkeypatch.setattr(objects, "FEW", 0)
+    monkeypatch.setattr(spelled, "MOST_AT_ONCE", 0)
     assert beside(schema, whitespace=whitespace, property_order="any") == []
 
 
@@ -129,12 +130,15 @@ def test_a_table_says_that_it_would_need_all_sets() -> None:
 
 def test_wrong_sets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutants: a set that is forgotten, an object that can no longer be completed."""
+    of = Objects._of  # pyright: ignore[reportPrivateUsage]
     with monkeypatch.context() as patched:
-        patched.setattr(objects.ObjectSketch, "_bits", {f"member {k}": 0 for k in range(30)})
+        patched.setattr(
+            Objects, "_of", lambda self, place, name, kind, seen: of(self, place, name, kind, 0)
+        )
         with pytest.raises(AssertionError):
             test_a_member_that_came_does_not_come_again()
     with monkeypatch.context() as patched:
-        patched.setattr(objects.ObjectSketch, "_can_end", lambda *_: True)
+        patched.setattr(spelled.Spelled, "_can_finish", lambda *_: True)
         with pytest.raises(Exception):  # noqa: B017 - A part without words, or a wrong judgement.
             test_shuffled_objects_are_judged_as_by_another_library("at most 11")
             test_shuffled_objects_are_judged_as_by_another_library("never enough")

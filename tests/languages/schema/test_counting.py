@@ -17,13 +17,11 @@ from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.languages.schema.building import scalars, values, waiting
-from explorer.languages.schema.text import counting, strings
-from explorer.languages.schema.text.counting import mark, written_as_json, written_as_text
 from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
+from tests.languages.schema.test_waiting import beside
 
 EITHER: dict[str, object] = {
     "type": "object",
@@ -66,46 +64,18 @@ _JOIN = ["anyOf", "oneOf", "allOf"]
 SCHEMAS = st.recursive(_STRING, _around, max_leaves=4)
 
 
-def found(
-    schema: dict[str, object], monkeypatch: pytest.MonkeyPatch, **options: object
-) -> list[str]:
-    """Where the counted machine differs, every bounded string being counted."""
-    with monkeypatch.context() as patched:
-        patched.setattr(scalars, "MARKED_FROM", 1)
-        constraint = explorer.json_schema(schema, free_depth=0, **options)  # type: ignore[arg-type]
-        return differences(constraint.build(Meter()), constraint.discover(Meter()), most=600)
-
-
 @given(SCHEMAS, st.sampled_from(["compact", "flexible", "pretty"]))
 @settings(max_examples=examples(60))
 def test_counted_strings_are_those_written_out(schema: dict[str, object], whitespace: str) -> None:
-    assert found(schema, pytest.MonkeyPatch(), whitespace=whitespace) == []
+    assert beside(schema, whitespace=whitespace) == []
 
 
-def test_strings_that_are_all_together_are_spelled_in_every_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert found(EITHER, monkeypatch) == []
-    # Mutants: marks left beside other strings, and marks that are compared as if they were text.
-    monkeypatch.setattr(waiting, "settled", lambda found, *others: found)
-    assert found(EITHER, monkeypatch) != []
-    both: dict[str, object] = {
-        "allOf": [{"type": "string", "maxLength": 3}, {"not": {"enum": ["a"]}}]
-    }
-    assert found(both, monkeypatch) == []
-    monkeypatch.setattr(values.Values, "_unmarked", lambda self, part, meter: getattr(self, part))
-    assert found(both, monkeypatch) != []
+SHORT: dict[str, object] = {"allOf": [{"type": "string", "maxLength": 3}, {"not": {"enum": ["a"]}}]}
 
 
-@pytest.mark.parametrize(("minimum", "maximum"), [(0, 16), (3, 17), (16, 16), (0, 70)])
-def test_a_mark_is_all_texts_of_its_lengths(minimum: int, maximum: int) -> None:
-    wanted = strings.length_between(minimum, maximum)
-    marked = mark(minimum, maximum, Meter())
-    assert differences(wanted, written_as_text(marked, Meter())) == []
-    quoted = strings.literals(marked, Meter())
-    wanted_quoted = strings.literals(wanted, Meter())
-    assert differences(wanted_quoted, written_as_json(quoted, Meter())) == []
-    assert counting.has_marks(quoted) and not counting.has_marks(wanted_quoted)
+@pytest.mark.parametrize("schema", [EITHER, SHORT], ids=["either", "short"])
+def test_strings_that_are_combined_are_counted_rightly(schema: dict[str, object]) -> None:
+    assert beside(schema) == []
 
 
 def test_a_schema_that_no_table_holds_is_compiled_and_explained() -> None:
@@ -151,7 +121,7 @@ def test_real_instances_are_judged_alike(group: Group) -> None:
 
 def test_a_least_length_alone_is_counted_too() -> None:
     """As the machine in which it is written out, and at any size."""
-    for minimum in (counting.MARKED_FROM, 40):
+    for minimum in (3, 16, 40):
         schema = {"type": "array", "items": {"type": "string", "minLength": minimum}}
         tree = explorer.json_schema(schema).source.tree
         assert differences(build(tree, Meter()), discover(tree, Budget())) == []

@@ -1,4 +1,4 @@
-"""Objects whose members are all named, drawn as they are written, beside the closed form."""
+"""Objects whose members are all named, beside the closed form."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.machine import ByteMachine
-from explorer.automata.tree.nodes import Outline
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import UnsatisfiableSchema, UnsupportedSchema
-from explorer.languages.schema.building import plain
-from explorer.languages.schema.building.plain import plain_outline
 from explorer.languages.schema.machine import outline_schema
 from tests.evidence import examples
-from tests.languages.schema.corpora import Group, needs_data, real
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
@@ -64,17 +60,8 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(objects())
 @settings(max_examples=examples(60), phases=[Phase.generate])
-def test_what_is_drawn_at_once_is_the_closed_form(schema: dict[str, Any]) -> None:
+def test_what_is_discovered_is_the_closed_form(schema: dict[str, Any]) -> None:
     assert beside(schema) == []
-
-
-def is_drawn_at_once(schema: Any) -> bool:
-    """Whether a schema is drawn as it is written; no value of it is made."""
-
-    def later(name: str, _: object) -> Outline:
-        raise AssertionError(f"The value of {name!r} is not asked for.")
-
-    return plain_outline(schema, Meter(), later, later) is not None
 
 
 PLAIN: dict[str, Any] = {
@@ -83,31 +70,10 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"additionalProperties": True}, {"additionalProperties": {}}, {"required": ["z"]},
-        {"required": [3]}, {"type": ["object", "null"]}, {"minProperties": 2}, {"$id": "x"},
-        {"allOf": []}, {"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": False}},
-        {"properties": {"a": {"type": "text"}}}, {"properties": {"a": {"minLength": "1"}}},
-        {"properties": {"a": {"minimum": 3, "maximum": 2, "type": "number"}}},
-        {"properties": {"\ud800": {}}}, {"properties": []}, {"$schema": "http://other"},
-        {"properties": {"a": {"enum": []}}}, {"patternProperties": {"a": {}}},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_is_not_certain_is_left_to_the_compiler(changed: dict[str, Any]) -> None:
-    assert is_drawn_at_once(PLAIN)
-    schema = {**PLAIN, **changed}
-    if "properties" in changed and "required" not in changed:
-        schema["required"] = []
-    assert not is_drawn_at_once(schema)
-
-
 @pytest.mark.parametrize("options", [{"whitespace": "flexible"}, {"property_order": "any"},
                                      {"escapes": "any"}, {"whitespace": "pretty"}],
                          ids=str)  # fmt: skip
-def test_other_ways_to_write_are_left_to_the_compiler(options: dict[str, Any]) -> None:
+def test_other_ways_to_write(options: dict[str, Any]) -> None:
     assert beside(PLAIN, **options) == []
     text = {"flexible": b'{ "b" : "x" }', "pretty": b'{\n  "b": "x"\n}'}.get(
         options.get("whitespace", ""), b'{"b":"x"}'
@@ -116,25 +82,7 @@ def test_other_ways_to_write_are_left_to_the_compiler(options: dict[str, Any]) -
     assert accepts(machine, text)
 
 
-def test_wrong_ways_to_draw_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants: members that need not come, values that there are not, words in another spelling."""
-    never = {**PLAIN, "properties": {**PLAIN["properties"], "a": False}}
-    quoted = {**PLAIN, "properties": {**PLAIN["properties"], "a": {"enum": ['"', "é"]}}}
-    assert beside(PLAIN) == beside(never) == beside(quoted) == []
-    drawn = plain._drawn  # pyright: ignore[reportPrivateUsage]
-    with monkeypatch.context() as patched:
-        patched.setattr(plain, "_drawn", lambda names, needed, *rest: drawn(names, set(), *rest))
-        assert beside(PLAIN) != []
-    with monkeypatch.context() as patched:
-        patched.setattr(plain.Certain, "may_wait", lambda *_: True)
-        with pytest.raises(Exception):  # noqa: B017 - Whatever a value without texts breaks.
-            assert beside(never) == []
-    with monkeypatch.context() as patched:
-        patched.setattr(plain, "_words", lambda _: ('"\\u00e9"',))
-        assert beside(quoted) != []
-
-
-def test_errors_are_those_of_the_compiler() -> None:
+def test_errors_are_those_of_the_closed_form() -> None:
     wrong = {**PLAIN, "properties": {"b": {"type": "string", "maxLength": -1}}}
     with pytest.raises(UnsupportedSchema) as raised:
         explorer.json_schema(wrong).discover(Meter())
@@ -172,15 +120,6 @@ def test_it_goes_on_in_another_process() -> None:
     for byte in rest:
         here = copy.step(here, byte)
     assert copy.is_accepting(here)
-
-
-@needs_data
-@pytest.mark.parametrize(
-    "group", [group for group in real() if is_drawn_at_once(group.schema)][::40],
-    ids=lambda group: group.name,
-)  # fmt: skip
-def test_real_schemas_are_drawn_without_a_difference(group: Group) -> None:
-    assert beside(group.schema, strict=False) == []
 
 
 def test_a_large_object_is_within_its_budget() -> None:

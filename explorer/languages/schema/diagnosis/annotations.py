@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
-from explorer.languages.schema.building.members import MISCOUNTED
-from explorer.languages.schema.building.objects import MOST_TRACKED
 from explorer.languages.schema.reading.keywords import WELL_FORMED, draft_of, is_number, parts_of
 from explorer.languages.schema.reading.sharing import REMARKS
 from explorer.languages.schema.reading.subschemas import DEFAULT_DRAFT, Schema, pointer_to
 from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED
 
 NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
 """Formats of the drafts that no machine here follows."""

@@ -17,11 +17,11 @@ from typing import Any, Final
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.building.making import Order, Site
 from explorer.languages.schema.diagnosis.locating import Spot
 from explorer.languages.schema.machine import compile_schema
-from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.options import Order, SchemaOptions
 from explorer.languages.schema.reading.subschemas import DRAFTS, Subschema
+from explorer.languages.schema.values.places import Site
 
 LIMITS: Final = Budget(states=50_000, seconds=10.0)
 """For all keywords of one answer; one that needs more is not asked."""

@@ -16,10 +16,7 @@ from typing import Any, Final
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.building.compiler import Compiler
-from explorer.languages.schema.building.making import Depth
-from explorer.languages.schema.building.recursion import WHOLE
-from explorer.languages.schema.machine import compile_schema
+from explorer.languages.schema.machine import WHOLE, Closed, compile_schema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import check_tree, parts_of
 from explorer.languages.schema.reading.sharing import shared
@@ -115,13 +112,12 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     root = root_of(shared(source.parsed), source.remote_schemas)
     places = _inside(root)
     meter = _Renewed(budget)
-    compiler = Compiler(source.options, meter)
-    depth = source.options.depth
+    closed = Closed(source.options, meter)
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
         meter.renew()
-        rows[sub.pointer] = _row(sub, compiler, depth, rows, first)
+        rows[sub.pointer] = _row(sub, closed, first)
     return Profile(tuple(rows[sub.pointer] for sub in places))
 
 
@@ -148,14 +144,13 @@ class _Renewed(Meter):
 
 
 def _row(
-    sub: Subschema, compiler: Compiler, depth: Depth, rows: Mapping[str, Row],
-    first: Mapping[int, str],
+    sub: Subschema, closed: Closed, first: Mapping[int, str]
 ) -> Row:  # fmt: skip
     same = first[id(sub.schema)]
     same_as = "" if same == sub.pointer else (same or WHOLE)
     begin = time.perf_counter()
     try:
-        machine = compiler.text(compiler.values((sub,), compiler.place([sub]), depth))
+        machine = closed.of(sub)
     except BudgetExceeded as error:
         reached = f"{error.reached:,.6g} {error.resource}; the limit is {error.limit:,.6g}"
         spent = 1e3 * (time.perf_counter() - begin)

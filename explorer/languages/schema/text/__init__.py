@@ -1,6 +1,6 @@
-"""JSON text as machines: numbers, strings, and the ways to write them.
+"""JSON text: numbers, strings, and the ways to write them.
 
 Read in this order: `sketch` (machines put together from pieces), `numbers`, `exponents`, `ecma`
-(patterns of JSON Schema), `formats`, `strings`, `counting` (bounds that are only marked in a
-machine), `escapes` and `spelling` (escapes and white space, over the whole of a machine).
+(patterns of JSON Schema), `formats`, `strings` (literals), `escapes` and `spelling` (more ways to
+write a literal), `names` (all literals but some), `drawing` (an automaton with nodes for arcs).
 """

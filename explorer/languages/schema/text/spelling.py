@@ -1,16 +1,8 @@
-"""From compact JSON text to the ways in which people and models write it.
+"""The spellings of string literals: escapes beside the characters themselves.
 
-A finished machine reads compact text: no white space, each string in one spelling. Two
-transformations widen it, each a product with a small machine that knows where in a JSON text one
-is:
-
-- `escaped` allows ``\\uXXXX`` and ``\\/`` for characters inside strings that are free to hold
-  anything; `flexible` also any white space between tokens (RFC 8259, section 2);
-- `pretty` allows the white space of ``json.dumps(indent=2)``.
-
-Both know a state by what it is in: between tokens, in a string, in a number or in a word. A minimal
-machine never has one state for two of these, because what may follow differs, so the place of each
-state is found by one walk from the start.
+A machine of literals reads each character in one spelling, the one of `json.dumps` with
+``ensure_ascii=False``. `respelled` allows the others: in a *free* state, where any character may
+follow again and again, or with ``escapes="any"`` in all of them.
 """
 
 from __future__ import annotations
@@ -20,11 +12,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.budget import Meter
-from explorer.jit import jit
-from explorer.languages.schema.text.counting import SPELLED
 from explorer.languages.schema.text.escapes import CHARACTER, Escapes
 from explorer.languages.schema.text.sketch import Sketch
 
@@ -32,86 +22,10 @@ Whitespace = Literal["compact", "pretty", "flexible"]
 EscapesOf = Literal["free", "any"]
 """Where a character may be written ``\\uXXXX``: in free strings, or in names and all strings."""
 
-_OUT: Final = 0
-_STRING: Final = 1
-_ESCAPE: Final = 2
-_SCALAR: Final = 3
+SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
+"""A character as `json.dumps` writes it with ``ensure_ascii=False``."""
 
-_SPACES: Final = b" \t\n\r"
 _PLAIN: Final = np.array([byte for byte in range(0x20, 0x80) if byte not in b'"\\'])
-
-
-@jit
-def _walk(table: Int32, kind: Int32, start: int) -> Int32:
-    """The place of each state, from one walk; ``kind`` says what each class of bytes does."""
-    where = np.full(table.shape[0], -1, np.int32)
-    stack = np.empty(table.shape[0], np.int32)
-    where[start] = 0
-    stack[0] = start
-    top = 1
-    while top > 0:
-        top -= 1
-        state = stack[top]
-        here = where[state]
-        for class_ in range(table.shape[1]):
-            target = table[state, class_]
-            if target < 0 or where[target] >= 0:
-                continue
-            if here == 1:
-                there = 2 if kind[class_] == 2 else 0 if kind[class_] == 1 else 1
-            elif here == 2 or kind[class_] == 1:
-                there = 1
-            elif kind[class_] == 3:
-                there = 0
-            else:
-                there = 3
-            where[target] = there
-            stack[top] = target
-            top += 1
-    return where
-
-
-def places(machine: Dfa) -> Int32:
-    """The place of each state of a machine over compact JSON: int32[num_states].
-
-    Bytes of one class behave alike in every state, so what one of them does between tokens, all do.
-    """
-    kind = np.zeros(machine.num_classes, np.int32)
-    for byte in (*b"{}[],:", 0xFE):  # The last ends a mark, after which a value is over.
-        kind[machine.symbol_class[byte]] = 3
-    kind[machine.symbol_class[0x5C]] = 2
-    kind[machine.symbol_class[0x22]] = 1
-    return _walk(machine.table, kind, machine.start)
-
-
-def escaped(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
-    """The texts of a machine with every spelling of the characters of free strings.
-
-    A state inside a string is free if every character but the quote and the backslash stays in it.
-    There a character may also be written ``\\uXXXX``, with a surrogate pair beyond U+FFFF, and the
-    slash ``\\/``. Elsewhere, in names and in strings that a keyword constrains, there is one
-    spelling.
-
-    Args:
-        machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
-    """
-    return _widened(machine, meter, spaces=False, escapes=escapes)
-
-
-def flexible(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
-    """The texts of a machine with any white space between tokens, and `escaped`."""
-    return _widened(machine, meter, spaces=True, escapes=escapes)
-
-
-def respelled(
-    machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True, escapes: EscapesOf = "free"
-) -> Nfa:
-    """The machine of `escaped` or, with ``spaces``, of `flexible`, not determinized.
-
-    Its first states are those of the machine.
-    """
-    drawn = _drawn(machine, meter, spaces=spaces, around=around, escapes=escapes)
-    return dfa_to_nfa(machine) if drawn is None else drawn
 
 
 def character_in(escapes: EscapesOf) -> str:
@@ -119,77 +33,60 @@ def character_in(escapes: EscapesOf) -> str:
     return CHARACTER if escapes == "any" else SPELLED
 
 
-def _widened(machine: Dfa, meter: Meter, *, spaces: bool, escapes: EscapesOf) -> Dfa:
-    drawn = _drawn(machine, meter, spaces=spaces, escapes=escapes)
-    return machine if drawn is None else minimal_dfa(drawn, meter)
+def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
+    """String literals with more spellings, not determinized.
 
-
-def _drawn(
-    machine: Dfa, meter: Meter, *, spaces: bool, escapes: EscapesOf, around: bool = True
-) -> Nfa | None:
-    """A machine with more spellings; ``None`` where there are no more."""
-    if machine.num_states == 0:
-        return None
-    where = places(machine)
-    strings: list[int] = np.flatnonzero(where == _STRING).tolist()
+    Args:
+        machine: Reads literals, quotes included, each character in one spelling.
+        meter: Watches every limit.
+        escapes: Where a character may also be written ``\\uXXXX`` (with a surrogate pair beyond
+            U+FFFF), and the slash ``\\/``.
+    """
+    inside = _in_strings(machine)
     if escapes == "free":
-        strings = _free(machine, where)
-    if not spaces and not strings:
-        return None
+        inside = [state for state in inside if _is_free(machine, state)]
+    if not inside:
+        return dfa_to_nfa(machine)
     sketch = Sketch(meter)
-    inside = sketch.copy(machine)
-    accepting: list[int] = [inside[state] for state in np.flatnonzero(machine.accepting).tolist()]
-    if spaces:
-        accepting += _draw_spaces(sketch, machine, inside, where.tolist(), around)
-    every = Escapes(sketch, machine, inside)
-    arcs, states = _escapes()
-    for state in strings:
+    states = sketch.copy(machine)
+    every = Escapes(sketch, machine, states)
+    for state in inside:
         if escapes == "any":
             every.draw(state)
         else:
-            sketch.block(arcs, states, inside[state])
-    return sketch.drawn(inside[machine.start], accepting)
+            sketch.block(*free_escapes(), states[state])
+    accepting: list[int] = np.flatnonzero(machine.accepting).tolist()
+    return sketch.drawn(states[machine.start], [states[state] for state in accepting])
 
 
-def _free(machine: Dfa, where: Int32) -> list[int]:
-    """The states inside free strings."""
-    stays = machine.table[:, machine.symbol_class[0x61]] == np.arange(machine.num_states)
-    strings: list[int] = np.flatnonzero((where == _STRING) & stays).tolist()
-    return [state for state in strings if _is_free(machine, state)]
+def _in_strings(machine: Dfa) -> list[int]:
+    """The states between the quotes of a literal that are not within an escape."""
+    if machine.start == NO_ARC:
+        return []
+    first = machine.step(machine.start, 0x22)
+    met, todo = {first}, [first]
+    while todo:
+        here = todo.pop()
+        after = {machine.step(here, byte) for byte in machine.expected(here) if byte not in b'"\\'}
+        backslash = machine.step(here, 0x5C)
+        if backslash != NO_ARC:
+            after |= _after_escape(machine, backslash)
+        todo += after - met
+        met |= after
+    return sorted(met)
 
 
-def _draw_spaces(
-    sketch: Sketch, machine: Dfa, inside: range, where: list[int], around: bool
-) -> list[int]:
-    """Draw white space around tokens; the states after it in which the text may end."""
-    accepting: list[int] = []
-    for state in range(machine.num_states):
-        here, place = inside[state], where[state]
-        at_an_edge = state == machine.start or machine.is_accepting(state)
-        if place == _OUT and (around or not at_an_edge):
-            for space in _SPACES:
-                sketch.byte(here, space, here)
-        if place != _SCALAR:
-            continue
-        follows = [
-            (byte, target) for byte in b"}],:" if (target := machine.step(state, byte)) != NO_ARC
-        ]
-        if not follows and not (around and machine.is_accepting(state)):
-            continue
-        # White space after a number or a word: only structure may follow it.
-        rest = sketch.state()
-        for space in _SPACES:
-            sketch.byte(here, space, rest)
-            sketch.byte(rest, space, rest)
-        if around and machine.is_accepting(state):
-            accepting.append(rest)
-        for byte, target in follows:
-            sketch.byte(rest, byte, inside[target])
-    return accepting
+def _after_escape(machine: Dfa, backslash: int) -> set[int]:
+    """The states after the escapes that a machine reads."""
+    ends = {machine.step(backslash, byte) for byte in b'"\\/bfnrt'}
+    digits = {machine.step(backslash, ord("u"))} - {NO_ARC}
+    for _ in range(4):
+        digits = {machine.step(state, byte) for state in digits for byte in machine.expected(state)}
+    return (ends | digits) - {NO_ARC}
 
 
 @cache
-def _escapes() -> tuple[Int32, int]:
+def free_escapes() -> tuple[Int32, int]:
     """Every escape from state 0, inside a free string, back to it; and how many states it takes."""
     sketch = Sketch(Meter())
     here, backslash, code = sketch.state(), sketch.state(), sketch.state()
@@ -211,63 +108,6 @@ def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
         else:
             runs.append((byte, byte, target))
     return runs
-
-
-def pretty(machine: Dfa, meter: Meter, *, deepest: int = 64) -> Dfa:
-    """The texts of a machine as ``json.dumps(value, indent=2)`` lays them out."""
-    if machine.num_states == 0:
-        return machine
-    where = places(machine).tolist()
-    sketch = Sketch(meter)
-    number: dict[tuple[int, int], int] = {}
-    todo: list[tuple[int, int]] = []
-    accepting: list[int] = []
-
-    def node(state: int, level: int) -> int:
-        if (state, level) not in number:
-            number[state, level] = sketch.state()
-            meter.check("Layout of JSON", states=len(number))
-            todo.append((state, level))
-        return number[state, level]
-
-    def line(level: int) -> bytes:
-        return b"\n" + b"  " * level
-
-    first = node(machine.start, 0)
-    while todo:
-        state, level = todo.pop()
-        here = number[state, level]
-        if machine.is_accepting(state):
-            accepting.append(here)
-        row = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
-        if where[state] in (_STRING, _ESCAPE):
-            for low, high, target in _runs(row):
-                sketch.interval(here, low, high, node(target, level))
-            continue
-        for byte, target in row:
-            if byte in b"{[":
-                if level >= deepest:
-                    continue
-                opened = sketch.state()
-                sketch.byte(here, byte, opened)
-                for following in machine.expected(target):
-                    beyond = machine.step(target, following)
-                    if following in b"}]":
-                        sketch.byte(opened, following, node(beyond, level))
-                    else:
-                        begun = sketch.state()
-                        sketch.byte(opened, line(level + 1), begun)
-                        sketch.epsilon(begun, node(target, level + 1))
-            elif byte in b"}]":
-                if level > 0:
-                    sketch.byte(here, line(level - 1) + bytes([byte]), node(target, level - 1))
-            elif byte == 0x2C:
-                sketch.byte(here, b"," + line(level), node(target, level))
-            elif byte == 0x3A:
-                sketch.byte(here, b": ", node(target, level))
-            else:
-                sketch.byte(here, byte, node(target, level))
-    return sketch.finish(first, accepting)
 
 
 def _is_free(machine: Dfa, state: int) -> bool:

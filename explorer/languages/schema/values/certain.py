@@ -1,6 +1,6 @@
 """Subschemas that surely have values, and nothing wrong with them: decided without a machine.
 
-A value may wait until a text comes to it (`explorer.languages.schema.building.waiting`) if making
+A value may wait until a text comes to it (`explorer.languages.schema.values.spelled`) if making
 its machine can neither be refused nor show that there are no values. Both are decided here on the
 side of caution: what is not understood at a glance is not certain, and its machine is made at once.
 
@@ -31,8 +31,6 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.tree.walking import walk, width
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse
-from explorer.languages.schema.building.making import Depth
-from explorer.languages.schema.building.scalars import can_divide
 from explorer.languages.schema.reading.apart import are_apart, told
 from explorer.languages.schema.reading.cases import IN_PLACE
 from explorer.languages.schema.reading.keywords import (
@@ -48,6 +46,8 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.deepening import Depth
+from explorer.languages.schema.values.scalars import can_divide
 
 DEEPEST: Final = 40
 """How many subschemas inside each other are looked through."""
@@ -81,7 +81,7 @@ _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
 
 Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
-"""The depth inside a container (`explorer.languages.schema.building.deepening`)."""
+"""The depth inside a container (`explorer.languages.schema.values.deepening`)."""
 
 
 class Certain:
@@ -364,7 +364,8 @@ def _has_exact_number(schema: dict[str, Any], fractions: bool) -> bool:
     )  # fmt: skip
     step = decimal(schema["multipleOf"]) if "multipleOf" in schema else None
     # Of two bounds on one side nobody asks which is strict: if one of all is, all are.
-    strict = bool(schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum"))
+    given = [schema.get(word, False) for word in ("exclusiveMinimum", "exclusiveMaximum")]
+    strict = any(bound is not False for bound in given)  # A bound of 0 is one.
     least, most = max(low, default=None), min(high, default=None)
     if any(abs(each) > 10**18 for each in (*low, *high)):
         return False

@@ -4,16 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Protocol
 
-from explorer.languages.schema.building.making import Making, Site
+from explorer.budget import Meter
 from explorer.languages.schema.reading.keywords import check_well_formed
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
+
+
+class Site(Protocol):
+    """A place in a value; see `explorer.languages.schema.values.places.SchemaPlace`."""
+
+    @property
+    def subschemas(self) -> tuple[Subschema, ...]:
+        """Everything that may apply there."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members that are named, in order."""
+        ...
+
+    @property
+    def item(self) -> Site:
+        """The place of an item."""
+        ...
+
+    @property
+    def key(self) -> frozenset[object]:
+        """The key that two equal places share."""
+        ...
+
+    def member(self, name: str | None) -> Site:
+        """The place of a member's value."""
+        ...
+
+
+class Placing(Protocol):
+    """What places and depths ask of the sets around them."""
+
+    meter: Meter
+    ordered: bool
+
+    def place(self, subschemas: Iterable[Subschema]) -> Site:
+        """The place where these apply from outside."""
+        ...
+
+    def also_in_place(self, sub: Subschema) -> list[Subschema]:
+        """The other subschemas that may apply where a subschema does."""
+        ...
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """A subschema with the keywords that bring others in place, if it was taken out of one."""
+        ...
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        ...
 
 
 class SchemaPlace:
     """A place in the value: every subschema that may apply there, in whatever case."""
 
-    def __init__(self, compiler: Making, subschemas: Iterable[Subschema]) -> None:
+    def __init__(self, compiler: Placing, subschemas: Iterable[Subschema]) -> None:
         self._compiler = compiler
         known: dict[object, Subschema] = {}
         todo = [*subschemas][::-1]

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from explorer.automata.rules.pieces import components
-from explorer.languages.schema.building.making import Depth, Making
 from explorer.languages.schema.reading.cases import in_place
 from explorer.languages.schema.reading.keywords import check_well_formed
 from explorer.languages.schema.reading.subschemas import Subschema
+from explorer.languages.schema.values.places import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """The depth that values may still go down.
+
+    Args:
+        recursion: How many more references of recursive schemas may be followed inside each other.
+        objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
+        total: How deep both together may.
+    """
+
+    recursion: int
+    objects: int
+    arrays: int
+    total: int
 
 
 class Deepening:
     """The depth that is left inside of arrays and objects."""
 
-    def __init__(self, making: Making, *, endless: bool = False) -> None:
+    def __init__(self, making: Placing, *, endless: bool = False) -> None:
         self._making = making
         self._endless = endless
         self._recursive: dict[object, bool] = {}
-
-    def followed(self, depth: Depth, subs: tuple[Subschema, ...]) -> tuple[Subschema, ...]:
-        """The subschemas that still say something of a container at this depth."""
-        if not depth.beyond or depth.recursion:
-            return subs
-        return tuple(sub for sub in subs if not (sub.referenced and self._is_recursive(sub)))
 
     def inside(
         self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
     ) -> Depth | None:
         """The depth inside a container; ``None`` if nothing may be inside."""
-        depth = depth.entered()
         if self._endless and subs:
             return depth
         if any(sub.referenced and self._is_recursive(sub) for sub in subs):

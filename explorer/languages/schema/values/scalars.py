@@ -9,15 +9,13 @@ from typing import Final, cast
 from explorer.automata.construction import operations
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
-from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import RegexError
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern
-from explorer.languages.schema.reading.keywords import anchored, bounds, decimal, is_number
+from explorer.languages.schema.reading.keywords import anchored, decimal, is_number
 from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text import numbers, strings
-from explorer.languages.schema.text.counting import MARKED_FROM, mark
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS
 
@@ -63,21 +61,17 @@ class Scalars:
     """The machines of numbers and strings.
 
     Args:
-        marks: Whether strings with long bounds are marks
-            (`explorer.languages.schema.text.counting`).
+        meter: Watches every limit.
+        refuse: Raises for a keyword that cannot be followed, or notes it.
     """
 
     def __init__(
         self,
         meter: Meter,
         *,
-        assert_formats: bool,
-        marks: bool,
         refuse: Callable[[Subschema, str, str, str], None],
     ) -> None:
         self.meter = meter
-        self._formats = assert_formats
-        self._marks = marks
         self._refuse = refuse
         self._machines: dict[tuple[object, ...], Dfa] = {}
 
@@ -145,29 +139,12 @@ class Scalars:
                 result = intersection(result, part, self.meter)
         return result
 
-    def string(self, subs: tuple[Subschema, ...], scalars: list[object] | None) -> Dfa:
-        """The texts of the strings that some keywords leave; as `number`."""
-        parts: list[Dfa] = []
-        if scalars is not None:
-            parts.append(strings.among([v for v in scalars if isinstance(v, str)], self.meter))
-        minimum, maximum = bounds(subs, "minLength", "maxLength")
-        for sub in subs:
-            if isinstance(pattern := sub.keyword("pattern"), str):
-                made = self.pattern(sub, pattern, "pattern")
-                parts += [made] if made is not None else []
-            if self._formats and isinstance(name := sub.keyword("format"), str) and name in FORMATS:
-                key = "format", name
-                if key not in self._machines:
-                    self._machines[key] = compile_pattern(FORMATS[name], self.meter)[1]
-                parts.append(self._machines[key])
-        if maximum is not None and maximum < minimum:
-            return strings.nothing()
-        bounded = minimum or maximum is not None
-        if self._marks and not parts and bounded and max(minimum, maximum or 0) >= MARKED_FROM:
-            return mark(minimum, maximum, self.meter)
-        if bounded:
-            parts.append(strings.length_between(minimum, maximum))
-        return self._all(parts) if parts else any_text()
+    def format(self, name: str) -> Dfa:
+        """The texts of a format."""
+        key = "format", name
+        if key not in self._machines:
+            self._machines[key] = compile_pattern(FORMATS[name], self.meter)[1]
+        return self._machines[key]
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern of ECMA-262 is found; ``None`` if it was ignored."""

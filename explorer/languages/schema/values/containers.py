@@ -1,0 +1,428 @@
+"""Arrays and objects as machines over letters.
+
+A letter is an item, or a name and a member's value; its value is what is `Wanted` there. Of a
+conjunction that must hold (the *main* leaf) only the letters that suit it are read. Other
+conditions (what is excluded, what is met apart) are told apart: a letter is split by whether the
+value suits each of them, where the set of such values is not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple, cast
+
+from explorer.automata.construction.operations import difference, intersection
+from explorer.automata.machine import Dfa
+from explorer.automata.valid_utf8 import any_text
+from explorer.automata.words import is_finite, words
+from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.reading.subschemas import Subschema
+from explorer.languages.schema.text import strings
+from explorer.languages.schema.values.formula import (
+    DEAD,
+    OFF,
+    Formula,
+    State,
+    ends,
+    left,
+    named,
+)
+from explorer.languages.schema.values.leaves import ArrayLeaf, Asked, Kind, ObjectLeaf
+from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.texts import Strings
+from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction, key_of
+
+MOST_PARTS: Final = 64
+"""The most kinds of names that the patterns of ``patternProperties`` may divide names into."""
+MOST_TRACKED: Final = 12
+"""Of so few other names each is remembered, where members are counted."""
+MOST_CONTROLS: Final = 4096
+"""The most sets of members that an object in any order tells apart, where all are drawn."""
+MISCOUNTED: Final = 2
+"""So many other names are counted that one which comes twice may be taken for two."""
+
+
+Label = str | int
+"""The name of a member, or the number of a kind of names; 0 for an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A letter, and where it leads.
+
+    Args:
+        label: The name.
+        wanted: The value.
+        site: Where the value stands.
+        target: The state after it.
+    """
+
+    label: Label
+    wanted: Wanted
+    site: Site
+    target: Place
+
+
+Holds = Callable[[Conjunction], bool]
+
+
+def split(
+    ask: Asked, held: Conjunction, terms: list[Conjunction]
+) -> Iterator[tuple[Wanted, Holds]]:
+    """The values of which a conjunction holds, by which of some others hold of them."""
+    own = key_of(held)
+    parts: list[tuple[Wanted, dict[frozenset[object], bool]]] = [(Wanted(held), {})]
+    for given in terms:
+        term = conjunction(given)
+        if not term or key_of(term) <= own or not parts or key_of(term) in parts[0][1]:
+            continue
+        key = key_of(term)
+        following: list[tuple[Wanted, dict[frozenset[object], bool]]] = []
+        for wanted, signs in parts:
+            for sign, made in ((True, wanted.also(term)), (False, wanted.but(term))):
+                if ask.is_possible(made):
+                    following.append((made, {**signs, key: sign}))
+        parts = following
+        ask.meter.check("The letters of a schema", states=len(parts))
+    for wanted, signs in parts:
+
+        def holds(given: Conjunction, signs: dict[frozenset[object], bool] = signs) -> bool:
+            term = conjunction(given)
+            if term is None:
+                return False
+            return not term or key_of(term) <= own or signs[key_of(term)]
+
+        yield wanted, holds
+
+
+class Place(NamedTuple):
+    """Where one is in a container.
+
+    Args:
+        main: What the main leaf remembers.
+        rest: What is left to be decided.
+        states: What the leaves of that remember.
+        seen: The members that came, or the items, as far as they count.
+    """
+
+    main: State
+    rest: Formula
+    states: tuple[State, ...]
+    seen: int
+
+
+def _placed(
+    leaves: Sequence[ArrayLeaf] | Sequence[ObjectLeaf], main: State, rest: Formula,
+    states: Sequence[State], seen: int,
+) -> Place | None:  # fmt: skip
+    """A place, with everything that no longer matters left out; ``None`` if nothing can follow."""
+    rest = left(rest, leaves, states)
+    if rest is False or main == DEAD:
+        return None
+    live = named(rest)
+    kept = tuple(state if k in live else OFF for k, state in enumerate(states)) if live else ()
+    return Place(main, rest, kept, seen)
+
+
+class Arrays:
+    """The arrays of one case, as a machine over items."""
+
+    opening, closing = b"[", b"]"
+
+    def __init__(
+        self, ask: Asked, site: Site, main: ArrayLeaf, leaves: list[ArrayLeaf], rest: Formula
+    ) -> None:
+        self._ask, self._site, self.main = ask, site, main
+        self._leaves, self._rest = leaves, rest
+        self._numbers: dict[str, int] = {}
+        self._told: dict[Wanted, list[Subschema] | None] = {}
+
+    @property
+    def uniform(self) -> tuple[Wanted, Site, int, int | None] | None:
+        """What applies to every item and how many there may be, where nothing else counts."""
+        if self._rest is not True or not self.main.is_uniform:
+            return None
+        item = self.main.item(0)
+        if item is None:
+            return Wanted(), self._site.item, self.main.minimum, 0
+        return Wanted(item), self._site.item, self.main.minimum, self.main.maximum
+
+    def start(self) -> Place | None:
+        """The place before the first item; ``None`` where there are no arrays."""
+        main = self.main
+        if main.maximum is not None and main.maximum < main.minimum:
+            return None
+        for leaf in self._leaves:
+            if leaf.unique is not None:
+                self._ask.refuse(
+                    leaf.unique, "uniqueItems", "Here uniqueItems is compared with other schemas.",
+                    "Say it once, outside of not, oneOf and if.",
+                )  # fmt: skip
+        return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
+
+    def ends(self, place: Place) -> bool:
+        """Whether the array may end at a place."""
+        return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
+
+    def can_finish(self, place: Place, possible: Callable[[Wanted, Site], bool]) -> bool | None:
+        """Whether a place has a way to the end; ``None`` where that has to be searched for."""
+        return True if self.ends(place) else None
+
+    def skipped(self, place: Place) -> Place | None:
+        """Nothing: an item is not left out."""
+        return None
+
+    def arcs(self, place: Place) -> Iterator[Arc]:
+        """The items that may come next."""
+        main, index = self.main, cast("int", place.main[0])
+        held = main.item(index)
+        if held is None or (main.maximum is not None and index >= main.maximum):
+            return
+        live = sorted(named(place.rest))
+        own = {k: self._leaves[k].item(cast("int", place.states[k][0])) for k in live}
+        terms = [(sub,) for sub, _, _ in main.contains]
+        for k in live:
+            terms += [cast("Conjunction", own[k])] if own[k] else []
+            terms += [(sub,) for sub, _, _ in self._leaves[k].contains]
+        for wanted, holds in split(self._ask, held, terms):
+            after = main.after(place.main, True, [holds((s,)) for s, _, _ in main.contains])
+            states = list(place.states)
+            for k in live:
+                item, leaf = own[k], self._leaves[k]
+                suits = item is not None and holds(item)
+                hits = [holds((s,)) for s, _, _ in leaf.contains]
+                states[k] = leaf.after(states[k], suits, hits)
+            for each, seen in self._apart(wanted, place.seen):
+                target = _placed(self._leaves, after, place.rest, states, seen)
+                if target is not None:
+                    yield Arc(0, each, self._site.item, target)
+
+    def _apart(self, wanted: Wanted, seen: int) -> Iterator[tuple[Wanted, int]]:
+        """The values by themselves that did not come before, where items are unique."""
+        unique = self.main.unique
+        if unique is None:
+            yield wanted, 0
+            return
+        if wanted not in self._told:
+            self._told[wanted] = self._ask.listed(wanted, unique)
+        values = self._told[wanted]
+        if values is None:  # It was refused, and is ignored.
+            yield wanted, 0
+            return
+        for value in values:
+            number = self._numbers.setdefault(repr(value.schema), len(self._numbers))
+            if not seen >> number & 1:
+                yield wanted.also((value,)), seen | 1 << number
+
+
+class Objects:
+    """The objects of one case, as a machine over members."""
+
+    opening, closing = b"{", b"}"
+
+    def __init__(
+        self, ask: Asked, site: Site, main: ObjectLeaf, leaves: list[ObjectLeaf], rest: Formula
+    ) -> None:
+        self._ask, self._site, self.main = ask, site, main
+        self._leaves, self._rest = leaves, rest
+        self._every = [main, *leaves]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The members that are named, in order."""
+        return tuple(
+            name for name in self._named if not any("\ud800" <= c <= "\udfff" for c in name)
+        )
+
+    @cached_property
+    def _named(self) -> tuple[str, ...]:
+        known = dict.fromkeys(self._site.names)
+        for leaf in self._every:
+            for sub in leaf.subs:
+                for name in sub.named_at("properties"):
+                    known.setdefault(name)
+            for name in sorted(leaf.required):
+                known.setdefault(name)
+        listed = list(known)
+        main = self.main
+        if main.minimum >= len(main.required) + MISCOUNTED:
+            # Where other names are counted, the same one twice must not count as two.
+            kinds = [
+                kind.names for kind in self._kinds_beside(listed)
+                if main.applying(None, kind) is not None
+            ]  # fmt: skip
+            few: list[str] = []
+            for machine in kinds:
+                if machine is None or not is_finite(machine):
+                    return tuple(listed)
+                few += [word.decode() for word in islice(words(machine), MOST_TRACKED + 1)]
+            if len(few) <= MOST_TRACKED:
+                listed += sorted(few)
+        return tuple(listed)
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """The names that are not named, by what applies to their members."""
+        return self._kinds_beside(list(self._named))
+
+    def _kinds_beside(self, listed: list[str]) -> list[Kind]:
+        meter = self._ask.meter
+        plain = not any(leaf.names for leaf in self._every)
+        patterns: dict[str, Dfa] = {}
+        for leaf in self._every:
+            for sub in leaf.subs:
+                for pattern in sub.named_at("patternProperties"):
+                    made = self._ask.pattern(sub, pattern, "patternProperties")
+                    if made is not None:
+                        patterns[pattern] = made
+        if plain and not patterns:
+            return [Kind(0, None, frozenset(), {})]
+        names = any_text()
+        if listed:
+            names = difference(names, strings.among(listed, meter), meter)
+        parts: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = [(names, frozenset(), {})]
+        tests: list[tuple[Dfa, str | int]] = [(dfa, text) for text, dfa in patterns.items()]
+        for leaf in self._every:
+            if leaf.names:
+                machine = (leaf.allowed or Strings()).machine(meter)
+                tests.append((any_text() if machine is None else machine, id(leaf)))
+        for dfa, test in tests:
+            following: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = []
+            for part, matched, allowed in parts:
+                inside, outside = intersection(part, dfa, meter), difference(part, dfa, meter)
+                if isinstance(test, str):
+                    following += [(inside, matched | {test}, allowed), (outside, matched, allowed)]
+                else:
+                    following += [
+                        (inside, matched, {**allowed, test: True}), (outside, matched, allowed)
+                    ]  # fmt: skip
+            parts = [each for each in following if each[0].num_states]
+            if len(parts) > MOST_PARTS:
+                raise UnsupportedSchema(
+                    "The patterns of patternProperties overlap in too many ways.",
+                    pointer=self.main.subs[0].pointer, keyword="patternProperties",
+                    remedy="Use fewer patterns, or patterns that exclude each other.",
+                )  # fmt: skip
+        return [Kind(k, *part) for k, part in enumerate(parts)]
+
+    def start(self) -> Place | None:
+        """The place before the first member; ``None`` where there are no objects."""
+        main = self.main
+        if main.maximum is not None and main.maximum < max(main.minimum, len(main.required)):
+            return None
+        if not main.required <= set(self.names):
+            return None
+        return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
+
+    def ends(self, place: Place) -> bool:
+        """Whether the object may end at a place."""
+        return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
+
+    @cached_property
+    def tracked(self) -> int:
+        """The members that are remembered in any order, as bits: all, or those that must come."""
+        names = self.names
+        if not self._ask.every_set or 1 << len(names) <= MOST_CONTROLS:
+            return (1 << len(names)) - 1
+        bits = sum(1 << k for k, name in enumerate(names) if name in self.main.required)
+        if 1 << bits.bit_count() > MOST_CONTROLS:
+            raise too_many_sets(bits.bit_count())
+        return bits
+
+    def can_finish(self, place: Place, possible: Callable[[Wanted, Site], bool]) -> bool | None:
+        """Whether a place has a way to the end; ``None`` where that has to be searched for."""
+        if place.rest is not True:
+            return None
+        main = self.main
+        missing, count = cast("tuple[frozenset[str], int]", place.main)
+        if not all(self._is_possible(name, None, possible) for name in missing):
+            return False
+        if self._ask.ordered and missing & set(self.names[: place.seen]):
+            return False
+        if not main.counted:
+            return True
+        count += len(missing)
+        if main.maximum is not None and count > main.maximum:
+            return False
+        if count >= main.minimum or any(
+            self._is_possible(None, kind, possible) for kind in self.kinds
+        ):
+            return True
+        for k, name in enumerate(self.names):
+            came = k < place.seen if self._ask.ordered else place.seen >> k & 1
+            if not came and name not in missing and self._is_possible(name, None, possible):
+                count += 1
+        return count >= main.minimum
+
+    def _is_possible(
+        self, name: str | None, kind: Kind | None, possible: Callable[[Wanted, Site], bool]
+    ) -> bool:
+        held = self.main.member(name, kind)
+        return held is not None and possible(Wanted(held), self._site.member(name))
+
+    def skipped(self, place: Place) -> Place | None:
+        """The place after the next member is left out; ``None`` where that cannot be.
+
+        Only where members have an order: there `arcs` has one member at a time.
+        """
+        if not self._ask.ordered or place.seen >= len(self.names):
+            return None
+        missing = cast("frozenset[str]", place.main[0])
+        return None if self.names[place.seen] in missing else place._replace(seen=place.seen + 1)
+
+    def arcs(self, place: Place) -> Iterator[Arc]:
+        """The members that may come next."""
+        names, seen = self.names, place.seen
+        if self._ask.ordered:
+            if seen < len(names):
+                yield from self._of(place, names[seen], None, seen + 1)
+            else:
+                for kind in self.kinds:
+                    yield from self._of(place, None, kind, seen)
+            return
+        for k, name in enumerate(names):
+            if not seen >> k & 1:
+                yield from self._of(place, name, None, seen | (1 << k & self.tracked))
+        for kind in self.kinds:
+            yield from self._of(place, None, kind, seen)
+
+    def _of(self, place: Place, name: str | None, kind: Kind | None, seen: int) -> Iterator[Arc]:
+        held = self.main.member(name, kind)
+        if held is None:
+            return
+        after = self.main.after(place.main, name, True)
+        if after == DEAD:
+            return
+        live = sorted(named(place.rest))
+        own = {k: self._leaves[k].member(name, kind) for k in live}
+        terms = [term for term in own.values() if term]
+        site = self._site.member(name)
+        label = name if kind is None else kind.number
+        for wanted, holds in split(self._ask, held, terms):
+            states = list(place.states)
+            for k in live:
+                item = own[k]
+                states[k] = self._leaves[k].after(states[k], name, item is not None and holds(item))
+            target = _placed(self._leaves, after, place.rest, states, seen)
+            if target is not None:
+                yield Arc(cast("Label", label), wanted, site, target)
+
+
+Container = Arrays | Objects
+
+
+def too_many_sets(members: int) -> BudgetExceeded:
+    """The error for an object that would need a state for each set of its members."""
+    error = BudgetExceeded(
+        "states", limit=MOST_CONTROLS, reached=2 ** min(members, 62),
+        stage=f"Remembering which of {members} members of an object came, in any order,",
+    )  # fmt: skip
+    error.remedy = (
+        'Give property_order="schema", or leave out lazy=False: a machine that discovers its '
+        "states remembers only the sets that a text comes to."
+    )
+    error.args = (f"{error.message} {error.remedy}",)
+    return error

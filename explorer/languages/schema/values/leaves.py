@@ -1,0 +1,277 @@
+"""Plain keyword mappings that hold together, as a condition on an array or an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from explorer.automata.machine import Dfa
+from explorer.budget import Meter
+from explorer.languages.schema.reading.keywords import (
+    bounds,
+    contains_bounds,
+    evaluates_item,
+    has_contains,
+    prefix,
+    prefix_keyword,
+    rest_of_items,
+)
+from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.values.formula import DEAD, State
+from explorer.languages.schema.values.texts import Strings
+from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
+
+
+class Asked(Protocol):
+    """What containers ask of the sets around them."""
+
+    meter: Meter
+    ordered: bool
+    every_set: bool
+
+    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
+        """The texts in which a pattern is found; ``None`` if it was ignored."""
+        ...
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        ...
+
+    def strings(self, wanted: Wanted) -> Strings:
+        """The strings of a set."""
+        ...
+
+    def is_possible(self, wanted: Wanted) -> bool:
+        """Whether a set has a value."""
+        ...
+
+    def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
+        """Each value of a set as a schema, for ``uniqueItems``; ``None`` where it is ignored."""
+        ...
+
+    def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
+        """Raise for a keyword that cannot be followed, or note it."""
+        ...
+
+    def either(self, parts: list[Subschema]) -> Subschema:
+        """One subschema that holds where one of some does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Names that are not named, all alike.
+
+    Args:
+        number: Its number.
+        names: The machine of the names; ``None`` for all but those that are named.
+        matched: The patterns that they match.
+        allowed: By leaf, whether its ``propertyNames`` allows them.
+    """
+
+    number: int
+    names: Dfa | None
+    matched: frozenset[str]
+    allowed: dict[int, bool]
+
+
+class ArrayLeaf:
+    """Plain keyword mappings as a condition on an array; a state is ``(index, counts)``."""
+
+    def __init__(self, ask: Asked, subs: Conjunction) -> None:
+        self._ask = ask
+        self.subs = subs
+        self.minimum, self.maximum = bounds(subs, "minItems", "maxItems")
+        self._longest = max((len(prefix(sub)) for sub in subs), default=0)
+        contains = [
+            (sub.below(cast("Schema", sub.keyword("contains")), "contains"), *contains_bounds(sub))
+            for sub in subs if has_contains(sub)
+        ]  # fmt: skip
+        self.contains = [each for each in contains if each[1] > 0 or each[2] is not None]
+        self.unique = next((sub for sub in subs if sub.keyword("uniqueItems") is True), None)
+        if self.maximum is not None and self.maximum <= 1:
+            self.unique = None
+        self._cap = max(
+            self._longest, self.minimum, 0 if self.maximum is None else self.maximum + 1
+        )
+        self._items: dict[int, Conjunction | None] = {}
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all items are alike, and only their number counts."""
+        return not (self._longest or self.contains or self.unique)
+
+    def begin(self) -> State:
+        """The state before the first item."""
+        return (0, (0,) * len(self.contains))
+
+    def item(self, index: int) -> Conjunction | None:
+        """What applies to the item at an index; ``None`` if there can be none."""
+        index = min(index, self._longest)
+        if index not in self._items:
+            self._items[index] = self._applying(index)
+        return self._items[index]
+
+    def _applying(self, index: int) -> Conjunction | None:
+        applying: list[Subschema] = []
+        owners: dict[int, Subschema] = {}
+        for sub in self.subs:
+            leading, rest = prefix(sub), rest_of_items(sub)
+            if index < len(leading):
+                applying.append(sub.below(leading[index], prefix_keyword(sub), index))
+            elif rest is not None:
+                applying.append(sub.below(*rest))
+            if sub.draft >= 2019 and "unevaluatedItems" in cast("dict[str, Any]", sub.schema):
+                owners[id(sub.schema)] = sub
+        for owner, sub in owners.items():
+            group = [each for each in self.subs if each is sub or owner in each.owners]
+            if any(evaluates_item(each, index, owner) for each in group):
+                continue
+            allowed = [sub.below(sub.keyword("unevaluatedItems"), "unevaluatedItems")]
+            allowed += [
+                each.below(each.keyword("contains"), "contains")
+                for each in group if each.draft >= 2020 and has_contains(each)
+            ]  # fmt: skip
+            applying.append(self._ask.either(allowed) if len(allowed) > 1 else allowed[0])
+        return conjunction(tuple(applying))
+
+    def after(self, state: State, suits: bool, hits: list[bool]) -> State:
+        """The state after an item."""
+        if not suits or state == DEAD:
+            return DEAD
+        index, counts = cast("tuple[int, tuple[int, ...]]", state)
+        if self.maximum is not None and index >= self.maximum:
+            return DEAD
+        grown: list[int] = []
+        for count, hit, (_, low, high) in zip(counts, hits, self.contains, strict=True):
+            count += hit
+            if high is not None and count > high:
+                return DEAD
+            grown.append(min(count, low) if high is None else count)
+        return (min(index + 1, self._cap), tuple(grown))
+
+    def ends(self, state: State) -> bool:
+        """Whether it holds if the array ends here."""
+        index, counts = cast("tuple[int, tuple[int, ...]]", state)
+        return index >= self.minimum and all(
+            count >= low for count, (_, low, _) in zip(counts, self.contains, strict=True)
+        )
+
+    def is_settled(self, state: State) -> bool:
+        """Whether it holds whatever comes."""
+        index, _ = cast("tuple[int, tuple[int, ...]]", state)
+        if self.maximum is not None or not self.ends(state) or self.unique:
+            return False
+        if any(high is not None for _, _, high in self.contains):
+            return False
+        return all(self.item(k) == () for k in range(index, max(index, self._longest) + 1))
+
+
+class ObjectLeaf:
+    """Plain keyword mappings as a condition on an object; a state is ``(missing, count)``."""
+
+    def __init__(self, ask: Asked, subs: Conjunction) -> None:
+        self._ask = ask
+        self.subs = subs
+        self.minimum, self.maximum = bounds(subs, "minProperties", "maxProperties")
+        required: dict[str, None] = {}
+        for sub in subs:
+            needed = sub.keyword("required")
+            for name in cast("list[str]", needed) if isinstance(needed, list) else ():
+                required.setdefault(name)
+        self.required = frozenset(required)
+        self.names = [
+            sub.below(cast("Schema", names), "propertyNames")
+            for sub in subs
+            if isinstance(names := sub.keyword("propertyNames"), bool | dict) and sub.draft >= 6
+        ]
+        self.counted = self.maximum is not None or self.minimum > len(self.required)
+        self._cap = max(self.minimum, 0 if self.maximum is None else self.maximum + 1)
+        self._members: dict[object, Conjunction | None] = {}
+        self._allowed: Strings | None = None
+
+    @property
+    def allowed(self) -> Strings | None:
+        """The names that ``propertyNames`` allows; ``None`` for all."""
+        if self.names and self._allowed is None:
+            self._allowed = self._ask.strings(Wanted(tuple(self.names)))
+        return self._allowed
+
+    def begin(self) -> State:
+        """The state before the first member."""
+        return (self.required, 0)
+
+    def member(self, name: str | None, kind: Kind | None) -> Conjunction | None:
+        """What applies to a member; ``None`` if there can be none."""
+        key = name if kind is None else kind.number
+        if key not in self._members:
+            self._members[key] = self.applying(name, kind)
+        return self._members[key]
+
+    def applying(self, name: str | None, kind: Kind | None) -> Conjunction | None:
+        """As `member`, worked out anew."""
+        if self.names:
+            allowed = kind.allowed.get(id(self)) if kind is not None else None
+            if kind is None:
+                allowed = any(part.holds(cast("str", name)) for part in self.allowed or ())
+            if not allowed:
+                return None
+        applying: list[Subschema] = []
+        evaluated_by: list[Subschema] = []
+        owners: dict[int, Subschema] = {}
+        for sub in self.subs:
+            schema = cast("dict[str, Any]", sub.schema)
+            known = False
+            if name is not None and name in schema.get("properties", {}):
+                applying.append(sub.below(schema["properties"][name], "properties", name))
+                known = True
+            for pattern, part in schema.get("patternProperties", {}).items():
+                hit = (
+                    pattern in kind.matched if kind is not None
+                    else self._ask.matches(sub, pattern, cast("str", name))
+                )  # fmt: skip
+                if hit:
+                    applying.append(sub.below(part, "patternProperties", pattern))
+                    known = True
+            additional = schema.get("additionalProperties")
+            if isinstance(additional, bool | dict) and not known:
+                applying.append(sub.below(cast("Schema", additional), "additionalProperties"))
+                known = True
+            if known:
+                evaluated_by.append(sub)
+            if sub.draft >= 2019 and "unevaluatedProperties" in schema:
+                owners[id(schema)] = sub
+        for owner, sub in owners.items():
+            inside = [each for each in self.subs if each is not sub and owner in each.owners]
+            done = any(each is sub or owner in each.owners for each in evaluated_by)
+            # A nested unevaluatedProperties evaluates whatever is left.
+            done = done or any(id(each.schema) in owners for each in inside)
+            if not done:
+                part = cast("Schema", sub.keyword("unevaluatedProperties"))
+                applying.append(sub.below(part, "unevaluatedProperties"))
+        return conjunction(tuple(applying))
+
+    def after(self, state: State, name: str | None, suits: bool) -> State:
+        """The state after a member."""
+        if not suits or state == DEAD:
+            return DEAD
+        missing, count = cast("tuple[frozenset[str], int]", state)
+        if self.maximum is not None and count >= self.maximum:
+            return DEAD
+        if name in missing:
+            missing -= {name}
+        return (missing, min(count + 1, self._cap) if self.counted else 0)
+
+    def ends(self, state: State) -> bool:
+        """Whether it holds if the object ends here."""
+        missing, count = cast("tuple[frozenset[str], int]", state)
+        return not missing and (not self.counted or count >= self.minimum)
+
+    def is_settled(self, state: State) -> bool:
+        """Whether it holds whatever comes."""
+        if self.maximum is not None or not self.ends(state) or self.names:
+            return False
+        words = ("properties", "patternProperties", "additionalProperties", "unevaluatedProperties")
+        return not any(
+            word in cast("dict[str, Any]", sub.schema) for sub in self.subs for word in words
+        )

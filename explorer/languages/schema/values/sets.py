@@ -1,0 +1,475 @@
+"""What a value may be, by type, and whether there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from itertools import chain
+from typing import Any, Final, Literal, cast
+
+from explorer.automata.construction.operations import intersection
+from explorer.automata.machine import Dfa
+from explorer.automata.words import is_finite, words
+from explorer.budget import Meter
+from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.cases import Case, Expansion, in_place, synthetic
+from explorer.languages.schema.reading.keywords import bounds, equal
+from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.text import numbers
+from explorer.languages.schema.text.exponents import every_of
+from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.containers import (
+    ArrayLeaf,
+    Arrays,
+    Container,
+    ObjectLeaf,
+    Objects,
+    Place,
+)
+from explorer.languages.schema.values.deepening import Deepening, Depth
+from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
+from explorer.languages.schema.values.places import SchemaPlace, Site
+from explorer.languages.schema.values.scalars import Scalars
+from explorer.languages.schema.values.texts import NO_NUMBERS, Numbers, Part, Strings, checked
+from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
+
+TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
+WORDS: Final = {"null": None, "true": True, "false": False}
+MOST_UNIQUE: Final = 12
+
+
+class Sets:
+    """Answers what a value may be; everything is worked out once.
+
+    Args:
+        options: How a schema is followed; where not strictly, what cannot be is noted in `ignored`.
+        meter: Watches every limit.
+        endless: Whether values go down without end, on a stack.
+    """
+
+    def __init__(self, options: SchemaOptions, meter: Meter, *, endless: bool = False) -> None:
+        self.ordered = options.property_order == "schema"
+        self.every_set = False
+        self.meter = meter
+        self.options = options
+        self.ignored: list[UnsupportedSchema] = []
+        self._made: dict[object, Schema] = {}
+        self._expansion = Expansion(self._made, self._look)
+        self._scalars = Scalars(meter, refuse=self.refuse)
+        self._places: dict[object, Site] = {}
+        self._cases: dict[object, list[Case]] = {}
+        self._strings: dict[object, Strings] = {}
+        self._numbers: dict[object, Numbers] = {}
+        self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
+        self._possible: dict[object, bool] = {}
+        self._asked: set[object] = set()
+        self._assumed = False
+        self.deepening = Deepening(cast("Any", self), endless=endless)
+
+    def watch(self, meter: Meter) -> None:
+        """From here on another meter counts."""
+        self.meter = self._scalars.meter = meter
+
+    def _look(self, listed: int) -> None:
+        self.meter.check("The machine of a schema", arcs=listed)
+
+    # Places.
+
+    def place(self, subschemas: Iterable[Subschema]) -> Site:
+        """The place where these apply from outside."""
+        subs = tuple(subschemas)
+        key = tuple(sub.key for sub in subs)
+        if key not in self._places:
+            self._places[key] = SchemaPlace(cast("Any", self), subs)
+        return self._places[key]
+
+    def also_in_place(self, sub: Subschema) -> list[Subschema]:
+        """The other subschemas that may apply there; constants count by their structure."""
+        listed = list(in_place(sub))
+        made = self._expansion
+        for choices in chain(made.constants(sub), made.dependencies(sub, sub.below)):
+            for held, _ in choices:
+                listed += held
+        return listed
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """A subschema with the keywords that bring others in place, if it was taken out of one."""
+        return self._expansion.whole(sub)
+
+    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
+        """The texts in which a pattern is found; ``None`` if it was ignored."""
+        return self._scalars.pattern(sub, pattern, keyword)
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        return self._scalars.matches(sub, pattern, name)
+
+    def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
+        """Raise for a keyword that cannot be followed, or note it.
+
+        Raises:
+            UnsupportedSchema: The schema is followed strictly.
+        """
+        error = UnsupportedSchema(
+            reason, pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy=remedy or "Leave the keyword out, or give strict=False to ignore it.",
+        )  # fmt: skip
+        if self.options.strict:
+            raise error
+        self.ignored.append(error)
+
+    # Cases.
+
+    def cases(self, held: Conjunction) -> list[Case]:
+        """The ways in which a conjunction can hold."""
+        key = frozenset((sub.key, sub.referenced) for sub in held)
+        if key not in self._cases:
+            self._cases[key] = self._expansion.cases(held)
+        return self._cases[key]
+
+    def _types(self, subs: Conjunction) -> set[str]:
+        types = {*TYPES, "integer"}
+        for sub in subs:
+            given = sub.keyword("type")
+            if given is None:
+                continue
+            wanted = {given} if isinstance(given, str) else set(cast("list[str]", given))
+            if unknown := wanted - {*TYPES, "integer"}:
+                raise UnsupportedSchema(
+                    f"{sorted(map(str, unknown))[0]!r} is not a type.",
+                    pointer=sub.pointer + "/type", keyword="type",
+                    remedy=f"The types are {', '.join(TYPES)} and integer.",
+                )  # fmt: skip
+            if "number" in wanted:
+                wanted.add("integer")
+            types &= wanted
+        return types
+
+    def _constants(self, subs: Conjunction) -> list[object] | None:
+        left: list[object] | None = None
+        for sub in subs:
+            for keyword in ("const", "enum"):
+                schema = cast("dict[str, Any]", sub.schema)
+                if (keyword == "const" and sub.draft < 6) or keyword not in schema:
+                    continue
+                given = [schema["const"]] if keyword == "const" else list(schema["enum"])
+                if any(isinstance(value, dict | list) for value in given):
+                    continue
+                left = (
+                    given if left is None else [v for v in left if any(equal(v, g) for g in given)]
+                )
+        return left
+
+    def _looking(self, wanted: Wanted) -> Iterator[Case]:
+        """The cases of what holds, with a look at the clock before each."""
+        for case in self.cases(wanted.held):
+            self.meter.check_time("The machine of a schema")
+            yield case
+
+    # Scalars.
+
+    def words(self, wanted: Wanted) -> frozenset[str]:
+        """Which of null, true and false are in a set."""
+        every: set[str] = set()
+        for case in self._looking(wanted):
+            types, scalars = self._types(case.plain), self._constants(case.plain)
+            here = {
+                word for word, value in WORDS.items()
+                if ("null" if value is None else "boolean") in types
+                and (scalars is None or any(each is value for each in scalars))
+            }  # fmt: skip
+            for sub in case.met:
+                here &= self.words(Wanted((sub,)))
+            for sub in case.excluded:
+                here -= self.words(Wanted((sub,)))
+            every |= here
+        for subs in wanted.excluded:
+            every -= self.words(Wanted(subs))
+        return frozenset(every)
+
+    def numbers(self, wanted: Wanted) -> Numbers:
+        """The numbers of a set."""
+        if wanted.key in self._numbers:
+            return self._numbers[wanted.key]
+        several: list[Numbers] = [NO_NUMBERS]
+        for case in self._looking(wanted):
+            types, scalars = self._types(case.plain), self._constants(case.plain)
+            if not types & {"number", "integer"}:
+                continue
+            dfa = self._scalars.number(case.plain, scalars, integer="number" not in types)
+            here = Numbers(dfa, every_of(dfa))
+            for sub in case.met:
+                here = here.met(self.numbers(Wanted((sub,))), self.meter)
+            for sub in case.excluded:
+                here = here.without(self.numbers(Wanted((sub,))), self.meter)
+            several += [here] if here.dfa.num_states else []
+        while len(several) > 1:  # In pairs: one after the other would be quadratic.
+            pairs = zip(several[::2], several[1::2], strict=False)
+            left = several[len(several) & ~1 :]
+            several = [*(one.joined(two, self.meter) for one, two in pairs), *left]
+        every = several[0]
+        for subs in wanted.excluded:
+            every = every.without(self.numbers(Wanted(subs)), self.meter)
+        self._numbers[wanted.key] = every
+        return every
+
+    def strings(self, wanted: Wanted) -> Strings:
+        """The strings of a set."""
+        if wanted.key in self._strings:
+            return self._strings[wanted.key]
+        every = Strings()
+        for case in self._looking(wanted):
+            here = self._plain_strings(case.plain)
+            for sub in case.met:
+                here = here.met(self.strings(Wanted((sub,))), self.meter) if here else here
+            for sub in case.excluded:
+                here = here.without(self.strings(Wanted((sub,))), self.meter) if here else here
+            every = every.joined(here)
+        for subs in wanted.excluded:
+            every = every.without(self.strings(Wanted(subs)), self.meter) if every else every
+        self._strings[wanted.key] = every
+        return every
+
+    def _plain_strings(self, subs: Conjunction) -> Strings:
+        if "string" not in self._types(subs):
+            return Strings()
+        scalars = self._constants(subs)
+        low, high = bounds(subs, "minLength", "maxLength")
+        part = Part(None, low, high)
+        if scalars is not None:
+            texts = [v for v in scalars if isinstance(v, str)]
+            texts = [t for t in texts if not any("\ud800" <= c <= "\udfff" for c in t)]
+            part = Part(listed=tuple(dict.fromkeys(t for t in texts if part.holds(t))))
+        every = Strings((part,)) if checked(part) else Strings()
+        for sub in subs:
+            made: Dfa | None = None
+            if isinstance(pattern := sub.keyword("pattern"), str):
+                made = self._scalars.pattern(sub, pattern, "pattern")
+                if made is not None:
+                    every = every.met(Strings((Part(made),)), self.meter)
+            name = sub.keyword("format")
+            if self.options.formats and isinstance(name, str) and name in FORMATS:
+                made = self._scalars.format(name)
+                every = every.met(Strings((Part(made),)), self.meter)
+        return every
+
+    # Containers.
+
+    def containers(
+        self, wanted: Wanted, site: Site, kind: Literal["array", "object"]
+    ) -> list[tuple[Conjunction, Container]]:
+        """The arrays or the objects of a set, case by case."""
+        key = wanted.key, site.key, kind
+        known: list[tuple[Conjunction, Container]] | None = self._containers.get(key)
+        if known is None:
+            known = []
+            leaf_of = cast("Any", ArrayLeaf if kind == "array" else ObjectLeaf)
+            for case in self._looking(wanted):
+                if not self._may_be(case.plain, kind):
+                    continue
+                leaves: dict[object, tuple[int, Any]] = {}
+
+                def leaf(
+                    subs: Conjunction, leaves: dict[object, tuple[int, Any]] = leaves
+                ) -> Formula:
+                    if not self._may_be(subs, kind):
+                        return False
+                    normal = conjunction(subs)
+                    if normal is None:
+                        return False
+                    if not normal:
+                        return True
+                    same = frozenset((sub.key, sub.referenced) for sub in normal)
+                    if same not in leaves:
+                        leaves[same] = len(leaves), leaf_of(self, normal)
+                    return leaves[same][0]
+
+                parts: list[Formula] = [self._holds((sub,), leaf) for sub in case.met]
+                parts += [none_of(self._holds((sub,), leaf)) for sub in case.excluded]
+                parts += [none_of(self._holds(subs, leaf)) for subs in wanted.excluded]
+                rest = all_of(parts)
+                if rest is False:
+                    continue
+                made = [each for _, each in leaves.values()]
+                machine = (Arrays if kind == "array" else Objects)(
+                    cast("Any", self), site, leaf_of(self, case.plain), made, rest
+                )
+                known.append((case.plain, machine))
+            self._containers[key] = known
+        return known
+
+    def _may_be(self, subs: Conjunction, kind: str) -> bool:
+        return kind in self._types(subs) and self._constants(subs) is None
+
+    def _holds(self, subs: Conjunction, leaf: Callable[[Conjunction], Formula]) -> Formula:
+        return some_of([
+            all_of([
+                leaf(case.plain),
+                *(self._holds((sub,), leaf) for sub in case.met),
+                *(none_of(self._holds((sub,), leaf)) for sub in case.excluded),
+            ])
+            for case in self.cases(subs)
+        ])  # fmt: skip
+
+    def either(self, parts: list[Subschema]) -> Subschema:
+        """One subschema that holds where one of some does."""
+        return synthetic(parts[0], {"anyOf": [part.schema for part in parts]}, self._made)
+
+    # Whether there is a value.
+
+    def is_possible(
+        self, wanted: Wanted, site: Site | None = None, depth: Depth | None = None
+    ) -> bool:
+        """Whether there is a value in a set, at any depth or within one."""
+        key = wanted.key, depth
+        known = self._possible.get(key)
+        if known is not None:
+            return known
+        if key in self._asked:
+            self._assumed = True
+            return False  # As long as nothing else makes it possible.
+        first = not self._asked
+        self._asked.add(key)
+        before, self._assumed = self._assumed, False
+        try:
+            found = self._is_possible(wanted, site or self.place(wanted.held), depth)
+        finally:
+            self._asked.discard(key)
+        if found or first or not self._assumed:
+            self._possible[key] = found
+        self._assumed = before or (self._assumed and not first)
+        return found
+
+    def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
+        if self.words(wanted) or self.strings(wanted) or self.numbers(wanted).dfa.num_states:
+            return True
+        return any(
+            self.can_end(machine, inside)
+            for kind in ("array", "object")
+            for machine, inside in self.inside(wanted, site, cast("Any", kind), depth)
+        )
+
+    def inside(
+        self, wanted: Wanted, site: Site, kind: Literal["array", "object"], depth: Depth | None
+    ) -> Iterator[tuple[Container, Depth | Literal[False] | None]]:
+        """The containers of a set, each with the depth inside; false if nothing may be inside."""
+        for plain, machine in self.containers(wanted, site, kind):
+            if depth is None:
+                yield machine, None
+                continue
+            words = "arrays" if kind == "array" else "objects"
+            below = self.deepening.inside(depth, cast("Any", words), plain)
+            yield machine, False if below is None else below
+
+    def can_end(self, machine: Container, depth: Depth | Literal[False] | None) -> bool:
+        """Whether a container has a way to its end."""
+        start = machine.start()
+        if start is None:
+            return False
+        return self.can_finish(machine, start, depth)
+
+    def can_finish(
+        self, machine: Container, start: Place, depth: Depth | Literal[False] | None
+    ) -> bool:
+        """Whether a place of a container has a way to its end."""
+        if depth is not False:
+            known = machine.can_finish(
+                start, lambda wanted, site: self.is_possible(wanted, site, depth)
+            )
+            if known is not None:
+                return known
+        met, todo = {start}, [start]
+        while todo:
+            here = todo.pop()
+            self.meter.check_time("The machine of a schema")
+            if machine.ends(here):
+                return True
+            if depth is False:
+                continue
+            skipped = machine.skipped(here)
+            if skipped is not None and skipped not in met:
+                met.add(skipped)
+                todo.append(skipped)
+            for arc in machine.arcs(here):
+                if arc.target not in met and self.is_possible(arc.wanted, arc.site, depth):
+                    met.add(arc.target)
+                    todo.append(arc.target)
+        return False
+
+    # Single values.
+
+    def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
+        """Each value of a set as a schema, for ``uniqueItems``; ``None`` where that is ignored."""
+        values = self._values(wanted, self.place(wanted.held), MOST_UNIQUE + 1)
+        if values is None:
+            self.refuse(
+                sub, "uniqueItems",
+                "Items can be told apart only where there are finitely many of them.",
+                "Give the items an enum (numbers: or the type integer with a minimum and a "
+                "maximum), set maxItems to 1, or give strict=False to ignore the keyword.",
+            )  # fmt: skip
+            return None
+        if len(values) > MOST_UNIQUE:
+            self.refuse(
+                sub, "uniqueItems",
+                f"There are more than {MOST_UNIQUE} different items, and the machine would "
+                f"need a state for each set of them.",
+                "Give fewer values, or strict=False to ignore the keyword.",
+            )  # fmt: skip
+            return None
+        return [synthetic(sub, {"const": value}, self._made, "uniqueItems") for value in values]
+
+    def _values(self, wanted: Wanted, site: Site, most: int) -> list[object] | None:
+        """The values of a set, at most so many; ``None`` if there are infinitely many."""
+        values: list[object] = [WORDS[word] for word in sorted(self.words(wanted))]
+        once = intersection(self.numbers(wanted).dfa, numbers.plain_values(), self.meter)
+        if not is_finite(once):
+            return None
+        values += [_number(word) for word, _ in zip(words(once), range(most), strict=False)]
+        machine = self.strings(wanted).machine(self.meter)
+        if machine is None or not is_finite(machine):
+            return None
+        values += [w.decode() for w, _ in zip(words(machine), range(most), strict=False)]
+        for kind in ("array", "object"):
+            for container, _ in self.inside(wanted, site, cast("Any", kind), None):
+                more = self._of_container(container, kind, most)
+                if more is None:
+                    return None
+                values += [value for value in more if value not in values]
+        return values
+
+    def _of_container(self, machine: Any, kind: str, most: int) -> list[object] | None:
+        start: Place | None = machine.start()
+        if start is None:
+            return []
+        found: list[object] = []
+        todo: list[tuple[Place, tuple[Any, ...]]] = [(start, ())]
+        while todo and len(found) < most:
+            place, so_far = todo.pop()
+            if len(so_far) > 64:
+                return None
+            if machine.ends(place):
+                value = dict(so_far) if kind == "object" else list(so_far)
+                if value not in found:
+                    found.append(value)
+            skipped = machine.skipped(place)
+            if skipped is not None:
+                todo.append((skipped, so_far))
+            for arc in machine.arcs(place):
+                if isinstance(arc.label, int) and kind == "object":
+                    if self.is_possible(arc.wanted, arc.site):
+                        return None
+                    continue
+                values = self._values(arc.wanted, arc.site, most)
+                if values is None:
+                    return None
+                for value in values:
+                    letter = (arc.label, value) if kind == "object" else value
+                    todo.append((arc.target, (*so_far, letter)))
+        return found
+
+
+def _number(word: bytes) -> object:
+    number = Decimal(word.decode())
+    return int(number) if number == number.to_integral_value() else number

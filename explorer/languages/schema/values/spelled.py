@@ -1,0 +1,448 @@
+"""The texts of a set of values, drawn once: an automaton with nodes for the values inside.
+
+White space, escapes and separators are known here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, Literal, cast
+
+from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
+from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import Call, Deferred, Node, Outline, Repeat, Texts
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
+from explorer.languages.regex import parse
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.text.drawing import STAGE, Drawing
+from explorer.languages.schema.text.exponents import with_exponents
+from explorer.languages.schema.text.names import free_string, other_names
+from explorer.languages.schema.text.spelling import character_in, respelled
+from explorer.languages.schema.text.strings import among, literals
+from explorer.languages.schema.values.certain import Certain, is_small
+from explorer.languages.schema.values.containers import Arrays, Objects, Place
+from explorer.languages.schema.values.deepening import Depth
+from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.sets import Sets
+from explorer.languages.schema.values.texts import Part
+from explorer.languages.schema.values.wanted import Wanted
+
+MOST_AT_ONCE: Final = 6
+"""With more members in any order, what follows some of them is drawn when a text comes to it."""
+
+
+class Spelled:
+    """Draws the texts of sets of values.
+
+    Args:
+        sets: Answers what a value may be.
+        options: How values are written.
+        depth: How deep they go; ``None`` where there is a stack.
+        name: Names a rule, where there is a stack.
+    """
+
+    def __init__(
+        self,
+        sets: Sets,
+        options: SchemaOptions,
+        *,
+        late: bool,
+        call: Callable[[Wanted, Site], str | None] | None = None,
+    ) -> None:
+        self._sets = sets
+        sets.every_set = not late
+        self._options = options
+        self._late = late
+        self._call = call
+        self._nodes: dict[object, Node] = {}
+        self._outlines: dict[object, Outline] = {}
+        self._certain = Certain(sets.deepening.inside)
+        self._finishes: dict[object, bool] = {}
+
+    def whole(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
+        """The texts of a whole value, with white space around it."""
+        drawing = Drawing(self._sets.meter)
+        begin, end = 0, 1
+        if self._options.spaces:
+            begin, end = drawing.state(), drawing.state()
+            drawing.epsilons += [(0, begin), (end, 1)]
+            drawing.loops(begin)
+            drawing.loops(end)
+        self._draw(drawing, begin, end, wanted, site, depth, 0)
+        return drawing.outline()
+
+    def inside(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
+        """The texts of a value by itself, without white space around it."""
+        drawing = Drawing(self._sets.meter)
+        self._draw(drawing, 0, 1, wanted, site, depth, 0)
+        return drawing.outline()
+
+    def node(self, wanted: Wanted, site: Site, depth: Depth | None, level: int) -> Node | None:
+        """The texts of a value inside another one; ``None`` if there are none."""
+        key = wanted.key, site.key, depth, level
+        if key in self._nodes:
+            return self._nodes[key]
+        if self._call is not None:
+            name = self._call(wanted, site)
+            if name is not None:
+                node: Node = Call(0, 0, name)
+                if not self._sets.is_possible(wanted, site, depth):
+                    return None
+                self._nodes[key] = node
+                return node
+        may_wait = self._may_wait(wanted, depth)
+        if not may_wait and not self._sets.is_possible(wanted, site, depth):
+            return None
+
+        def make(meter: Meter) -> Dfa:
+            return minimal_dfa(lay_out(self._nodes[key], meter).nfa, meter)
+
+        def outline(meter: Meter) -> Outline:
+            if key not in self._outlines:
+                try:
+                    self._outlines[key] = drawn(meter)
+                except RecursionError as error:
+                    if not self._late:
+                        raise
+                    most = sys.getrecursionlimit()
+                    raise BudgetExceeded(
+                        "states", limit=most, reached=most + 1, stage=STAGE
+                    ) from error
+            return self._outlines[key]
+
+        def drawn(meter: Meter) -> Outline:
+            self._sets.watch(meter)
+            drawing = Drawing(meter)
+            self._draw(drawing, 0, 1, wanted, site, depth, level)
+            outline = drawing.outline()
+            if self._late or self._call is not None:
+                return outline
+            # It is made small before it is copied.
+            whole = Deferred(0, 0, make, outline=lambda _: outline)
+            machine = minimal_dfa(lay_out(whole, meter).nfa, meter)
+            return Outline(dfa_to_nfa(machine), ())
+
+        small = len(wanted.held) == 1 and not wanted.excluded and is_small(wanted.held[0].schema)
+        node = Deferred(
+            0, 0, make, outline=outline, is_late=self._late and not small and may_wait,
+            calls=self._call is not None,
+        )  # fmt: skip
+        self._nodes[key] = node
+        return node
+
+    def _may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
+        if wanted.excluded or len(wanted.held) > 1:
+            return False
+        return not wanted.held or (self._certain.may_wait(wanted.held[0], depth or ENDLESS))
+
+    def _draw(
+        self,
+        drawing: Drawing,
+        begin: int,
+        end: int,
+        wanted: Wanted,
+        site: Site,
+        depth: Depth | None,
+        level: int,
+    ) -> None:
+        sets = self._sets
+        for word in sorted(sets.words(wanted)):
+            drawing.text(begin, word.encode(), end)
+        numbers = sets.numbers(wanted)
+        if numbers.dfa.num_states:
+            machine = with_exponents(numbers.dfa, numbers.every, sets.meter)
+            drawing.nfa(begin, _nfa(machine), end)
+        for part in sets.strings(wanted):
+            self.string(drawing, begin, part, end)
+        for kind in ("array", "object"):
+            for machine, below in sets.inside(wanted, site, cast("Any", kind), depth):
+                if isinstance(machine, Arrays):
+                    self._array(drawing, begin, end, machine, below, level)
+                else:
+                    self._object(drawing, begin, end, machine, below, level)
+
+    # Strings.
+
+    def string(self, drawing: Drawing, begin: int, part: Part, end: int) -> None:
+        """The literals of some strings."""
+        escapes, meter = self._options.escapes, self._sets.meter
+        if part.listed is not None:
+            if escapes == "free":
+                texts = tuple(json.dumps(text, ensure_ascii=False) for text in part.listed)
+                if len(texts) == 1:
+                    drawing.text(begin, texts[0].encode(), end)
+                else:
+                    drawing.parts.append((begin, Texts(0, 0, texts), end))
+                return
+            machine = literals(among(list(part.listed), meter), meter)
+            drawing.nfa(begin, respelled(machine, meter, escapes), end)
+            return
+        if part.dfa is None:
+            inside = drawing.state()
+            drawing.text(begin, b'"', inside)
+            if part.low or part.high is not None:
+                after = drawing.state()
+                most = part.low if part.high is None else part.high
+                character = parse(character_in(escapes)).root
+                drawing.parts.append(
+                    (inside, Repeat(0, 0, character, part.low, most, False), after)
+                )
+                inside = after
+                if part.high is not None:
+                    drawing.text(inside, b'"', end)
+                    return
+            drawing.nfa(inside, free_string(), end)
+            return
+        machine = part.machine(meter)
+        assert machine is not None
+        written = literals(machine, meter)
+        drawing.nfa(begin, respelled(written, meter, escapes), end)
+
+    # Containers.
+
+    def _line(self, level: int) -> bytes:
+        return b"\n" + b"  " * level if self._options.whitespace == "pretty" else b""
+
+    def _array(
+        self,
+        drawing: Drawing,
+        begin: int,
+        end: int,
+        machine: Arrays,
+        depth: Depth | Literal[False] | None,
+        level: int,
+    ) -> None:
+        uniform = machine.uniform
+        if uniform is not None and machine.start() is not None:
+            wanted, site, low, high = uniform
+            node = (
+                None if depth is False or high == 0 else self.node(wanted, site, depth, level + 1)
+            )
+            if low == 0:
+                self._empty(drawing, begin, b"[]", end)
+            if node is None:
+                return
+            first, after, close = drawing.state(), drawing.state(), drawing.state()
+            drawing.text(begin, b"[" + self._line(level + 1), first)
+            drawing.parts.append((first, node, after))
+            drawing.text(close, self._line(level) + b"]", end)
+            if self._options.spaces:
+                drawing.loops(first)
+                drawing.loops(after)
+            low, most = max(low - 1, 0), None if high is None else high - 1
+            if (low, most) == (0, 0):
+                drawing.epsilons.append((after, close))
+            elif (low, most) == (0, None):
+                drawing.epsilons.append((after, close))
+                drawing.text(after, b"," + self._line(level + 1), first)
+            else:
+                further = self._further(node, level + 1)
+                drawing.parts.append((after, Repeat(0, 0, further, low, most, False), close))
+            return
+        self._container(drawing, begin, end, machine, depth, level)
+
+    def _empty(self, drawing: Drawing, begin: int, both: bytes, end: int) -> None:
+        between = drawing.state()
+        drawing.text(begin, both[:1], between)
+        drawing.text(between, both[1:], end)
+        if self._options.spaces:
+            drawing.loops(between)
+
+    def _further(self, node: Node, level: int) -> Node:
+        """A comma and an item, with white space after both."""
+
+        def outline(meter: Meter) -> Outline:
+            drawing = Drawing(meter)
+            before = drawing.state()
+            after = 1
+            drawing.text(0, b"," + self._line(level), before)
+            if self._options.spaces:
+                drawing.loops(before)
+                after = drawing.state()
+                drawing.loops(after)
+                drawing.epsilons.append((after, 1))
+            drawing.parts.append((before, node, after))
+            return drawing.outline()
+
+        made = Deferred(
+            0, 0, lambda meter: minimal_dfa(lay_out(made, meter).nfa, meter), outline=outline,
+            calls=self._call is not None,
+        )  # fmt: skip
+        return made
+
+    def _object(
+        self,
+        drawing: Drawing,
+        begin: int,
+        end: int,
+        machine: Objects,
+        depth: Depth | Literal[False] | None,
+        level: int,
+    ) -> None:
+        self._container(drawing, begin, end, machine, depth, level)
+
+    def _container(
+        self,
+        drawing: Drawing,
+        begin: int,
+        end: int,
+        machine: Arrays | Objects,
+        depth: Depth | Literal[False] | None,
+        level: int,
+    ) -> None:
+        start = machine.start()
+        if start is None:
+            return
+        if machine.ends(start):
+            self._empty(drawing, begin, machine.opening + machine.closing, end)
+        if depth is False:
+            return
+        first = drawing.state()
+        drawing.text(begin, machine.opening + self._line(level + 1), first)
+        if self._options.spaces:
+            drawing.loops(first)
+        chained = (
+            isinstance(machine, Objects)
+            and not self._sets.ordered
+            and self._late
+            and len(machine.names) > MOST_AT_ONCE
+        )
+        self._from(drawing, first, start, end, machine, depth, level, chained=chained)
+
+    def _from(
+        self,
+        drawing: Drawing,
+        first: int,
+        start: Place,
+        end: int,
+        machine: Any,
+        depth: Depth | None,
+        level: int,
+        *,
+        chained: bool,
+    ) -> None:
+        """The letters from a place on, up to the end of the container."""
+        entries: dict[object, int | None] = {}
+        after: dict[Place, int] = {}
+        before: dict[tuple[bool, Place], int] = {(True, start): first}
+        todo: list[tuple[bool, Place]] = [(True, start)]
+
+        def at(is_first: bool, place: Place) -> int:
+            key = is_first, place
+            if key not in before:
+                before[key] = drawing.state()
+                if self._options.spaces:
+                    drawing.loops(before[key])
+                todo.append(key)
+            return before[key]
+
+        while todo:
+            is_first, place = todo.pop()
+            here = before[is_first, place]
+            skipped = machine.skipped(place)
+            if skipped is not None:
+                drawing.epsilons.append((here, at(is_first, skipped)))
+            for arc in machine.arcs(place):
+                entry_key = arc.label, arc.wanted.key, arc.target
+                if entry_key not in entries:
+                    node = self.node(arc.wanted, arc.site, depth, level + 1)
+                    if node is None or (
+                        chained and not self._can_finish(machine, arc.target, depth)
+                    ):
+                        entries[entry_key] = None
+                        continue
+                    entry = value = entries[entry_key] = drawing.state()
+                    if isinstance(machine, Objects):
+                        value = self._name(drawing, entry, machine, arc.label)
+                    if arc.target not in after:
+                        state = after[arc.target] = drawing.state()
+                        if self._options.spaces:
+                            drawing.loops(state)
+                        if chained:
+                            rest = self._rest(machine, arc.target, depth, level)
+                            drawing.parts.append((state, rest, end))
+                        else:
+                            self._closed(drawing, state, machine, arc.target, end, level)
+                            comma = b"," + self._line(level + 1)
+                            drawing.text(state, comma, at(False, arc.target))
+                    drawing.parts.append((value, node, after[arc.target]))
+                entry = entries[entry_key]
+                if entry is not None:
+                    drawing.epsilons.append((here, entry))
+
+    def _closed(
+        self, drawing: Drawing, state: int, machine: Any, place: Place, end: int, level: int
+    ) -> None:
+        if machine.ends(place):
+            drawing.text(state, self._line(level) + machine.closing, end)
+
+    def _rest(self, machine: Any, place: Place, depth: Depth | None, level: int) -> Node:
+        key = id(machine), place, depth, level
+        if key in self._nodes:
+            return self._nodes[key]
+
+        def outline(meter: Meter) -> Outline:
+            self._sets.watch(meter)
+            drawing = Drawing(meter)
+            self._closed(drawing, 0, machine, place, 1, level)
+            before = drawing.state()
+            drawing.text(0, b"," + self._line(level + 1), before)
+            if self._options.spaces:
+                drawing.loops(before)
+            self._from(drawing, before, place, 1, machine, depth, level, chained=True)
+            return drawing.outline()
+
+        node = self._nodes[key] = Deferred(
+            0,
+            0,
+            lambda meter: minimal_dfa(lay_out(node, meter).nfa, meter),
+            outline=outline,
+            is_late=True,
+        )
+        return node
+
+    def _can_finish(self, machine: Any, place: Place, depth: Depth | None) -> bool:
+        key = id(machine), place, depth
+        if key not in self._finishes:
+            self._finishes[key] = self._sets.can_finish(machine, place, depth)
+        return self._finishes[key]
+
+    def _name(self, drawing: Drawing, entry: int, machine: Objects, label: str | int) -> int:
+        """Draw a name and the colon; the state after it."""
+        escapes, meter = self._options.escapes, self._sets.meter
+        named, value = drawing.state(), drawing.state()
+        if isinstance(label, str):
+            self.string(drawing, entry, Part(listed=(label,)), named)
+        else:
+            kind = machine.kinds[label]
+            if kind.names is not None:
+                self.string(drawing, entry, Part(kind.names), named)
+            elif not machine.names:
+                self.string(drawing, entry, Part(), named)
+            elif escapes == "free":
+                drawing.nfa(entry, other_names(machine.names), named)
+            else:
+                others = any_text()
+                if machine.names:
+                    others = difference(others, among(list(machine.names), meter), meter)
+                self.string(drawing, entry, Part(others), named)
+        colon = b": " if self._options.whitespace == "pretty" else b":"
+        drawing.text(named, colon, value)
+        if self._options.spaces:
+            drawing.loops(named)
+            drawing.loops(value)
+        return value
+
+
+ENDLESS: Final = Depth(1, 1, 1, 1)
+
+
+@lru_cache(maxsize=1024)
+def _nfa(machine: Dfa) -> Nfa:
+    return dfa_to_nfa(machine)

@@ -1,0 +1,229 @@
+"""Sets of strings and sets of numbers, closed under union, intersection and difference.
+
+A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 with bounds
+on the number of characters that are not written into the machine. What such a part leaves out is a
+union of three parts, so long bounds never become states here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.construction import operations
+from explorer.automata.construction.operations import difference, intersection
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.languages.schema.text.exponents import Every
+from explorer.languages.schema.text.strings import among, length_between, nothing
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """Strings of one machine, or of a list, with so many characters.
+
+    Args:
+        dfa: The machine; ``None`` for any text.
+        low, high: The fewest and the most characters; ``None`` for no most.
+        listed: The texts themselves, where they are a list; ``dfa`` and the bounds are not used.
+    """
+
+    dfa: Dfa | None = None
+    low: int = 0
+    high: int | None = None
+    listed: tuple[str, ...] | None = None
+
+    def holds(self, text: str) -> bool:
+        """Whether a text is in the part."""
+        if self.listed is not None:
+            return text in self.listed
+        if len(text) < self.low or (self.high is not None and len(text) > self.high):
+            return False
+        return self.dfa is None or self.dfa.accepts(text.encode())
+
+    def machine(self, meter: Meter) -> Dfa | None:
+        """The machine of the part, its bounds written out; ``None`` for any text."""
+        if self.listed is not None:
+            return among(list(self.listed), meter)
+        if not self.low and self.high is None:
+            return self.dfa
+        bounds = length_between(self.low, self.high)
+        return bounds if self.dfa is None else intersection(self.dfa, bounds, meter)
+
+
+ANY = Part()
+"""Every string."""
+
+
+class Strings(tuple[Part, ...]):
+    """A union of parts; empty for no strings."""
+
+    def met(self, other: Strings, meter: Meter) -> Strings:
+        """The strings of both."""
+        parts = (_met(one, two, meter) for one in self for two in other)
+        return Strings(part for part in parts if part is not None)
+
+    def without(self, other: Strings, meter: Meter) -> Strings:
+        """The strings that the other set does not have."""
+        left: list[Part] = list(self)
+        for taken in other:
+            left = [rest for part in left for rest in _without(part, taken, meter)]
+        return Strings(left)
+
+    def joined(self, other: Strings) -> Strings:
+        """The strings of either."""
+        listed = [text for part in (*self, *other) for text in part.listed or ()]
+        rest = [part for part in self if part.listed is None]
+        rest += [part for part in other if part.listed is None and all(part is not p for p in rest)]
+        if any(part.dfa is None and not part.low and part.high is None for part in rest):
+            return Strings((ANY,))
+        if not listed:
+            return Strings(rest)
+        return Strings((Part(listed=tuple(dict.fromkeys(listed))), *rest))
+
+    def machine(self, meter: Meter) -> Dfa | None:
+        """One machine for all of them; ``None`` for any text."""
+        machines = [part.machine(meter) for part in self]
+        if any(machine is None for machine in machines):
+            return None
+        real = [machine for machine in machines if machine is not None]
+        return operations.union(real, meter) if len(real) > 1 else real[0] if real else nothing()
+
+
+def _met(one: Part, two: Part, meter: Meter) -> Part | None:
+    if one.listed is None and two.listed is not None:
+        one, two = two, one
+    if one.listed is not None:
+        kept = tuple(text for text in one.listed if two.holds(text))
+        return Part(listed=kept) if kept else None
+    low = max(one.low, two.low)
+    high = (
+        one.high if two.high is None else two.high if one.high is None else min(one.high, two.high)
+    )
+    if one.dfa is None or two.dfa is None or one.dfa is two.dfa:
+        return checked(Part(one.dfa if two.dfa is None else two.dfa, low, high))
+    return checked(Part(intersection(one.dfa, two.dfa, meter), low, high))
+
+
+def _without(part: Part, taken: Part, meter: Meter) -> list[Part]:
+    if part.listed is not None:
+        kept = tuple(text for text in part.listed if not taken.holds(text))
+        return [Part(listed=kept)] if kept else []
+    dfa, low, high = taken.dfa, taken.low, taken.high
+    if taken.listed is not None:
+        dfa, low, high = among(list(taken.listed), meter), 0, None
+    rest: list[Part | None] = []
+    if dfa is not None and dfa is not part.dfa:
+        whole = any_text() if part.dfa is None else part.dfa
+        rest.append(checked(Part(difference(whole, dfa, meter), part.low, part.high)))
+    if low:
+        most = low - 1 if part.high is None else min(part.high, low - 1)
+        rest.append(checked(Part(part.dfa, part.low, most)))
+    if high is not None:
+        rest.append(checked(Part(part.dfa, max(part.low, high + 1), part.high)))
+    return [each for each in rest if each is not None]
+
+
+def checked(part: Part) -> Part | None:
+    """A part that has texts; ``None`` if it has none."""
+    if part.listed is not None:
+        return part if part.listed else None
+    if part.high is not None and part.high < part.low:
+        return None
+    if part.dfa is None:
+        return part
+    if part.dfa.num_states == 0:
+        return None
+    return part if _has_length(part.dfa, part.low, part.high) else None
+
+
+_LEADS: Final = ((0, 0x80, 0), (0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3))
+"""The first bytes of characters, and how many bytes follow."""
+
+
+def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
+    """Whether some word has so many characters."""
+    if not low and high is None:
+        return True
+    byte = dfa.table[:, dfa.symbol_class[:256]]
+    here = np.zeros(dfa.num_states, np.bool_)
+    here[dfa.start] = True
+    met: dict[bytes, int] = {}
+    may_end: list[bool] = []  # After so many characters.
+    while here.tobytes() not in met:
+        length = len(may_end)
+        may_end.append(bool((here & dfa.accepting).any()))
+        if may_end[-1] and length >= low:
+            return True
+        if length == high or not here.any():
+            return False
+        met[here.tobytes()] = length
+        here = _after_a_character(byte, here)
+    # From here on the same sets of states come again and again.
+    begin = met[here.tobytes()]
+    period = len(may_end) - begin
+    first = max(low, len(may_end))
+    last = first + period - 1 if high is None else min(high, first + period - 1)
+    return any(may_end[begin + (n - begin) % period] for n in range(first, last + 1))
+
+
+def _after_a_character(byte: Int32, here: Bool) -> Bool:
+    """The states after one more character.
+
+    Args:
+        byte: int32[states, 256], the machine.
+        here: bool[states].
+    """
+    following = np.zeros(len(here), np.bool_)
+    for low, high, more in _LEADS:
+        targets = byte[here][:, low:high]
+        reached = np.unique(targets[targets != NO_ARC])
+        for _ in range(more):
+            after = byte[reached][:, 0x80:0xC0]
+            reached = np.unique(after[after != NO_ARC])
+        following[reached] = True
+    return following
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Numbers:
+    """A set of numbers, in the spellings that can be compared.
+
+    Args:
+        dfa: The spellings.
+        every: Whether all numbers, or all whole ones, are in it.
+    """
+
+    dfa: Dfa
+    every: frozenset[Every] = frozenset()
+
+    def met(self, other: Numbers, meter: Meter) -> Numbers:
+        """The numbers of both."""
+        if self.dfa is other.dfa or not self.dfa.num_states:
+            return self
+        if not other.dfa.num_states:
+            return other
+        return Numbers(intersection(self.dfa, other.dfa, meter), self.every & other.every)
+
+    def without(self, other: Numbers, meter: Meter) -> Numbers:
+        """The numbers that the other set does not have."""
+        if not other.dfa.num_states or not self.dfa.num_states:
+            return self
+        if self.dfa is other.dfa:
+            return NO_NUMBERS
+        return Numbers(difference(self.dfa, other.dfa, meter))
+
+    def joined(self, other: Numbers, meter: Meter) -> Numbers:
+        """The numbers of either."""
+        if not other.dfa.num_states or self.dfa is other.dfa:
+            return self
+        if not self.dfa.num_states:
+            return other
+        both = operations.union([self.dfa, other.dfa], meter)
+        return Numbers(both, self.every | other.every)
+
+
+NO_NUMBERS = Numbers(nothing())

@@ -1,0 +1,62 @@
+"""What is wanted of a value: conjunctions that hold, and conjunctions that do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from explorer.languages.schema.reading.subschemas import Subschema
+
+Conjunction = tuple[Subschema, ...]
+"""Subschemas that hold together."""
+
+
+def conjunction(subs: Conjunction) -> Conjunction | None:
+    """The same conjunction, each part once; ``None`` where one of them is false."""
+    known: dict[object, Subschema] = {}
+    for sub in subs:
+        if sub.schema is False:
+            return None
+        if sub.schema is not True and sub.schema:
+            known.setdefault((sub.key, sub.referenced), sub)
+    return tuple(known.values())
+
+
+def key_of(subs: Conjunction) -> frozenset[object]:
+    """The key that equal conjunctions share."""
+    return frozenset((sub.key, sub.referenced) for sub in subs)
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """A set of JSON values: what holds of them, and what does not.
+
+    Args:
+        held: Subschemas that hold.
+        excluded: Conjunctions that do not hold.
+    """
+
+    held: Conjunction = ()
+    excluded: tuple[Conjunction, ...] = ()
+
+    @cached_property
+    def key(self) -> tuple[frozenset[object], frozenset[frozenset[object]]]:
+        """The key that equal sets share."""
+        return key_of(self.held), frozenset(map(key_of, self.excluded))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Wanted) and self.key == other.key
+
+    def also(self, subs: Conjunction) -> Wanted:
+        """The values of which some more subschemas hold."""
+        return Wanted((*self.held, *subs), self.excluded)
+
+    def but(self, subs: Conjunction) -> Wanted:
+        """The values of which some more subschemas do not all hold."""
+        return Wanted(self.held, (*self.excluded, subs))
+
+
+ANYTHING = Wanted()
