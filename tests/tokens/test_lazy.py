@@ -259,7 +259,7 @@ def test_a_budget_of_seconds_is_named_as_it_was_given(monkeypatch: pytest.Monkey
 def test_time_is_left_for_the_lazy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table may take four fifths of the time that is left; whatever it takes, some remains."""
     now = [0.0]
-    monkeypatch.setattr("explorer.budget.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("explorer.budget.perf_counter", lambda: now[0])
     meter = Meter(explorer.Budget(seconds=10))
     now[0] = 5.0
     part = meter.with_share(0.8)

@@ -22,7 +22,7 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.schema.diagnosis.locating import spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
-from explorer.languages.schema.machine import Closed
+from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.sharing import shared
 from explorer.languages.schema.reading.subschemas import root_of
@@ -101,7 +101,7 @@ class FreeJson(Source):
             BudgetExceeded: A limit was reached.
         """
         schema = shared(self._schema())
-        closed = Closed(SchemaOptions(whitespace=self.whitespace), meter)
+        closed = ClosedSchema(SchemaOptions(whitespace=self.whitespace), meter)
         root = root_of(schema, {})
         if self.whitespace != "pretty":  # There the machine of a value knows how deep it stands.
             for name in root.named_at("$defs"):  # What stands inside comes first.

@@ -21,8 +21,8 @@ from explorer.languages.schema.reading.keywords import check_tree
 from explorer.languages.schema.reading.sharing import shared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
 from explorer.languages.schema.values.places import Site
-from explorer.languages.schema.values.sets import Sets
-from explorer.languages.schema.values.spelled import Spelled
+from explorer.languages.schema.values.sets import ValueSets
+from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.schema.values.wanted import Wanted
 
 WHOLE = "the whole schema"
@@ -37,7 +37,7 @@ Guard = Callable[[Callable[[], tuple[Outline, Ignored]]], Outline]
 
 
 def root_in(
-    sets: Sets, schema: Schema, remotes: Mapping[str, Schema] | None
+    sets: ValueSets, schema: Schema, remotes: Mapping[str, Schema] | None
 ) -> tuple[Wanted, Site]:
     """The values of a whole schema, and the place where they stand.
 
@@ -82,11 +82,11 @@ def outline_schema(
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
         BudgetExceeded: A limit was reached.
     """
-    sets = Sets(options, meter)
+    sets = ValueSets(options, meter)
 
     def make() -> Outline:
         wanted, site = root_in(sets, schema, remotes)
-        return Spelled(sets, options, late=True).whole(wanted, site, options.depth)
+        return JsonTexts(sets, options, late=True).whole(wanted, site, options.depth)
 
     return _nested(make), sets.ignored
 
@@ -96,7 +96,7 @@ def compile_schema(
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Dfa, Ignored]:  # fmt: skip
     """The machine of a schema, and what was ignored; as `outline_schema`."""
-    closed = Closed(options, meter)
+    closed = ClosedSchema(options, meter)
     return closed.whole(schema, remotes), closed.sets.ignored
 
 
@@ -105,7 +105,7 @@ def is_possible(
     remotes: Mapping[str, Schema] | None = None,
 ) -> bool:  # fmt: skip
     """Whether some value satisfies a schema, within the depth that is followed."""
-    sets = Sets(options, meter)
+    sets = ValueSets(options, meter)
     wanted, site = root_in(sets, schema, remotes)
     return sets.is_possible(wanted, site, options.depth)
 
@@ -125,8 +125,8 @@ class SchemaRules(Mapping[str, Node]):
         self, schema: Schema, guarded: Guard, options: SchemaOptions = USUAL,
         remotes: Mapping[str, Schema] | None = None,
     ) -> None:  # fmt: skip
-        self._sets = Sets(options, Meter(), endless=True)
-        self._spelled = Spelled(self._sets, options, late=False, call=self._name)
+        self._sets = ValueSets(options, Meter(), endless=True)
+        self._spelled = JsonTexts(self._sets, options, late=False, call=self._name)
         self._root = lambda: root_in(self._sets, schema, remotes)
         self._guarded = guarded
         self._names: dict[object, str] = {}
@@ -208,7 +208,7 @@ def finite_form(rules: Rules, meter: Meter) -> Dfa:
     return regular(rules, meter)
 
 
-class Closed:
+class ClosedSchema:
     """The minimal machines over the texts of subschemas, each made once.
 
     Args:
@@ -217,9 +217,9 @@ class Closed:
     """
 
     def __init__(self, options: SchemaOptions, meter: Meter) -> None:
-        self.sets = Sets(options, meter)
+        self.sets = ValueSets(options, meter)
         self._depth = options.depth
-        self._spelled = Spelled(self.sets, options, late=False)
+        self._spelled = JsonTexts(self.sets, options, late=False)
 
     def whole(self, schema: Schema, remotes: Mapping[str, Schema] | None = None) -> Dfa:
         """The machine of a whole schema, with white space around it."""

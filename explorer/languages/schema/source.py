@@ -52,7 +52,7 @@ from explorer.languages.schema.reading.text import (
 )
 from explorer.languages.schema.values.containers import MOST_TRACKED
 from explorer.languages.schema.values.places import Site
-from explorer.languages.schema.values.sets import Sets
+from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.sources.registry import register
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
@@ -129,7 +129,7 @@ class JsonSchema(Source):
             decide, where some do by themselves, else the subschemas of the innermost place.
         """
         spot = spot_of(data)
-        sets = Sets(self.options, Meter())
+        sets = ValueSets(self.options, Meter())
         places = [sets.place([root_of(self.parsed, self.remote_schemas)])]
         for kind, step in spot.steps:
             above = places[-1]

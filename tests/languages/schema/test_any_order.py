@@ -138,7 +138,7 @@ def test_wrong_sets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(AssertionError):
             test_a_member_that_came_does_not_come_again()
     with monkeypatch.context() as patched:
-        patched.setattr(spelled.Spelled, "_can_finish", lambda *_: True)
+        patched.setattr(spelled.JsonTexts, "_can_finish", lambda *_: True)
         with pytest.raises(Exception):  # noqa: B017 - A part without words, or a wrong judgement.
             test_shuffled_objects_are_judged_as_by_another_library("at most 11")
             test_shuffled_objects_are_judged_as_by_another_library("never enough")

@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer.languages.schema.reading.apart import are_apart, has_a_tag, told
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
-from explorer.languages.schema.values.sets import Sets
+from explorer.languages.schema.values.sets import ValueSets
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -166,13 +166,13 @@ def test_objects_that_overlap_are_still_compared() -> None:
 def test_nothing_is_excluded_where_tags_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work is that of ``anyOf``: as many sets of values are made."""
     made: list[int] = []
-    cases_of = Sets.cases
+    cases_of = ValueSets.cases
 
-    def counting(self: Sets, held: Any) -> Any:
+    def counting(self: ValueSets, held: Any) -> Any:
         made[-1] += 1
         return cases_of(self, held)
 
-    monkeypatch.setattr(Sets, "cases", counting)
+    monkeypatch.setattr(ValueSets, "cases", counting)
     for word in ("oneOf", "anyOf"):
         made.append(0)
         explorer.compile(

@@ -9,7 +9,10 @@ import pytest
 
 import explorer
 from explorer.analysis.session import Session
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC
+from explorer.budget import Budget, Meter
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
@@ -21,35 +24,31 @@ from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.packets import machine_packet
 
 
-class Pairs:
-    """The texts aⁿbⁿ, n ≥ 1, which no finite machine reads: a state is a number of a's and b's."""
+class Pairs(WholeRows[tuple[int, int]]):
+    """The texts aⁿbⁿ, n ≥ 1, which no finite machine reads: a configuration is two numbers."""
+
+    stage = "The pairs"
 
     def __init__(self) -> None:
-        self.known: dict[tuple[int, int], int] = {(0, 0): 0}
-        self.start = 0
+        symbol_class = np.zeros(256, np.int32)
+        symbol_class[97], symbol_class[98] = 1, 2
+        super().__init__(symbol_class, 3, [(0, 0)])
 
     @property
-    def num_states(self) -> int:
-        return len(self.known)
+    def read(self) -> np.ndarray:
+        return self.symbol_class > 0
 
-    def pair(self, state: int) -> tuple[int, int]:
-        return list(self.known)[state]
+    def row(self, state: int, meter: Meter) -> list[int]:
+        a, b = self._met[state]
+        more = NO_ARC if b else self.number((a + 1, 0))
+        return [NO_ARC, more, self.number((a, b + 1)) if b < a else NO_ARC]
 
-    def step(self, state: int, byte: int) -> int:
-        a, b = self.pair(state)
-        after = (a + 1, b) if byte == 97 and not b else (a, b + 1) if byte == 98 else (-1, -1)
-        if not after[0] >= after[1] >= 0:
-            return NO_ARC
-        return self.known.setdefault(after, len(self.known))
+    def accepting(self, state: int) -> bool:
+        a, b = self._met[state]
+        return a == b > 0
 
-    def is_accepting(self, state: int) -> bool:
-        return state != NO_ARC and self.pair(state)[0] == self.pair(state)[1] > 0
-
-    def expected(self, state: int) -> bytes:
-        if state == NO_ARC:
-            return b""
-        a, b = self.pair(state)
-        return bytes([97] * (not b) + [98] * (b < a))
+    def sent(self) -> tuple[type[Pairs], tuple[()]]:
+        return Pairs, ()
 
 
 class Counting:
@@ -60,7 +59,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
-        self.byte_machine = Pairs()
+        self.byte_machine = Discovered(Pairs(), Budget())
         self.known: dict[tuple[int, int], int] = {(0, 0): 0}
         self.start = 0
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.machine import WHOLE, Closed, compile_schema
+from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import check_tree, parts_of
 from explorer.languages.schema.reading.sharing import shared
@@ -112,7 +112,7 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     root = root_of(shared(source.parsed), source.remote_schemas)
     places = _inside(root)
     meter = _Renewed(budget)
-    closed = Closed(source.options, meter)
+    closed = ClosedSchema(source.options, meter)
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
@@ -144,7 +144,7 @@ class _Renewed(Meter):
 
 
 def _row(
-    sub: Subschema, closed: Closed, first: Mapping[int, str]
+    sub: Subschema, closed: ClosedSchema, first: Mapping[int, str]
 ) -> Row:  # fmt: skip
     same = first[id(sub.schema)]
     same_as = "" if same == sub.pointer else (same or WHOLE)

@@ -14,7 +14,7 @@ STAGE: Final = "The machine of a schema"
 SPACES: Final = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20))
 
 
-class Drawing:
+class TextDrawing:
     """An automaton under construction, from state 0 to state 1."""
 
     def __init__(self, meter: Meter) -> None:
@@ -55,7 +55,7 @@ class Drawing:
         self.arcs += [(state, low, high, state) for low, high in SPACES]
 
     def outline(self) -> Outline:
-        """What was drawn."""
+        """The automaton that was drawn."""
         arcs = np.array(self.arcs, np.int32).reshape(-1, 4)
         if self._blocks:
             arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)

@@ -61,7 +61,7 @@ class _Literals:
         self._arcs.append((source, low, high, target))
 
     def nfa(self, start: int) -> Nfa:
-        """What was drawn, from a state to the end of the literal."""
+        """The automaton that was drawn, from a state to the end of the literal."""
         arcs = np.concatenate([np.array(self._arcs, np.int32), self._escapes]).astype(np.int32)
         return Nfa(self._count, start, arcs, np.empty((0, 2), np.int32), np.array([self.end]))
 

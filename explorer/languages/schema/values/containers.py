@@ -30,7 +30,12 @@ from explorer.languages.schema.values.formula import (
     left,
     named,
 )
-from explorer.languages.schema.values.leaves import ArrayLeaf, Asked, Kind, ObjectLeaf
+from explorer.languages.schema.values.leaves import (
+    ArrayLeaf,
+    LetterQuestions,
+    ObjectLeaf,
+    OtherNames,
+)
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.texts import Strings
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction, key_of
@@ -63,14 +68,15 @@ class Arc:
     label: Label
     wanted: Wanted
     site: Site
-    target: Place
+    target: InContainer
 
 
 Holds = Callable[[Conjunction], bool]
+IsPossible = Callable[[Wanted, Site], bool]
 
 
-def split(
-    ask: Asked, held: Conjunction, terms: list[Conjunction]
+def split_by(
+    ask: LetterQuestions, held: Conjunction, terms: list[Conjunction]
 ) -> Iterator[tuple[Wanted, Holds]]:
     """The values of which a conjunction holds, by which of some others hold of them."""
     own = key_of(held)
@@ -98,8 +104,8 @@ def split(
         yield wanted, holds
 
 
-class Place(NamedTuple):
-    """Where one is in a container.
+class InContainer(NamedTuple):
+    """A place within a container.
 
     Args:
         main: What the main leaf remembers.
@@ -117,14 +123,14 @@ class Place(NamedTuple):
 def _placed(
     leaves: Sequence[ArrayLeaf] | Sequence[ObjectLeaf], main: State, rest: Formula,
     states: Sequence[State], seen: int,
-) -> Place | None:  # fmt: skip
+) -> InContainer | None:  # fmt: skip
     """A place, with everything that no longer matters left out; ``None`` if nothing can follow."""
     rest = left(rest, leaves, states)
     if rest is False or main == DEAD:
         return None
     live = named(rest)
     kept = tuple(state if k in live else OFF for k, state in enumerate(states)) if live else ()
-    return Place(main, rest, kept, seen)
+    return InContainer(main, rest, kept, seen)
 
 
 class Arrays:
@@ -133,7 +139,12 @@ class Arrays:
     opening, closing = b"[", b"]"
 
     def __init__(
-        self, ask: Asked, site: Site, main: ArrayLeaf, leaves: list[ArrayLeaf], rest: Formula
+        self,
+        ask: LetterQuestions,
+        site: Site,
+        main: ArrayLeaf,
+        leaves: list[ArrayLeaf],
+        rest: Formula,
     ) -> None:
         self._ask, self._site, self.main = ask, site, main
         self._leaves, self._rest = leaves, rest
@@ -142,7 +153,7 @@ class Arrays:
 
     @property
     def uniform(self) -> tuple[Wanted, Site, int, int | None] | None:
-        """What applies to every item and how many there may be, where nothing else counts."""
+        """The items and how many there may be, where all are alike and nothing else counts."""
         if self._rest is not True or not self.main.is_uniform:
             return None
         item = self.main.item(0)
@@ -150,7 +161,7 @@ class Arrays:
             return Wanted(), self._site.item, self.main.minimum, 0
         return Wanted(item), self._site.item, self.main.minimum, self.main.maximum
 
-    def start(self) -> Place | None:
+    def start(self) -> InContainer | None:
         """The place before the first item; ``None`` where there are no arrays."""
         main = self.main
         if main.maximum is not None and main.maximum < main.minimum:
@@ -163,19 +174,19 @@ class Arrays:
                 )  # fmt: skip
         return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
 
-    def ends(self, place: Place) -> bool:
+    def ends(self, place: InContainer) -> bool:
         """Whether the array may end at a place."""
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
-    def can_finish(self, place: Place, possible: Callable[[Wanted, Site], bool]) -> bool | None:
+    def can_finish(self, place: InContainer, possible: IsPossible) -> bool | None:
         """Whether a place has a way to the end; ``None`` where that has to be searched for."""
         return True if self.ends(place) else None
 
-    def skipped(self, place: Place) -> Place | None:
+    def skipped(self, place: InContainer) -> InContainer | None:
         """Nothing: an item is not left out."""
         return None
 
-    def arcs(self, place: Place) -> Iterator[Arc]:
+    def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The items that may come next."""
         main, index = self.main, cast("int", place.main[0])
         held = main.item(index)
@@ -187,7 +198,7 @@ class Arrays:
         for k in live:
             terms += [cast("Conjunction", own[k])] if own[k] else []
             terms += [(sub,) for sub, _, _ in self._leaves[k].contains]
-        for wanted, holds in split(self._ask, held, terms):
+        for wanted, holds in split_by(self._ask, held, terms):
             after = main.after(place.main, True, [holds((s,)) for s, _, _ in main.contains])
             states = list(place.states)
             for k in live:
@@ -224,7 +235,12 @@ class Objects:
     opening, closing = b"{", b"}"
 
     def __init__(
-        self, ask: Asked, site: Site, main: ObjectLeaf, leaves: list[ObjectLeaf], rest: Formula
+        self,
+        ask: LetterQuestions,
+        site: Site,
+        main: ObjectLeaf,
+        leaves: list[ObjectLeaf],
+        rest: Formula,
     ) -> None:
         self._ask, self._site, self.main = ask, site, main
         self._leaves, self._rest = leaves, rest
@@ -264,11 +280,11 @@ class Objects:
         return tuple(listed)
 
     @cached_property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[OtherNames]:
         """The names that are not named, by what applies to their members."""
         return self._kinds_beside(list(self._named))
 
-    def _kinds_beside(self, listed: list[str]) -> list[Kind]:
+    def _kinds_beside(self, listed: list[str]) -> list[OtherNames]:
         meter = self._ask.meter
         plain = not any(leaf.names for leaf in self._every)
         patterns: dict[str, Dfa] = {}
@@ -279,7 +295,7 @@ class Objects:
                     if made is not None:
                         patterns[pattern] = made
         if plain and not patterns:
-            return [Kind(0, None, frozenset(), {})]
+            return [OtherNames(0, None, frozenset(), {})]
         names = any_text()
         if listed:
             names = difference(names, strings.among(listed, meter), meter)
@@ -306,9 +322,9 @@ class Objects:
                     pointer=self.main.subs[0].pointer, keyword="patternProperties",
                     remedy="Use fewer patterns, or patterns that exclude each other.",
                 )  # fmt: skip
-        return [Kind(k, *part) for k, part in enumerate(parts)]
+        return [OtherNames(k, *part) for k, part in enumerate(parts)]
 
-    def start(self) -> Place | None:
+    def start(self) -> InContainer | None:
         """The place before the first member; ``None`` where there are no objects."""
         main = self.main
         if main.maximum is not None and main.maximum < max(main.minimum, len(main.required)):
@@ -317,7 +333,7 @@ class Objects:
             return None
         return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
 
-    def ends(self, place: Place) -> bool:
+    def ends(self, place: InContainer) -> bool:
         """Whether the object may end at a place."""
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
@@ -332,7 +348,7 @@ class Objects:
             raise too_many_sets(bits.bit_count())
         return bits
 
-    def can_finish(self, place: Place, possible: Callable[[Wanted, Site], bool]) -> bool | None:
+    def can_finish(self, place: InContainer, possible: IsPossible) -> bool | None:
         """Whether a place has a way to the end; ``None`` where that has to be searched for."""
         if place.rest is not True:
             return None
@@ -357,13 +373,11 @@ class Objects:
                 count += 1
         return count >= main.minimum
 
-    def _is_possible(
-        self, name: str | None, kind: Kind | None, possible: Callable[[Wanted, Site], bool]
-    ) -> bool:
+    def _is_possible(self, name: str | None, kind: OtherNames | None, possible: IsPossible) -> bool:
         held = self.main.member(name, kind)
         return held is not None and possible(Wanted(held), self._site.member(name))
 
-    def skipped(self, place: Place) -> Place | None:
+    def skipped(self, place: InContainer) -> InContainer | None:
         """The place after the next member is left out; ``None`` where that cannot be.
 
         Only where members have an order: there `arcs` has one member at a time.
@@ -373,7 +387,7 @@ class Objects:
         missing = cast("frozenset[str]", place.main[0])
         return None if self.names[place.seen] in missing else place._replace(seen=place.seen + 1)
 
-    def arcs(self, place: Place) -> Iterator[Arc]:
+    def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The members that may come next."""
         names, seen = self.names, place.seen
         if self._ask.ordered:
@@ -389,7 +403,9 @@ class Objects:
         for kind in self.kinds:
             yield from self._of(place, None, kind, seen)
 
-    def _of(self, place: Place, name: str | None, kind: Kind | None, seen: int) -> Iterator[Arc]:
+    def _of(
+        self, place: InContainer, name: str | None, kind: OtherNames | None, seen: int
+    ) -> Iterator[Arc]:
         held = self.main.member(name, kind)
         if held is None:
             return
@@ -401,7 +417,7 @@ class Objects:
         terms = [term for term in own.values() if term]
         site = self._site.member(name)
         label = name if kind is None else kind.number
-        for wanted, holds in split(self._ask, held, terms):
+        for wanted, holds in split_by(self._ask, held, terms):
             states = list(place.states)
             for k in live:
                 item = own[k]

@@ -75,7 +75,7 @@ def none_of(part: Formula) -> Formula:
 
 
 def left(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> Formula:
-    """What is left of a formula: leaves that are decided are constants."""
+    """The rest of a formula: leaves that are decided are constants."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, int):

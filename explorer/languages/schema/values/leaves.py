@@ -22,8 +22,8 @@ from explorer.languages.schema.values.texts import Strings
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 
-class Asked(Protocol):
-    """What containers ask of the sets around them."""
+class LetterQuestions(Protocol):
+    """The questions that containers ask of the sets around them."""
 
     meter: Meter
     ordered: bool
@@ -59,7 +59,7 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class OtherNames:
     """Names that are not named, all alike.
 
     Args:
@@ -78,7 +78,7 @@ class Kind:
 class ArrayLeaf:
     """Plain keyword mappings as a condition on an array; a state is ``(index, counts)``."""
 
-    def __init__(self, ask: Asked, subs: Conjunction) -> None:
+    def __init__(self, ask: LetterQuestions, subs: Conjunction) -> None:
         self._ask = ask
         self.subs = subs
         self.minimum, self.maximum = bounds(subs, "minItems", "maxItems")
@@ -106,7 +106,7 @@ class ArrayLeaf:
         return (0, (0,) * len(self.contains))
 
     def item(self, index: int) -> Conjunction | None:
-        """What applies to the item at an index; ``None`` if there can be none."""
+        """The subschemas of the item at an index; ``None`` if there can be none."""
         index = min(index, self._longest)
         if index not in self._items:
             self._items[index] = self._applying(index)
@@ -170,7 +170,7 @@ class ArrayLeaf:
 class ObjectLeaf:
     """Plain keyword mappings as a condition on an object; a state is ``(missing, count)``."""
 
-    def __init__(self, ask: Asked, subs: Conjunction) -> None:
+    def __init__(self, ask: LetterQuestions, subs: Conjunction) -> None:
         self._ask = ask
         self.subs = subs
         self.minimum, self.maximum = bounds(subs, "minProperties", "maxProperties")
@@ -201,14 +201,14 @@ class ObjectLeaf:
         """The state before the first member."""
         return (self.required, 0)
 
-    def member(self, name: str | None, kind: Kind | None) -> Conjunction | None:
-        """What applies to a member; ``None`` if there can be none."""
+    def member(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
+        """The subschemas of a member; ``None`` if there can be none."""
         key = name if kind is None else kind.number
         if key not in self._members:
             self._members[key] = self.applying(name, kind)
         return self._members[key]
 
-    def applying(self, name: str | None, kind: Kind | None) -> Conjunction | None:
+    def applying(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
         """As `member`, worked out anew."""
         if self.names:
             allowed = kind.allowed.get(id(self)) if kind is not None else None

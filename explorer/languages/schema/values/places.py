@@ -40,7 +40,7 @@ class Site(Protocol):
 
 
 class Placing(Protocol):
-    """What places and depths ask of the sets around them."""
+    """The questions that places and depths ask of the sets around them."""
 
     meter: Meter
     ordered: bool

@@ -1,4 +1,4 @@
-"""What a value may be, by type, and whether there is one."""
+"""The values of a set, by type, and whether there is one."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from explorer.languages.schema.values.containers import (
     ArrayLeaf,
     Arrays,
     Container,
+    InContainer,
     ObjectLeaf,
     Objects,
-    Place,
 )
 from explorer.languages.schema.values.deepening import Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import SchemaPlace, Site
 from explorer.languages.schema.values.scalars import Scalars
-from explorer.languages.schema.values.texts import NO_NUMBERS, Numbers, Part, Strings, checked
+from explorer.languages.schema.values.texts import NO_NUMBERS, Numbers, StringPart, Strings, checked
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
@@ -39,7 +39,7 @@ WORDS: Final = {"null": None, "true": True, "false": False}
 MOST_UNIQUE: Final = 12
 
 
-class Sets:
+class ValueSets:
     """Answers what a value may be; everything is worked out once.
 
     Args:
@@ -170,7 +170,7 @@ class Sets:
     # Scalars.
 
     def words(self, wanted: Wanted) -> frozenset[str]:
-        """Which of null, true and false are in a set."""
+        """The words null, true and false of a set."""
         every: set[str] = set()
         for case in self._looking(wanted):
             types, scalars = self._types(case.plain), self._constants(case.plain)
@@ -236,22 +236,22 @@ class Sets:
             return Strings()
         scalars = self._constants(subs)
         low, high = bounds(subs, "minLength", "maxLength")
-        part = Part(None, low, high)
+        part = StringPart(None, low, high)
         if scalars is not None:
             texts = [v for v in scalars if isinstance(v, str)]
             texts = [t for t in texts if not any("\ud800" <= c <= "\udfff" for c in t)]
-            part = Part(listed=tuple(dict.fromkeys(t for t in texts if part.holds(t))))
+            part = StringPart(listed=tuple(dict.fromkeys(t for t in texts if part.holds(t))))
         every = Strings((part,)) if checked(part) else Strings()
         for sub in subs:
             made: Dfa | None = None
             if isinstance(pattern := sub.keyword("pattern"), str):
                 made = self._scalars.pattern(sub, pattern, "pattern")
                 if made is not None:
-                    every = every.met(Strings((Part(made),)), self.meter)
+                    every = every.met(Strings((StringPart(made),)), self.meter)
             name = sub.keyword("format")
             if self.options.formats and isinstance(name, str) and name in FORMATS:
                 made = self._scalars.format(name)
-                every = every.met(Strings((Part(made),)), self.meter)
+                every = every.met(Strings((StringPart(made),)), self.meter)
         return every
 
     # Containers.
@@ -333,13 +333,13 @@ class Sets:
         self._asked.add(key)
         before, self._assumed = self._assumed, False
         try:
-            found = self._is_possible(wanted, site or self.place(wanted.held), depth)
+            possible = self._is_possible(wanted, site or self.place(wanted.held), depth)
         finally:
             self._asked.discard(key)
-        if found or first or not self._assumed:
-            self._possible[key] = found
+        if possible or first or not self._assumed:
+            self._possible[key] = possible
         self._assumed = before or (self._assumed and not first)
-        return found
+        return possible
 
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
         if self.words(wanted) or self.strings(wanted) or self.numbers(wanted).dfa.num_states:
@@ -370,7 +370,7 @@ class Sets:
         return self.can_finish(machine, start, depth)
 
     def can_finish(
-        self, machine: Container, start: Place, depth: Depth | Literal[False] | None
+        self, machine: Container, start: InContainer, depth: Depth | Literal[False] | None
     ) -> bool:
         """Whether a place of a container has a way to its end."""
         if depth is not False:
@@ -440,19 +440,19 @@ class Sets:
         return values
 
     def _of_container(self, machine: Any, kind: str, most: int) -> list[object] | None:
-        start: Place | None = machine.start()
+        start: InContainer | None = machine.start()
         if start is None:
             return []
-        found: list[object] = []
-        todo: list[tuple[Place, tuple[Any, ...]]] = [(start, ())]
-        while todo and len(found) < most:
+        values: list[object] = []
+        todo: list[tuple[InContainer, tuple[Any, ...]]] = [(start, ())]
+        while todo and len(values) < most:
             place, so_far = todo.pop()
             if len(so_far) > 64:
                 return None
             if machine.ends(place):
                 value = dict(so_far) if kind == "object" else list(so_far)
-                if value not in found:
-                    found.append(value)
+                if value not in values:
+                    values.append(value)
             skipped = machine.skipped(place)
             if skipped is not None:
                 todo.append((skipped, so_far))
@@ -461,13 +461,13 @@ class Sets:
                     if self.is_possible(arc.wanted, arc.site):
                         return None
                     continue
-                values = self._values(arc.wanted, arc.site, most)
-                if values is None:
+                inside = self._values(arc.wanted, arc.site, most)
+                if inside is None:
                     return None
-                for value in values:
+                for value in inside:
                     letter = (arc.label, value) if kind == "object" else value
                     todo.append((arc.target, (*so_far, letter)))
-        return found
+        return values
 
 
 def _number(word: bytes) -> object:

@@ -20,24 +20,24 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.text.drawing import STAGE, Drawing
+from explorer.languages.schema.text.drawing import STAGE, TextDrawing
 from explorer.languages.schema.text.exponents import with_exponents
 from explorer.languages.schema.text.names import free_string, other_names
 from explorer.languages.schema.text.spelling import character_in, respelled
 from explorer.languages.schema.text.strings import among, literals
 from explorer.languages.schema.values.certain import Certain, is_small
-from explorer.languages.schema.values.containers import Arrays, Objects, Place
+from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
 from explorer.languages.schema.values.deepening import Depth
 from explorer.languages.schema.values.places import Site
-from explorer.languages.schema.values.sets import Sets
-from explorer.languages.schema.values.texts import Part
+from explorer.languages.schema.values.sets import ValueSets
+from explorer.languages.schema.values.texts import StringPart
 from explorer.languages.schema.values.wanted import Wanted
 
 MOST_AT_ONCE: Final = 6
 """With more members in any order, what follows some of them is drawn when a text comes to it."""
 
 
-class Spelled:
+class JsonTexts:
     """Draws the texts of sets of values.
 
     Args:
@@ -49,7 +49,7 @@ class Spelled:
 
     def __init__(
         self,
-        sets: Sets,
+        sets: ValueSets,
         options: SchemaOptions,
         *,
         late: bool,
@@ -67,7 +67,7 @@ class Spelled:
 
     def whole(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
         """The texts of a whole value, with white space around it."""
-        drawing = Drawing(self._sets.meter)
+        drawing = TextDrawing(self._sets.meter)
         begin, end = 0, 1
         if self._options.spaces:
             begin, end = drawing.state(), drawing.state()
@@ -79,7 +79,7 @@ class Spelled:
 
     def inside(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
         """The texts of a value by itself, without white space around it."""
-        drawing = Drawing(self._sets.meter)
+        drawing = TextDrawing(self._sets.meter)
         self._draw(drawing, 0, 1, wanted, site, depth, 0)
         return drawing.outline()
 
@@ -118,7 +118,7 @@ class Spelled:
 
         def drawn(meter: Meter) -> Outline:
             self._sets.watch(meter)
-            drawing = Drawing(meter)
+            drawing = TextDrawing(meter)
             self._draw(drawing, 0, 1, wanted, site, depth, level)
             outline = drawing.outline()
             if self._late or self._call is not None:
@@ -143,7 +143,7 @@ class Spelled:
 
     def _draw(
         self,
-        drawing: Drawing,
+        drawing: TextDrawing,
         begin: int,
         end: int,
         wanted: Wanted,
@@ -169,7 +169,7 @@ class Spelled:
 
     # Strings.
 
-    def string(self, drawing: Drawing, begin: int, part: Part, end: int) -> None:
+    def string(self, drawing: TextDrawing, begin: int, part: StringPart, end: int) -> None:
         """The literals of some strings."""
         escapes, meter = self._options.escapes, self._sets.meter
         if part.listed is not None:
@@ -211,7 +211,7 @@ class Spelled:
 
     def _array(
         self,
-        drawing: Drawing,
+        drawing: TextDrawing,
         begin: int,
         end: int,
         machine: Arrays,
@@ -247,7 +247,7 @@ class Spelled:
             return
         self._container(drawing, begin, end, machine, depth, level)
 
-    def _empty(self, drawing: Drawing, begin: int, both: bytes, end: int) -> None:
+    def _empty(self, drawing: TextDrawing, begin: int, both: bytes, end: int) -> None:
         between = drawing.state()
         drawing.text(begin, both[:1], between)
         drawing.text(between, both[1:], end)
@@ -258,7 +258,7 @@ class Spelled:
         """A comma and an item, with white space after both."""
 
         def outline(meter: Meter) -> Outline:
-            drawing = Drawing(meter)
+            drawing = TextDrawing(meter)
             before = drawing.state()
             after = 1
             drawing.text(0, b"," + self._line(level), before)
@@ -278,7 +278,7 @@ class Spelled:
 
     def _object(
         self,
-        drawing: Drawing,
+        drawing: TextDrawing,
         begin: int,
         end: int,
         machine: Objects,
@@ -289,7 +289,7 @@ class Spelled:
 
     def _container(
         self,
-        drawing: Drawing,
+        drawing: TextDrawing,
         begin: int,
         end: int,
         machine: Arrays | Objects,
@@ -317,9 +317,9 @@ class Spelled:
 
     def _from(
         self,
-        drawing: Drawing,
+        drawing: TextDrawing,
         first: int,
-        start: Place,
+        start: InContainer,
         end: int,
         machine: Any,
         depth: Depth | None,
@@ -329,11 +329,11 @@ class Spelled:
     ) -> None:
         """The letters from a place on, up to the end of the container."""
         entries: dict[object, int | None] = {}
-        after: dict[Place, int] = {}
-        before: dict[tuple[bool, Place], int] = {(True, start): first}
-        todo: list[tuple[bool, Place]] = [(True, start)]
+        after: dict[InContainer, int] = {}
+        before: dict[tuple[bool, InContainer], int] = {(True, start): first}
+        todo: list[tuple[bool, InContainer]] = [(True, start)]
 
-        def at(is_first: bool, place: Place) -> int:
+        def at(is_first: bool, place: InContainer) -> int:
             key = is_first, place
             if key not in before:
                 before[key] = drawing.state()
@@ -377,19 +377,25 @@ class Spelled:
                     drawing.epsilons.append((here, entry))
 
     def _closed(
-        self, drawing: Drawing, state: int, machine: Any, place: Place, end: int, level: int
+        self,
+        drawing: TextDrawing,
+        state: int,
+        machine: Any,
+        place: InContainer,
+        end: int,
+        level: int,
     ) -> None:
         if machine.ends(place):
             drawing.text(state, self._line(level) + machine.closing, end)
 
-    def _rest(self, machine: Any, place: Place, depth: Depth | None, level: int) -> Node:
+    def _rest(self, machine: Any, place: InContainer, depth: Depth | None, level: int) -> Node:
         key = id(machine), place, depth, level
         if key in self._nodes:
             return self._nodes[key]
 
         def outline(meter: Meter) -> Outline:
             self._sets.watch(meter)
-            drawing = Drawing(meter)
+            drawing = TextDrawing(meter)
             self._closed(drawing, 0, machine, place, 1, level)
             before = drawing.state()
             drawing.text(0, b"," + self._line(level + 1), before)
@@ -407,31 +413,31 @@ class Spelled:
         )
         return node
 
-    def _can_finish(self, machine: Any, place: Place, depth: Depth | None) -> bool:
+    def _can_finish(self, machine: Any, place: InContainer, depth: Depth | None) -> bool:
         key = id(machine), place, depth
         if key not in self._finishes:
             self._finishes[key] = self._sets.can_finish(machine, place, depth)
         return self._finishes[key]
 
-    def _name(self, drawing: Drawing, entry: int, machine: Objects, label: str | int) -> int:
+    def _name(self, drawing: TextDrawing, entry: int, machine: Objects, label: str | int) -> int:
         """Draw a name and the colon; the state after it."""
         escapes, meter = self._options.escapes, self._sets.meter
         named, value = drawing.state(), drawing.state()
         if isinstance(label, str):
-            self.string(drawing, entry, Part(listed=(label,)), named)
+            self.string(drawing, entry, StringPart(listed=(label,)), named)
         else:
             kind = machine.kinds[label]
             if kind.names is not None:
-                self.string(drawing, entry, Part(kind.names), named)
+                self.string(drawing, entry, StringPart(kind.names), named)
             elif not machine.names:
-                self.string(drawing, entry, Part(), named)
+                self.string(drawing, entry, StringPart(), named)
             elif escapes == "free":
                 drawing.nfa(entry, other_names(machine.names), named)
             else:
                 others = any_text()
                 if machine.names:
                     others = difference(others, among(list(machine.names), meter), meter)
-                self.string(drawing, entry, Part(others), named)
+                self.string(drawing, entry, StringPart(others), named)
         colon = b": " if self._options.whitespace == "pretty" else b":"
         drawing.text(named, colon, value)
         if self._options.spaces:

@@ -22,7 +22,7 @@ from explorer.languages.schema.text.strings import among, length_between, nothin
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Part:
+class StringPart:
     """Strings of one machine, or of a list, with so many characters.
 
     Args:
@@ -54,11 +54,11 @@ class Part:
         return bounds if self.dfa is None else intersection(self.dfa, bounds, meter)
 
 
-ANY = Part()
+ANY = StringPart()
 """Every string."""
 
 
-class Strings(tuple[Part, ...]):
+class Strings(tuple[StringPart, ...]):
     """A union of parts; empty for no strings."""
 
     def met(self, other: Strings, meter: Meter) -> Strings:
@@ -68,7 +68,7 @@ class Strings(tuple[Part, ...]):
 
     def without(self, other: Strings, meter: Meter) -> Strings:
         """The strings that the other set does not have."""
-        left: list[Part] = list(self)
+        left: list[StringPart] = list(self)
         for taken in other:
             left = [rest for part in left for rest in _without(part, taken, meter)]
         return Strings(left)
@@ -82,7 +82,7 @@ class Strings(tuple[Part, ...]):
             return Strings((ANY,))
         if not listed:
             return Strings(rest)
-        return Strings((Part(listed=tuple(dict.fromkeys(listed))), *rest))
+        return Strings((StringPart(listed=tuple(dict.fromkeys(listed))), *rest))
 
     def machine(self, meter: Meter) -> Dfa | None:
         """One machine for all of them; ``None`` for any text."""
@@ -93,41 +93,41 @@ class Strings(tuple[Part, ...]):
         return operations.union(real, meter) if len(real) > 1 else real[0] if real else nothing()
 
 
-def _met(one: Part, two: Part, meter: Meter) -> Part | None:
+def _met(one: StringPart, two: StringPart, meter: Meter) -> StringPart | None:
     if one.listed is None and two.listed is not None:
         one, two = two, one
     if one.listed is not None:
         kept = tuple(text for text in one.listed if two.holds(text))
-        return Part(listed=kept) if kept else None
+        return StringPart(listed=kept) if kept else None
     low = max(one.low, two.low)
     high = (
         one.high if two.high is None else two.high if one.high is None else min(one.high, two.high)
     )
     if one.dfa is None or two.dfa is None or one.dfa is two.dfa:
-        return checked(Part(one.dfa if two.dfa is None else two.dfa, low, high))
-    return checked(Part(intersection(one.dfa, two.dfa, meter), low, high))
+        return checked(StringPart(one.dfa if two.dfa is None else two.dfa, low, high))
+    return checked(StringPart(intersection(one.dfa, two.dfa, meter), low, high))
 
 
-def _without(part: Part, taken: Part, meter: Meter) -> list[Part]:
+def _without(part: StringPart, taken: StringPart, meter: Meter) -> list[StringPart]:
     if part.listed is not None:
         kept = tuple(text for text in part.listed if not taken.holds(text))
-        return [Part(listed=kept)] if kept else []
+        return [StringPart(listed=kept)] if kept else []
     dfa, low, high = taken.dfa, taken.low, taken.high
     if taken.listed is not None:
         dfa, low, high = among(list(taken.listed), meter), 0, None
-    rest: list[Part | None] = []
+    rest: list[StringPart | None] = []
     if dfa is not None and dfa is not part.dfa:
         whole = any_text() if part.dfa is None else part.dfa
-        rest.append(checked(Part(difference(whole, dfa, meter), part.low, part.high)))
+        rest.append(checked(StringPart(difference(whole, dfa, meter), part.low, part.high)))
     if low:
         most = low - 1 if part.high is None else min(part.high, low - 1)
-        rest.append(checked(Part(part.dfa, part.low, most)))
+        rest.append(checked(StringPart(part.dfa, part.low, most)))
     if high is not None:
-        rest.append(checked(Part(part.dfa, max(part.low, high + 1), part.high)))
+        rest.append(checked(StringPart(part.dfa, max(part.low, high + 1), part.high)))
     return [each for each in rest if each is not None]
 
 
-def checked(part: Part) -> Part | None:
+def checked(part: StringPart) -> StringPart | None:
     """A part that has texts; ``None`` if it has none."""
     if part.listed is not None:
         return part if part.listed else None

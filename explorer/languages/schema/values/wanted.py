@@ -1,4 +1,4 @@
-"""What is wanted of a value: conjunctions that hold, and conjunctions that do not."""
+"""A set of values by what holds of them: some conjunctions, and not some others."""
 
 from __future__ import annotations
 
