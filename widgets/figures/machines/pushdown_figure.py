@@ -117,7 +117,7 @@ def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Lay
         ``None`` where the machine has no stack, or several, or its automaton is too large.
     """
     inner = machine.byte_machine
-    if inner is None or state < 0:
+    if inner is None or inner.stacks is None or state < 0:
         return None
     whole = drawn_pushdown(inner)
     if whole is None:
