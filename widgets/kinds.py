@@ -16,12 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from explorer.arguments import instance, wrong
-from explorer.decoding.models.compression import CompressionModel
-from explorer.decoding.models.load import load_model
-from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
@@ -33,6 +30,9 @@ from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRe
 from explorer.languages.stages.stage import PipelineStage
 from explorer.languages.stages.staged import Placed
 from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from explorer.decoding.models.model import LanguageModel
 
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
@@ -416,6 +416,10 @@ def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
 
 def preset_model(preset: Preset) -> LanguageModel:
     """The model that a preset brings; the first embedded one where it brings none."""
+    # A process that only compiles does without torch.
+    from explorer.decoding.models.compression import CompressionModel
+    from explorer.decoding.models.load import load_model
+
     if preset.model == COMPRESSION:
         return CompressionModel(load_model("tiny").vocabulary)
     return load_model(preset.model or "tiny")

@@ -42,10 +42,10 @@ def test_it_is_explained_as_the_closed_form_is() -> None:
 
 def test_a_place_is_named_by_its_count() -> None:
     """Only a run with the counts knows what may come after the fewest and before the most."""
-    long = explorer.regex("(?:ab){3,90000}c")
+    long = explorer.regex("(?:ab){3,9000}c")
     assert [p.text for p in explain_text(long, "ababx").parts[0].positions] == ["a"]
     assert [p.text for p in explain_text(long, "abababx").parts[0].positions] == ["a", "c"]
-    assert [p.text for p in explain_text(long, "ab" * 90000 + "x").parts[0].positions] == ["c"]
+    assert [p.text for p in explain_text(long, "ab" * 9000 + "x").parts[0].positions] == ["c"]
 
 
 def test_a_session_runs_over_it_and_its_trace_reads_back(tmp_path: Path) -> None:

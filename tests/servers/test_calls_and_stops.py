@@ -150,7 +150,7 @@ NESTED = {"type": "array", "items": {"type": "array", "items": {"type": "array"}
         {"guided_json": "{bad"},
         {"guided_choice": []},
         {"guided_json": False},
-        {"guided_json": {**NESTED, "minItems": 900}},
+        {"guided_json": {**NESTED, "prefixItems": [{"const": k} for k in range(900)]}},
         {"guided_grammar": "root ::= ("},
         {"structured_outputs": {"regex": "("}},
     ],

@@ -23,7 +23,7 @@ recursion, whose every item ends all items before it, costs the square of its le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -242,8 +242,12 @@ class Configurations:
     def _cut(self, here: ReadText) -> ReadText:
         """The items of a configuration at which a token may begin."""
         if here.cut is None:
-            kept = tuple(each for each in here.kernel if not self.program.inside_token(each.point))
-            here.cut = here if len(kept) == len(here.kernel) else ReadText(here.at, kept)
+            kept = tuple(
+                each if point == each.point else replace(each, point=point)
+                for each in here.kernel
+                for point in self.program.between_tokens(each.point)
+            )
+            here.cut = here if kept == here.kernel else ReadText(here.at, kept)
         return here.cut
 
     def _step(self, here: ReadText, byte: int) -> ReadText | None:

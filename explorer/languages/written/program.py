@@ -141,6 +141,13 @@ class WrittenProgram:
         """Whether part of a token was read that is a terminal by itself."""
         return point[0] in self._inside
 
+    def between_tokens(self, point: Point) -> tuple[Point, ...]:
+        """The points at which a token may begin, without another byte: the point itself, or those
+        behind the terminal that it is in."""
+        if not self.inside_token(point):
+            return (point,)
+        return tuple(sorted(each for each in self._near(point) if not self.inside_token(each)))
+
     def moves(self, point: Point) -> Moves:
         """The reads and calls of a point, and whether its rule may end there."""
         known = self._moves.get(point)

@@ -77,7 +77,7 @@ class _Literals:
         inside = {character: self.state() for character in trie if character}
         if "" not in trie:
             self.arc(source, _QUOTE, _QUOTE, self.end)
-        if any(character in _ESCAPED or character == "/" for character in inside):
+        if any(character in _ESCAPED for character in inside):
             backslash = self.state()
             self._spell(backslash, inside)
         else:
@@ -94,8 +94,7 @@ class _Literals:
             self.draw(state, trie[character])
 
     def _spell(self, source: int, inside: Mapping[str, int]) -> None:
-        """Draw what follows a backslash, each escaped character in its one spelling,
-        and a slash that leaves the trie."""
+        """Draw what follows a backslash, each escaped character in its one spelling."""
         known: dict[bytes, int] = {b"": source}
         for character, data in _ESCAPED.items():
             letters = data[1:]
@@ -106,8 +105,6 @@ class _Literals:
                     self.arc(here, byte, byte, known[letters[:length]])
             last, target = letters[-1], inside.get(character, self.body)
             self.arc(known[letters[:-1]], last, last, target)
-        if "/" not in inside:
-            self.arc(source, ord("/"), ord("/"), self.body)
 
     def _ascii(self, source: int, inside: Mapping[str, int]) -> None:
         """Draw the characters of one byte that need no escape."""
