@@ -40,7 +40,7 @@ def deciding_parts(
     walked = constraint.machine if machine is None else machine
     live = parts(source, walked, verdict.read, byte, verdict.char_begin)
     if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
-        # What comes next, not what forbids: only the places.
+        # Only the places that come next are wanted, not the parts that forbid the token.
         return tuple(part for part in live if part.role == "expects")
     return live
 

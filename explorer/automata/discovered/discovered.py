@@ -125,7 +125,7 @@ class Kind(Protocol):
         ...
 
     def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
-        """What makes it again in another process, which nothing changes meanwhile."""
+        """The function that makes it again in another process, and its arguments."""
         ...
 
 
@@ -133,7 +133,7 @@ class Discovered:
     """A `ByteMachine` over configurations of some kind; thread-safe.
 
     Args:
-        kind: What the configurations are.
+        kind: The kind of its configurations.
         budget: Limits for what is met altogether, and for the seconds of one question.
 
     Example:
@@ -156,7 +156,7 @@ class Discovered:
 
     @property
     def kind(self) -> Kind:
-        """What the configurations are."""
+        """The kind of its configurations."""
         return self._kind
 
     @property

@@ -66,7 +66,7 @@ class WholeRows(ABC, Generic[K]):
 
     @abstractmethod
     def sent(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """What makes it again in another process."""
+        """The function that makes it again in another process, and its arguments."""
 
     @property
     def num_states(self) -> int:

@@ -413,7 +413,7 @@ class Source(ABC):
         """The error of a source without words that can say why; asked only if there are none."""
         return None
 
-    # What a kind can say about itself. One that has nothing to say leaves these as they are and is
+    # Questions about a kind. A kind without an answer leaves these as they are and is
     # spoken of in the common way, so that whoever words an explanation knows no kind by its class.
 
     @property

@@ -193,7 +193,7 @@ class BadSet(Exception):
 
 def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
     """As `read_set`, of a set that was read before; else ``None``."""
-    # What stands up to the next bracket is a set, or no set that anybody has read.
+    # The text up to the next bracket is a set, or a set that has not been read yet.
     end = text.find("]", start + 2) + 1
     known = _known.get((text[start:end], flags & CLASS_FLAGS))
     if known is None:  # One with a bracket inside, such as an escaped one.

@@ -268,7 +268,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _depth(text: str) -> int:
-    """The depth of a JSON text; where its brackets are few, their number, which is no less."""
+    """The depth of a JSON text, or the number of its brackets, if that is small: an upper bound."""
     opened = text.count("{") + text.count("[")
     if opened <= MOST_NESTED:
         return opened
