@@ -63,9 +63,20 @@ CLOSE = """
 OPEN = f"""async (path) => {{{CLOSE}
     await app.commands.execute('docmanager:open', {{path, factory: 'Notebook'}});
 }}"""
-LEAVE = f"""async (theme) => {{{CLOSE}
+# A timer removes JupyterLab's splash 200 ms after a theme has come: a theme that is changed again
+# before that removes it twice, and the host throws an error.
+THEME = """async (theme) => {
+    const {commands} = window.jupyterapp;
+    const until = async (holds) => {
+        while (!holds()) await new Promise((again) => setTimeout(again, 20));
+    };
     if (document.body.dataset.jpThemeName !== theme)
-        await app.commands.execute('apputils:change-theme', {{theme}});
+        await commands.execute('apputils:change-theme', {theme});
+    await until(() => document.body.dataset.jpThemeName === theme);
+    await until(() => !document.querySelector('#jupyterlab-splash'));
+}"""
+LEAVE = f"""async (theme) => {{{CLOSE}
+    await ({THEME})(theme);
     app.shell.expandLeft('filebrowser');
     await app.serviceManager.sessions.shutdownAll();
     return !document.querySelector('.jp-Dialog, .jp-NotebookPanel');
@@ -335,6 +346,11 @@ class Notebook:
             else:
                 break
         return self
+
+    def theme(self, name: str) -> None:
+        """Show JupyterLab in a theme, and wait until its colours have faded in."""
+        self.page.evaluate(THEME, name)
+        self.page.wait_for_timeout(800)
 
     def run_all(self) -> bool:
         """Run every cell; false if one failed."""

@@ -24,11 +24,7 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
     )
     notebook.open(lab.code("contrast.ipynb", TOY, compare))
     assert notebook.run_all()
-    change = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
-    page.evaluate(change, theme)
-    light = "true" if theme.endswith("Light") else "false"
-    page.locator(f'body[data-jp-theme-light="{light}"]').wait_for(state="attached")
-    page.wait_for_timeout(600)
+    notebook.theme(theme)
     toy, both = notebook.explorer(), page.locator(".lmx-compare")
     for root in (toy, both):
         press(root, STEP)
@@ -42,7 +38,6 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
     rest(toy)
     seen += page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     marks = page.evaluate(MARKS)
-    page.evaluate(change, "JupyterLab Light")
     assert [one for one in seen if one["ratio"] < 4.5] == []
     assert {part for one in seen for part in one["parts"]} == set(PARTS_WITH_TEXT)
     assert [one for one in marks if one["ratio"] is None or one["ratio"] < 3] == []

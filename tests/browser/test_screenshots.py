@@ -34,15 +34,6 @@ def images(tmp_path: Path) -> Path:
     return folder if os.environ.get("EXPLORER_SCREENSHOTS") else tmp_path
 
 
-def theme(notebook: Notebook, name: str) -> None:
-    notebook.page.evaluate(
-        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name
-    )
-    light = "true" if name.endswith("Light") else "false"
-    notebook.page.locator(f'body[data-jp-theme-light="{light}"]').wait_for(state="attached")
-    notebook.page.wait_for_timeout(800)  # The theme's style sheet arrives a little later.
-
-
 def take(root: Locator, path: Path) -> None:
     """The whole of it, once it has come to rest."""
     page = root.page
@@ -100,10 +91,10 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
         press(both, STEP)
         at(both, k)
     take(both, images / "compare.png")
-    theme(notebook, "JupyterLab Dark")
+    notebook.theme("JupyterLab Dark")
     take(toy, images / "explorer-dark.png")
     take(real, images / "explorer-model-dark.png")
-    theme(notebook, "JupyterLab Light")
+    notebook.theme("JupyterLab Light")
     page.set_viewport_size({"width": 560, "height": 2400})
     take(toy, images / "explorer-narrow.png")
     # A projector of 1920 × 1080: the explorer is whole on it, with the reason open.
