@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Literal, overload
+from typing import Any, Final, Literal, overload
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from explorer.errors import (
 )
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.diagnosis.conflicts import Shortest
+from explorer.languages.types.functions import from_type
+from explorer.languages.types.schema import is_type
 from explorer.tokens.closed_form.assemble import Assembled, assemble
 from explorer.tokens.closed_form.textbook import compose_textbook
 from explorer.tokens.filtered.apply import filtered
@@ -68,7 +70,7 @@ Method = Literal["functions", "pynini"]
 # table has can be asked without ceremony; whoever compiles what may be larger asks `table_of`.
 @overload
 def compile(
-    constraint: Constraint,
+    constraint: Constraint | type[Any],
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -80,7 +82,7 @@ def compile(
 
 @overload
 def compile(
-    constraint: Constraint,
+    constraint: Constraint | type[Any],
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -91,7 +93,7 @@ def compile(
 
 @overload
 def compile(
-    constraint: Constraint,
+    constraint: Constraint | type[Any],
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -102,7 +104,7 @@ def compile(
 
 
 def compile(
-    constraint: Constraint,
+    constraint: Constraint | type[Any],
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -113,7 +115,8 @@ def compile(
     """Compile a constraint to an exact token machine over a vocabulary.
 
     Args:
-        constraint: The language of the text.
+        constraint: The language of the text; or a pydantic model, a dataclass or another type,
+            for `explorer.from_type` of it.
         vocabulary: The tokens that write it.
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
@@ -147,8 +150,10 @@ def compile(
         >>> dfa.allowed(dfa.start).tolist()
         [False, True, False]
     """
-    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-        remedy = "Make one with regex(...), choice([...]) or literal(...)."
+    if is_type(constraint):
+        constraint = from_type(constraint)
+    if not isinstance(constraint, Constraint):
+        remedy = "Make one with regex(...), choice([...]), json_schema(...) or from_type(...)."
         raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."

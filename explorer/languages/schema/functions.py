@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from inspect import signature
 from os import PathLike
 from typing import Any, cast
 
+from explorer.arguments import plain
 from explorer.budget import Budget
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.profiling import Profile, profile_of
 from explorer.languages.schema.free import FreeJson
 from explorer.languages.schema.options import Order, Recursion
+from explorer.languages.schema.reading.text import read_schema
+from explorer.languages.schema.requested import is_response_format, requested_schema
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+from explorer.languages.types.schema import is_type, type_name
+from explorer.languages.types.source import JsonType
 
 
 def json_schema(
-    schema: Mapping[str, object] | bool | str,
+    schema: Mapping[str, object] | bool | str | type[Any],
     *,
     whitespace: Whitespace = "compact",
     property_order: Order = "schema",
@@ -51,7 +57,9 @@ def json_schema(
     ``report.warnings`` of what is compiled says where.
 
     Args:
-        schema: The schema as Python data or as JSON text.
+        schema: The schema as Python data or as JSON text; or OpenAI's ``response_format`` as it
+            is, whose ``{"type": "json_object"}`` is any object; or a pydantic model, a dataclass
+            or another type, which `explorer.from_type` reads.
         whitespace: ``"compact"`` for none, ``"pretty"`` for ``json.dumps(indent=2)``,
             ``"flexible"`` for any between tokens.
         property_order: ``"schema"`` writes the members of an object in the order of its
@@ -72,7 +80,7 @@ def json_schema(
             constrains.
 
     Raises:
-        ConstraintError: The schema is not JSON.
+        ConstraintError: The schema is not JSON, or a part of a ``response_format`` is malformed.
         UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
 
     Example:
@@ -82,13 +90,30 @@ def json_schema(
         >>> c.accepts('{"age":7}'), c.accepts('{"age":-7}')
         (True, False)
     """
-    return Constraint(
-        JsonSchema.of(
-            schema, folder,
-            whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
-            max_depth=max_depth, free_depth=free_depth, recursion=recursion, escapes=escapes,
+    options: dict[str, Any] = {
+        "whitespace": whitespace, "property_order": property_order, "strict": strict,
+        "formats": formats, "max_depth": max_depth, "free_depth": free_depth,
+        "recursion": recursion, "escapes": escapes,
+    }  # fmt: skip
+    if not is_type(schema):
+        return Constraint(JsonSchema.of(_asked(schema), folder, **options))
+    if folder is not None:
+        raise ConstraintError(
+            f"A folder of schemas does not go with the type {type_name(schema)}.",
+            remedy="Leave folder out.",
         )
-    )  # fmt: skip
+    return Constraint(JsonType.of(schema, **options))
+
+
+def _asked(schema: object) -> object:
+    """The schema of a ``response_format``; everything else as it is."""
+    given = schema
+    if isinstance(schema, str) and '"type"' in schema:
+        with suppress(ExplorerError):  # What is no JSON is refused with its place later.
+            given = read_schema(plain(schema).removeprefix("\ufeff"))
+    if is_response_format(given):
+        return requested_schema(cast("Mapping[str, object]", given))
+    return schema
 
 
 def json(

@@ -294,7 +294,8 @@ class JsonSchema(Source):
         else:
             raise wrong(
                 "schema", schema, "a JSON Schema", error=ConstraintError,
-                remedy="Give a dict, True or False, or the schema as JSON text.",
+                remedy="Give a dict, True or False, the schema as JSON text, or a class, such as a "
+                "pydantic model or a dataclass (not an instance of it).",
             )  # fmt: skip
         return cls(text, SchemaOptions(**options), _texts_of(folder))
 

@@ -11,8 +11,20 @@ import numpy as np
 from explorer.arguments import instance, whole_number
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import Bool, ByteMachine, Dfa
-from explorer.automata.tree.nodes import Branch, Concat, Empty, Node, Repeat, Source
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import (
+    Branch,
+    Concat,
+    Deferred,
+    Empty,
+    Node,
+    Repeat,
+    Rules,
+    Source,
+    Written,
+)
+from explorer.automata.tree.walking import letters, walk
+from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
@@ -21,6 +33,29 @@ from explorer.languages.template.splitting import before, beginnings, longest
 
 MOST: Final = 10_000
 """The largest number of repetitions that is counted."""
+
+
+MOST_NESTED: Final = 4
+"""Repetitions inside each other, of which each is written out twice: once first, once again."""
+
+
+def nesting(source: Source) -> int:
+    """The number of repetitions of this kind that stand inside each other in a source.
+
+    Example:
+        >>> from explorer.languages.sources.choice import Choice
+        >>> nesting(Many.of(Many.of(Choice.of(["a"]), 0, None, ","), 0, None, ";"))
+        2
+    """
+    known: dict[int, int] = {}
+
+    def depth(here: Source) -> int:
+        if id(here) not in known:
+            below = max(map(depth, here.children), default=0)
+            known[id(here)] = below + isinstance(here, Many)
+        return known[id(here)]
+
+    return depth(source)
 
 
 @register("many")
@@ -62,9 +97,27 @@ class Many(Source):
         between = letters(self.separator, lambda _: (0, 0))
         fewest = max(self.minimum - 1, 0)
         most = None if self.maximum is None else self.maximum - 1
-        again = Repeat(0, 0, Concat(0, 0, (between, part)), fewest, most, False)
-        some = Concat(0, 0, (part, again))
+        later = part if nesting(self.part) < MOST_NESTED else self._built(part)
+        again = Repeat(0, 0, Concat(0, 0, (between, later)), fewest, most, False)
+        # Where two or more are needed, the first one is also written out beside this part.
+        some = Concat(0, 0, (later if self.minimum > 1 else part, again))
         return some if self.minimum else Branch(0, 0, (some, Empty(0, 0)))
+
+    def _built(self, part: Written) -> Written:
+        """The part as its machine, which is built once: each level would double what is laid out.
+
+        A part that speaks about tokens, or holds a grammar, stays as it is.
+        """
+        if self.part.over_tokens or any(isinstance(each, Rules) for each in walk(part)):
+            return part
+        known: list[Dfa] = []
+
+        def make(meter: Meter) -> Dfa:
+            if not known:
+                known.append(build(part, meter))
+            return known[0]
+
+        return replace(part, body=Deferred(part.start, part.end, make))
 
     def parse(self, text: str) -> list[object]:
         """The part's value of each stretch; see `stretches` for where one ends."""

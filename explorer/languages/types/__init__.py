@@ -1,7 +1,8 @@
 """Python types as constraints: as JSON, and as Python constructor calls.
 
-Read in this order: `schema` (a type's JSON Schema, through pydantic), `declared` (types from class
-statements that are read and not run), `shapes` (what a part of a type knows of its texts),
+Read in this order: `decimals` (a ``Decimal`` as numbers and texts), `remarks` (what a type asks for
+and its texts leave out), `schema` (a type's JSON Schema, through pydantic), `declared` (types from
+class statements that are read and not run), `shapes` (what a part of a type knows of its texts),
 `containers` (shapes with parts, and how a type is read), `source` (the kinds of sources),
 `functions` (what users call).
 

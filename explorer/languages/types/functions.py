@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from explorer.arguments import plain, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.functions import json_schema
+from explorer.languages.types.remarks import OF_A_FUNCTION
 from explorer.languages.types.source import CallType, JsonType
 
 Style = Literal["json", "python"]
@@ -28,14 +29,18 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
             union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with
             constraints in ``Annotated``.
-        style: ``"json"`` writes JSON, as pydantic's JSON Schema of the type has it; ``"python"``
-            constructor calls such as ``Point(x=3)``, with arguments in the order of the type.
+        style: ``"json"`` writes JSON, as pydantic reads it, with objects closed: no members but
+            their own, unless ``model_config`` says ``extra="allow"`` or ``"ignore"``;
+            ``"python"`` constructor calls such as ``Point(x=3)``, with arguments in the order of
+            the type.
         options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` and others as
             `json_schema` has them; for Python, ``max_depth``, how often a class may stand inside
             itself (default 3).
 
     Returns:
-        A constraint whose `Constraint.parse` gives an instance of the type.
+        A constraint whose `Constraint.parse` gives an instance of the type. What only Python code
+        decides, such as a ``field_validator``, is named by ``report.warnings`` of what is compiled;
+        ``parse`` runs it.
 
     Raises:
         MissingDependency: JSON needs pydantic, and it is not installed.
@@ -72,18 +77,21 @@ _OPTIONS: Final = tuple(
 )
 
 
+_WRAPPED: Final = (
+    functools.partial, functools.partialmethod, classmethod, staticmethod,
+    type(functools.cache(len)),
+)  # fmt: skip
+"""What wraps functions and is no type either."""
+
 _VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
 """Plain data that people write in place of a type, such as ``[int]`` for ``list[int]``."""
 
 
 def _check_type(described: object) -> None:
     """Refuse a function, a type variable and plain data."""
-    if isinstance(described, FunctionType | BuiltinFunctionType | MethodType):
-        raise wrong(
-            "described", described, "a type", error=ConstraintError,
-            remedy="Give the type of what the function returns, such as "
-            'typing.get_type_hints(f)["return"].',
-        )  # fmt: skip
+    if inspect.isroutine(described) or isinstance(described, _WRAPPED):
+        function = cast("object", described)
+        raise wrong("described", function, "a type", error=ConstraintError, remedy=OF_A_FUNCTION)
     if isinstance(described, TypeVar):
         raise wrong(
             "described", described, "a type", error=ConstraintError,

@@ -5,14 +5,18 @@ than it reads: a ``date`` may be any text that looks like a date, the keys of a 
 any text, a naive ``datetime`` no ``date-time`` at all. Those places are described here as exactly
 as pydantic reads them, so that each text of the constraint has a value and each value a text:
 
-- dates, times and durations are the texts that pydantic writes and Python's types can hold;
-- a ``Decimal`` is a number or a text of digits; with bounds it is a number;
-- an object has no members but its own, unless the model says ``extra="allow"``;
-- a set with a least size has no member twice; other sets may repeat theirs;
+- dates, times and durations are the texts that pydantic writes, and those of the ``format`` of a
+  JSON Schema as far as Python's types can hold them;
+- a ``Decimal`` is a number or a text of digits, in the same bounds (`decimals`);
+- an object is closed: it has no members but its own. It is open where ``model_config`` says
+  ``extra="allow"`` or ``extra="ignore"``, as pydantic's schema is; that one is open also where
+  nothing is said, and ``json_schema(User.model_json_schema())`` takes it as it is;
+- a set has no member twice where its items are few; other sets may repeat theirs, which the set
+  reads once;
 - the alternatives of a discriminated union are told apart by their tag, so any of them may match.
 
-Not covered: what only Python code decides (validators), bounds of dates, and durations of more
-than a million years.
+Not covered: what only Python code decides (validators, which `remarks` names), bounds of dates, and
+durations of more than a million years.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 
 from explorer.arguments import shown
 from explorer.errors import ConstraintError, ExplorerError, MissingDependency
+from explorer.languages.types.decimals import decimal_schema
+from explorer.languages.types.remarks import OF_A_FUNCTION, left_out, once_only
 
 _YEAR: Final = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _DAY: Final = (
@@ -38,14 +44,16 @@ _LEAP: Final = (
 )
 DATE: Final = f"(?:{_YEAR}-{_DAY}|{_LEAP})"
 CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
-ZONE: Final = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-_COUNT: Final = "(?:0|[1-9][0-9]{0,7})"
-_SMALL: Final = "(?:0|[1-9][0-9]{0,4})"
+ZONE: Final = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+_COUNT: Final = "[0-9]{1,8}"
+_SMALL: Final = "[0-9]{1,5}"
 _SECONDS: Final = rf"{_SMALL}(?:\.[0-9]{{1,6}})?S"
 _TIME: Final = f"T(?:{_SMALL}H(?:{_SMALL}M)?(?:{_SECONDS})?|{_SMALL}M(?:{_SECONDS})?|{_SECONDS})"
-_YEARS: Final = "[1-9][0-9]{0,5}Y"
-DURATION: Final = f"-?P(?:{_YEARS}(?:{_COUNT}D)?(?:{_TIME})?|{_COUNT}D(?:{_TIME})?|{_TIME})"
-DIGITS: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E[+-]?[0-9]{1,3})?"
+_DAYS: Final = f"{_COUNT}D"
+_MONTHS: Final = "[0-9]{1,7}M"
+# RFC 3339 has days after years only with months between them; pydantic writes no months.
+_DATED: Final = f"(?:[0-9]{{1,6}}Y(?:{_MONTHS})?(?:{_DAYS})?|{_MONTHS}(?:{_DAYS})?|{_DAYS})"
+DURATION: Final = f"-?P(?:{_DATED}(?:{_TIME})?|{_TIME}|[0-9]{{1,7}}W)"
 INTEGER: Final = "-?(?:0|[1-9][0-9]*)"
 
 
@@ -81,8 +89,8 @@ def adapter_of(described: object) -> Any:
         raise _refusal(described, error) from error
 
 
-def schema_of(described: object, adapter: Any) -> dict[str, Any]:
-    """The JSON Schema of a type, closed and exact.
+def schema_of(described: object, adapter: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The JSON Schema of a type, closed and exact, and what it leaves out, in sentences.
 
     Args:
         adapter: From `adapter_of`.
@@ -92,7 +100,7 @@ def schema_of(described: object, adapter: Any) -> dict[str, Any]:
 
     Example:
         >>> schema_of(bool, adapter_of(bool))
-        {'type': 'boolean'}
+        ({'type': 'boolean'}, ())
     """
     try:
         made = adapter.json_schema(schema_generator=_generator())
@@ -100,7 +108,9 @@ def schema_of(described: object, adapter: Any) -> dict[str, Any]:
         raise
     except Exception as error:
         raise _refusal(described, error) from error
-    return cast("dict[str, Any]", _closed(made))
+    schema = cast("dict[str, Any]", _closed(made))
+    notes = (*left_out(adapter.core_schema), *once_only(schema))
+    return schema, tuple(dict.fromkeys(notes))
 
 
 def value_of(described: object, adapter: Any, text: str) -> object:
@@ -137,6 +147,16 @@ def _number(text: str) -> int | float:
 
 _MOST_DIGITS: Final = 400
 """No float has more digits before its point."""
+
+
+def is_type(value: object) -> bool:
+    """Whether a value is a class, or a type with parameters such as ``list[int]``.
+
+    Example:
+        >>> is_type(int), is_type(int | None), is_type({"type": "integer"})
+        (True, True, False)
+    """
+    return isinstance(value, type) or get_origin(value) is not None
 
 
 def type_name(described: object) -> str:
@@ -206,7 +226,7 @@ def _without_old_typed_dicts(described: object) -> object:
 
 
 def _closed(schema: object) -> object:
-    """A schema whose objects have no further members, and whose tagged unions are plain ones."""
+    """A schema whose objects have no further members unless it says so."""
     if isinstance(schema, list):
         return [_closed(each) for each in cast("list[object]", schema)]
     if not isinstance(schema, dict):
@@ -223,9 +243,6 @@ def _closed(schema: object) -> object:
     }
     if isinstance(given.get("properties"), dict) and given.get("type") == "object":
         found.setdefault("additionalProperties", False)
-    if "discriminator" in given and isinstance(found.get("oneOf"), list):
-        del found["discriminator"]
-        found["anyOf"] = found.pop("oneOf")
     for aside in ("default", "examples"):
         if aside in found and not isinstance(given.get("properties"), list):
             del found[aside]
@@ -236,9 +253,6 @@ def _closed(schema: object) -> object:
 def _generator() -> Any:
     """Pydantic's generator of schemas, exact where pydantic's own describes more than it reads."""
     from pydantic.json_schema import GenerateJsonSchema
-
-    def text(pattern: str) -> dict[str, Any]:
-        return {"type": "string", "pattern": f"^(?:{pattern})$"}
 
     def unbounded(schema: Mapping[str, Any], what: str) -> None:
         for bound in ("gt", "ge", "lt", "le", "now_op"):
@@ -254,26 +268,26 @@ def _generator() -> Any:
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
             unbounded(schema, "date")
-            return text(DATE)
+            return _text(DATE)
 
         def time_schema(self, schema: Any) -> dict[str, Any]:
             unbounded(schema, "time")
-            return text(CLOCK + _zone(schema))
+            return _text(CLOCK + _zone(schema))
 
         def datetime_schema(self, schema: Any) -> dict[str, Any]:
             unbounded(schema, "datetime")
-            return text(f"{DATE}T{CLOCK}{_zone(schema)}")
+            return _text(f"{DATE}[Tt]{CLOCK}{_zone(schema)}")
 
         def timedelta_schema(self, schema: Any) -> dict[str, Any]:
             unbounded(schema, "timedelta")
-            return text(DURATION)
+            return _text(DURATION)
 
         def uuid_schema(self, schema: Any) -> dict[str, Any]:
             version = schema.get("version")
-            digits = "[0-9a-f]{4}"
-            third = digits if version is None else f"{version:x}[0-9a-f]{{3}}"
-            fourth = digits if version is None else "[89ab][0-9a-f]{3}"
-            return text(f"[0-9a-f]{{8}}-{digits}-{third}-{fourth}-[0-9a-f]{{12}}")
+            digits = "[0-9A-Fa-f]{4}"
+            third = digits if version is None else f"{version:x}[0-9A-Fa-f]{{3}}"
+            fourth = digits if version is None else "[89ABab][0-9A-Fa-f]{3}"
+            return _text(f"[0-9A-Fa-f]{{8}}-{digits}-{third}-{fourth}-[0-9A-Fa-f]{{12}}")
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
             raise ConstraintError(
@@ -281,45 +295,74 @@ def _generator() -> Any:
             )
 
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
-            return _decimal(schema, text(DIGITS))
+            return decimal_schema(schema)
 
-        def set_schema(self, schema: Any) -> dict[str, Any]:
-            return _repeated(super().set_schema(schema))
+        def model_schema(self, schema: Any) -> dict[str, Any]:
+            return _opened(super().model_schema(schema), schema)
 
-        def frozenset_schema(self, schema: Any) -> dict[str, Any]:
-            return _repeated(super().frozenset_schema(schema))
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            return _opened(super().dataclass_schema(schema), schema)
+
+        def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+            return _opened(super().typed_dict_schema(schema), schema)
+
+        def call_schema(self, schema: Any) -> dict[str, Any]:
+            raise ConstraintError(
+                f"{type_name(schema['function'])} is a function, not a type: a text holds the "
+                "values of types.",
+                remedy=OF_A_FUNCTION,
+            )
+
+        def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+            made = super().tagged_union_schema(schema)
+            # Tags tell equal parts apart where the values do not; one of them is enough.
+            options = made.pop("oneOf", None)
+            made.pop("discriminator", None)
+            return made if options is None else {**made, "anyOf": options}
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             found = super().dict_schema(schema)
             if "keys_schema" not in schema:
                 return found
-            keys: Any = self.generate_inner(schema["keys_schema"])
-            match keys.get("type"):
-                case "integer":
-                    if len(keys) > 1:
-                        raise ConstraintError(
-                            "The bounds of integer keys of a dict cannot be kept.",
-                            remedy="Use plain int as the type of the keys, or a Literal.",
-                        )
-                    keys = text(INTEGER)
-                case "boolean":
-                    keys = {"enum": ["true", "false"]}
-                case "number" | "array" | "object" | "null":
-                    raise ConstraintError(
-                        f"The keys of a dict are texts in JSON, not of type {keys['type']}.",
-                        remedy="Use str, int, Literal, Enum, date or UUID as the type of the keys.",
-                    )
-                case _:
-                    pass
-            for pattern in ("patternProperties", "additionalProperties"):
-                value = found.pop(pattern, True)
-                if isinstance(value, dict) and pattern == "patternProperties":
-                    (value,) = cast("dict[str, Any]", value).values()
-                if value is not True:
-                    found["additionalProperties"] = value
-            return found | {"propertyNames": keys}
+            return _keyed(found, self.generate_inner(schema["keys_schema"]))
 
     return Exact
+
+
+def _text(pattern: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": f"^(?:{pattern})$"}
+
+
+def _keyed(found: dict[str, Any], keys: Any) -> dict[str, Any]:
+    """The schema of a dict, with what its keys are as texts.
+
+    Raises:
+        ConstraintError: They are not texts, or are bounded numbers.
+    """
+    match keys.get("type"):
+        case "integer":
+            if len(keys) > 1:
+                raise ConstraintError(
+                    "The bounds of integer keys of a dict cannot be kept.",
+                    remedy="Use plain int as the type of the keys, or a Literal.",
+                )
+            keys = _text(INTEGER)
+        case "boolean":
+            keys = {"enum": ["true", "false"]}
+        case "number" | "array" | "object" | "null":
+            raise ConstraintError(
+                f"The keys of a dict are texts in JSON, not of type {keys['type']}.",
+                remedy="Use str, int, Literal, Enum, date or UUID as the type of the keys.",
+            )
+        case _:
+            pass
+    for pattern in ("patternProperties", "additionalProperties"):
+        value = found.pop(pattern, True)
+        if isinstance(value, dict) and pattern == "patternProperties":
+            (value,) = cast("dict[str, Any]", value).values()
+        if value is not True:
+            found["additionalProperties"] = value
+    return found | {"propertyNames": keys}
 
 
 def _zone(schema: Mapping[str, Any]) -> str:
@@ -336,30 +379,13 @@ def _zone(schema: Mapping[str, Any]) -> str:
             )
 
 
-def _repeated(schema: dict[str, Any]) -> dict[str, Any]:
-    if not schema.get("minItems"):
-        schema.pop("uniqueItems", None)
-    return schema
-
-
-def _decimal(schema: Mapping[str, Any], digits: dict[str, Any]) -> dict[str, Any]:
-    names = {
-        "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
-        "multiple_of": "multipleOf",
-    }  # fmt: skip
-    bounds = {to: float(schema[name]) for name, to in names.items() if schema.get(name) is not None}
-    most, places = schema.get("max_digits"), schema.get("decimal_places")
-    if most is not None and places is None:
-        raise ConstraintError(
-            f"max_digits={most} of a Decimal cannot be kept alone.",
-            remedy="Give decimal_places too.",
-            evidence={"max_digits": most},
-        )
-    if places is not None:
-        bounds["multipleOf"] = float(Decimal(1).scaleb(-places))
-        if most is not None:
-            limit = float(Decimal(1).scaleb(most - places))
-            bounds.setdefault("exclusiveMaximum", limit)
-            bounds.setdefault("exclusiveMinimum", -limit)
-    number = {"type": "number", **bounds}
-    return number if bounds else {"anyOf": [number, digits]}
+def _opened(made: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An object's schema, open where its class says that further members are passed over."""
+    described = schema.get("cls")
+    config: Any = getattr(described, "model_config", None)
+    if not isinstance(config, Mapping):
+        config = getattr(described, "__pydantic_config__", schema.get("config"))
+    extra = cast("Mapping[str, Any]", config or {}).get("extra")
+    if extra == "ignore" and made.get("type") == "object":
+        made.setdefault("additionalProperties", True)
+    return made

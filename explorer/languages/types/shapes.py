@@ -29,6 +29,7 @@ from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import Concatenation, Intersection, Union
 from explorer.languages.sources.choice import Choice, check_encodable
+from explorer.languages.sources.limits import MOST_PARTS
 
 
 class Shape(Protocol):
@@ -73,7 +74,17 @@ def either(options: Sequence[Source]) -> Source:
 
     Args:
         options: At least one.
+
+    Raises:
+        ConstraintError: They are too large, each part written out as often as it stands in them.
     """
+    parts = sum(each.parts_written_out for each in options)
+    if parts > MOST_PARTS:  # Before they are compared, which takes as long.
+        raise refused(
+            f"The type is nested too deep to be written as Python: it has {parts:,} parts, of at "
+            f"most {MOST_PARTS:,}",
+            "Nest fewer tuples of any length and fewer optional fields, or leave out style.",
+        )
     flat: list[Source] = []
     for part in options:
         flat += part.parts if isinstance(part, Union) else [part]

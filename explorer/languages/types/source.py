@@ -12,7 +12,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from explorer.arguments import instance, whole_number
 from explorer.automata.tree.nodes import Node, Source, Written
@@ -22,6 +22,7 @@ from explorer.languages.sources.algebra import Combination
 from explorer.languages.sources.registry import register, register_reader
 from explorer.languages.types.containers import Reader
 from explorer.languages.types.declared import declared
+from explorer.languages.types.remarks import checks_of
 from explorer.languages.types.schema import adapter_of, schema_of, type_name, value_of
 from explorer.languages.types.shapes import OtherShape, Shape
 
@@ -32,11 +33,13 @@ class DescribedType(Combination):
 
     Args:
         declaration: The class statements that it was declared with; empty for a type of a module.
+        notes: What the type asks for and its texts leave out, in sentences.
     """
 
     part: Source
     name: str
     declaration: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     @abstractmethod
@@ -75,9 +78,15 @@ class DescribedType(Combination):
         return trees[0]
 
     def fields(self) -> dict[str, object]:
-        """The name of the type, and its declaration."""
+        """The name of the type, its declaration, and what its texts leave out."""
         found: dict[str, object] = {"name": self.name}
+        if self.notes:
+            found["notes"] = list(self.notes)
         return found | ({"declaration": self.declaration} if self.declaration else {})
+
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what the texts leave out of the type, and those of their source."""
+        return self.notes + super().warnings()
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
@@ -87,7 +96,10 @@ class DescribedType(Combination):
         name = instance("name", fields["name"], str, "a str", error=DamagedFile)
         text: Any = fields.get("declaration", "")
         text = instance("declaration", text, str, "a str", error=DamagedFile)
-        saved = cls(children[0], name, text)
+        given: Any = fields.get("notes", [])
+        listed = cast("list[object]", instance("notes", given, list, "a list", error=DamagedFile))
+        notes = tuple(instance("notes", each, str, "a str", error=DamagedFile) for each in listed)
+        saved = cls(children[0], name, text, notes)
         # Read, not run: a declaration can be trusted with any file.
         return saved.knowing(declared(text)) if text else saved
 
@@ -133,8 +145,9 @@ class JsonType(DescribedType):
             ConstraintError: The type cannot be written as JSON exactly.
         """
         adapter = adapter_of(described)
-        schema = JsonSchema.of(schema_of(described, adapter), **options)
-        return cls(schema, type_name(described), declaration, described, adapter)
+        schema, notes = schema_of(described, adapter)
+        part = JsonSchema.of(schema, **options)
+        return cls(part, type_name(described), declaration, notes, described, adapter)
 
     def parse(self, text: str) -> object:
         """An instance of the type; plain data where the type is not known."""
@@ -200,7 +213,7 @@ class CallType(DescribedType):
                 f"{type_name(described)} has no finite value within max_depth={depth}.",
                 remedy="Make the recursive field optional, or a list.",
             )
-        return cls(source, type_name(described), declaration, shape)
+        return cls(source, type_name(described), declaration, checks_of(described), shape)
 
     def parse(self, text: str) -> object:
         """An instance of the type."""

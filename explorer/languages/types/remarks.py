@@ -1,0 +1,151 @@
+"""Remarks on what a type asks for and its texts leave out, sentences for ``report.warnings``.
+
+A validator is Python code, and no automaton follows it: a text that the constraint takes may still
+be refused when it is parsed. Pydantic's core schema names the functions that it calls; those of
+pydantic itself belong to types whose texts are described.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from explorer.languages.schema.values.sets import MOST_UNIQUE
+from explorer.languages.types.decimals import power_of_ten
+
+OF_A_FUNCTION: Final = (
+    "Give the type of what the function returns, such as "
+    'typing.get_type_hints(f)["return"], or a dataclass of its parameters.'
+)
+"""The remedy where a function is given for a type."""
+
+_WHEN: Final = "so parse() may refuse a text that is accepted"
+
+
+def checks_of(described: object) -> tuple[str, ...]:
+    """The remarks on the checks of a type whose texts are read without pydantic's schema.
+
+    Args:
+        described: A type; one that pydantic did not make has no such checks.
+    """
+    core: Any = getattr(described, "__pydantic_core_schema__", None)
+    return left_out(core) if isinstance(core, Mapping) else ()
+
+
+def left_out(core: Any) -> tuple[str, ...]:
+    """The sentences on what a core schema of pydantic asks for beyond its JSON Schema.
+
+    Args:
+        core: Mappings and lists that hold each other; each is met once.
+    """
+    sentences: list[str] = []
+    met: set[int] = set()
+    todo: list[tuple[Any, str]] = [(core, "")]
+    while todo:
+        here, field = todo.pop()
+        if id(here) in met:
+            continue
+        met.add(id(here))
+        if isinstance(here, list | tuple):
+            todo += [(each, field) for each in reversed(cast("list[Any]", here))]
+        elif isinstance(here, Mapping):
+            schema = cast("Mapping[str, Any]", here)
+            sentences += _remarks(schema, field)
+            todo += reversed(list(_below(schema, field)))
+    return tuple(dict.fromkeys(sentences))
+
+
+def _below(schema: Mapping[str, Any], field: str) -> Iterator[tuple[Any, str]]:
+    """The parts of a part of a core schema, each with the field that it is of."""
+    for key, part in schema.items():
+        if key == "fields" and isinstance(part, Mapping):
+            yield from ((each, name) for name, each in cast("Mapping[str, Any]", part).items())
+        elif key not in ("metadata", "serialization", "function", "default"):
+            yield part, field
+
+
+def _remarks(schema: Mapping[str, Any], field: str) -> Iterator[str]:
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind.startswith("function-"):
+        function = cast("Mapping[str, Any]", schema["function"])["function"]
+        if not _is_of_pydantic(function):
+            yield f"The validator {_named(function)}{_of(field)} is Python code, {_WHEN}."
+    if kind == "tagged-union" and callable(schema.get("discriminator")):
+        yield (
+            f"The discriminator {_named(schema['discriminator'])}{_of(field)} is Python code, "
+            f"{_WHEN}."
+        )
+    step = schema.get("multiple_of")
+    if kind == "decimal" and step is not None and power_of_ten(step) is None:
+        yield (
+            f"A Decimal{_of(field)} with multiple_of={step} is written as a number; as a text it "
+            "is not accepted."
+        )
+
+
+def _of(field: str) -> str:
+    return f" of the field {field!r}" if field else ""
+
+
+def _named(function: Any) -> str:
+    name: str = getattr(function, "__qualname__", "") or type(function).__qualname__
+    return name.rpartition("<locals>.")[2]
+
+
+def _is_of_pydantic(function: Any) -> bool:
+    module = str(getattr(function, "__module__", None) or "").partition(".")[0]
+    return module.startswith("pydantic") or module in sys.stdlib_module_names
+
+
+def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
+    """Take ``uniqueItems`` out of a schema where items are too many to be told apart.
+
+    Args:
+        schema: It is changed. Sets with a least size above one keep the keyword, as a repeated item
+            would make them too small.
+
+    Returns:
+        A remark for each kind of array that may now repeat its items.
+    """
+    definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
+    todo: list[Any] = [schema]
+    freed = False
+    while todo:
+        here = todo.pop()
+        if isinstance(here, list):
+            todo += cast("list[Any]", here)
+        elif isinstance(here, dict):
+            part = cast("dict[str, Any]", here)
+            todo += part.values()
+            if part.get("uniqueItems") is True and part.get("minItems", 0) < 2:
+                few = _most(part.get("items"), definitions, 0)
+                if few is None or few > MOST_UNIQUE:
+                    del part["uniqueItems"]
+                    freed = True
+    note = "The items of a set may be written twice, which the set reads once: they are too many to"
+    return (f"{note} be told apart.",) if freed else ()
+
+
+def _most(schema: Any, definitions: Mapping[str, Any], depth: int) -> int | None:
+    """A number that a schema has no more values than; ``None`` where none is seen."""
+    if not isinstance(schema, Mapping) or depth > 8:
+        return None
+    part = cast("Mapping[str, Any]", schema)
+    if "const" in part or part.get("type") == "null":
+        return 1
+    if "enum" in part:
+        return len(part["enum"])
+    if "$ref" in part:
+        name = str(part["$ref"]).removeprefix("#/$defs/")
+        return _most(definitions.get(name), definitions, depth + 1)
+    if "anyOf" in part:
+        counts = [_most(each, definitions, depth + 1) for each in part["anyOf"]]
+        return None if None in counts else sum(count for count in counts if count is not None)
+    if part.get("type") == "boolean":
+        return 2
+    least = part.get("minimum", part.get("exclusiveMinimum"))
+    most = part.get("maximum", part.get("exclusiveMaximum"))
+    if part.get("type") != "integer" or least is None or most is None:
+        return None
+    return int(most) - int(least) + 1
