@@ -221,6 +221,7 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "Walk.__init__": 16,
     "chip": 9,
     "conditional_probability": 13,
+    "gen": 9,
     "generate": 14,
     "invasiveness": 11,
     "invasiveness_table": 9,

@@ -1,4 +1,4 @@
-"""Write `explorer/languages/stages/scripts.json`: which characters belong to which script.
+"""Write `explorer/languages/regex/scripts.json`: which characters belong to which script.
 
 Python's own `unicodedata` does not know scripts, so the library `regex` is asked, character by
 character. Run it again when a new version of Unicode is wanted:
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import regex
 
-TARGET = Path(__file__).parents[1] / "explorer" / "automata" / "pipeline" / "scripts.json"
+TARGET = Path(__file__).parents[1] / "explorer" / "languages" / "regex" / "scripts.json"
 NAMES = (
     "Adlam",
     "Ahom",

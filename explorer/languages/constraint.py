@@ -10,10 +10,12 @@ and two regular constraints can be compared as languages.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Literal
 
 from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
@@ -35,17 +37,17 @@ from explorer.languages.sources.algebra import (
     TakesConstraints,
     Union,
     alternatives,
+    bounds,
     not_an_operand,
     sequence,
 )
-from explorer.languages.sources.aliases import Aliases
-from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.imported import Imported
 from explorer.languages.sources.limits import check_parts
 from explorer.languages.sources.serial import MAX_DEPTH
 from explorer.languages.stages.methods import StageMethods
 from explorer.languages.stages.stage import PipelineStage, TokenStage
 from explorer.languages.stages.staged import Staged, check_operand
+from explorer.languages.template.expression import choices, text_of
 
 if TYPE_CHECKING:
     import interegular.fsm
@@ -102,11 +104,8 @@ class Constraint(StageMethods):
     def build(self, meter: Meter) -> Dfa:
         """The minimal byte machine, built now if it was not before.
 
-        Args:
-            meter: The limits for building it.
-
         Raises:
-            BudgetExceeded: A limit was reached.
+            BudgetExceeded: A limit of the meter was reached.
         """
         _check_meter(meter)
         if self._dfa is None:
@@ -127,17 +126,11 @@ class Constraint(StageMethods):
         return self.source.over_tokens
 
     def for_tokens(self, meter: Meter) -> Dfa:
-        """The machine that is composed with a vocabulary.
-
-        Args:
-            meter: The limits for building it.
-
-        Returns:
-            `build`'s machine; where a part speaks about tokens, one over bytes and the ends of
-            tokens (`explorer.automata.tree.build`).
+        """The machine that is composed with a vocabulary: `build`'s, or where a part speaks about
+        tokens, one over bytes and the ends of tokens (`explorer.automata.tree.build`).
 
         Raises:
-            BudgetExceeded: A limit was reached.
+            BudgetExceeded: A limit of the meter was reached.
         """
         if not self.over_tokens:
             return self.build(meter)
@@ -148,11 +141,8 @@ class Constraint(StageMethods):
     def discover(self, meter: Meter) -> ByteMachine:
         """A machine over bytes that numbers its states as they are met, made anew; not `dfa`'s.
 
-        Args:
-            meter: The limits: for making it now, and for what it meets while it is used.
-
         Raises:
-            BudgetExceeded: A limit was reached.
+            BudgetExceeded: A limit of the meter was reached, which holds while it is used too.
         """
         _check_meter(meter)
         if self.over_tokens:
@@ -165,9 +155,7 @@ class Constraint(StageMethods):
         return self._dfa or self._texts.machine
 
     def within(self, budget: Budget) -> Constraint:
-        """This constraint, its machine built now and within a budget.
-
-        Everything else here that needs the machine builds it within the default budget.
+        """This constraint, its machine built now and within a budget, not the default one.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -192,40 +180,45 @@ class Constraint(StageMethods):
 
         return dfa_to_fst(self.dfa)
 
-    # The operators build trees; nothing is computed until a machine is asked for.
-    def __or__(self, other: Constraint) -> Constraint:
+    # The operators build trees; nothing is computed until a machine is asked for. A text is itself.
+    def __or__(self, other: Constraint | str) -> Constraint:
         """Words of either."""
         if isinstance(other, TakesConstraints):
             return NotImplemented
-        _check_operand("|", other)
+        other = _operand("|", other)
         parts = (*alternatives(self.source), *alternatives(other.source))
         return Constraint(Union(parts), depth=_depth(self, other, flat=Union))
 
-    def __and__(self, other: Constraint) -> Constraint:
+    def __and__(self, other: Constraint | str) -> Constraint:
         """Words of both."""
-        _check_operand("&", other)
+        other = _operand("&", other)
         return Constraint(Intersection(self.source, other.source), depth=_depth(self, other))
 
-    def __sub__(self, other: Constraint) -> Constraint:
+    def __sub__(self, other: Constraint | str) -> Constraint:
         """Words of the left one that are not words of the right one."""
-        _check_operand("-", other)
+        other = _operand("-", other)
         return Constraint(Difference(self.source, other.source), depth=_depth(self, other))
 
-    def __add__(self, other: Constraint) -> Constraint:
+    def __add__(self, other: Constraint | str) -> Constraint:
         """A word of the left one, then one of the right."""
         if isinstance(other, TakesConstraints):
             return NotImplemented
-        _check_operand("+", other)
+        other = _operand("+", other)
         parts = (*sequence(self.source), *sequence(other.source))
         return Constraint(Concatenation(parts), depth=_depth(self, other, flat=Concatenation))
 
-    def __ror__(self, other: object) -> NoReturn:
-        """Refuse a left side that is not a constraint; a constraint's own ``|`` comes first."""
-        raise not_an_operand("|", other)
+    # A text on the left; a constraint's own operator comes first.
+    def __ror__(self, other: str) -> Constraint:
+        return _operand("|", other) | self
 
-    def __radd__(self, other: object) -> NoReturn:
-        """Refuse a left side that is not a constraint, as `__ror__` does."""
-        raise not_an_operand("+", other)
+    def __rand__(self, other: str) -> Constraint:
+        return _operand("&", other) & self
+
+    def __rsub__(self, other: str) -> Constraint:
+        return _operand("-", other) - self
+
+    def __radd__(self, other: str) -> Constraint:
+        return _operand("+", other) + self
 
     def __invert__(self) -> Constraint:
         """Valid UTF-8 texts that are not words of this one; also ``c.complement()``."""
@@ -233,24 +226,36 @@ class Constraint(StageMethods):
 
     def star(self) -> Constraint:
         """Any number of words after each other, none included."""
-        return Constraint(Repetition(self.source, 0, True), depth=_depth(self))
+        return self.times(0, None)
 
     def plus(self) -> Constraint:
         """At least one word, then any number after each other."""
-        return Constraint(Repetition(self.source, 1, True), depth=_depth(self))
+        return self.times(1, None)
 
     def optional(self) -> Constraint:
         """A word, or nothing."""
-        return Constraint(Repetition(self.source, 0, False), depth=_depth(self))
+        return self.times(0, 1)
+
+    def times(self, fewest: int, most: int | EllipsisType | None = ...) -> Constraint:
+        """So many words after each other; `explorer.many` has a separator between them.
+
+        Args:
+            most: ``None`` for no limit; as many as ``fewest`` if left out.
+
+        Raises:
+            ConstraintError: One of them is not a whole number from 0, or the most is below.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("[0-9]").times(2, 3).accepts("123"), regex("ab").times(2).examples()
+            (True, ['abab'])
+        """
+        return Constraint(Repetition(self.source, *bounds(fewest, most)), depth=_depth(self))
 
     complement = __invert__
 
     def through(self, stage: PipelineStage) -> Constraint:
-        """This constraint behind a stage, such as those of `StageMethods`; see there.
-
-        Args:
-            stage: A stage of a registered kind.
-        """
+        """This constraint behind a stage, such as those of `StageMethods`; see there."""
         source = Staged(self.source, stage)
         known = self._dfa if isinstance(stage, TokenStage) else None
         return Constraint(source, known, depth=self._depth + 1)
@@ -266,10 +271,7 @@ class Constraint(StageMethods):
         return Constraint(BoundedGrammar.of(self.source, depth), depth=_depth(self))
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a text is a word of the language.
-
-        Args:
-            text: A text, or its bytes.
+        """Whether a text, or the text that some bytes are, is a word of the language.
 
         Raises:
             ConstraintError: It is neither.
@@ -294,9 +296,6 @@ class Constraint(StageMethods):
         Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
         itself. A union gives what its first part that accepts the text gives. The text is read,
         never evaluated.
-
-        Args:
-            text: What a model wrote.
 
         Raises:
             ConstraintError: The text is not a word of the language, or means nothing; with the
@@ -327,14 +326,10 @@ class Constraint(StageMethods):
         return is_finite(self.dfa)
 
     def examples(self, n: int = 5, *, budget: Budget | None = None) -> list[str]:
-        """The first n words, shortest first (in bytes), then in byte order.
-
-        Args:
-            n: How many, at most.
-            budget: Limits for the search.
+        """The first n words at most, shortest first (in bytes), then in byte order.
 
         Raises:
-            BudgetExceeded: A limit was reached.
+            BudgetExceeded: A limit of the search was reached.
 
         Example:
             >>> from explorer import regex
@@ -369,7 +364,6 @@ class Constraint(StageMethods):
 
         Args:
             fsm: As ``interegular.parse_pattern(...).to_fsm()`` gives it.
-            budget: The limits for reading it.
 
         Raises:
             ConstraintError: It is not an FSM, or has symbols that are not single characters.
@@ -415,10 +409,13 @@ class Constraint(StageMethods):
         return str(self.source)
 
 
-def _check_operand(sign: str, other: object) -> None:
-    """Constraints are combined with constraints; a text could be a pattern or itself."""
+def _operand(sign: str, other: object) -> Constraint:
+    """The other side of an operator; a text is itself."""
+    if isinstance(other, str):
+        return literal(other)
     if not isinstance(other, Constraint):
         raise not_an_operand(sign, other)
+    return other
 
 
 def _depth(*operands: Constraint, flat: type | None = None) -> int:
@@ -431,16 +428,17 @@ def _depth(*operands: Constraint, flat: type | None = None) -> int:
     )
 
 
-def regex(pattern: str, budget: Budget | None = None) -> Constraint:
+def regex(pattern: str | re.Pattern[str], budget: Budget | None = None) -> Constraint:
     """The texts that a pattern matches from end to end, as ``re.fullmatch`` does.
 
     Args:
         pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
             flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
-            lookbehind. Lazy and greedy repeats have the same full matches. It is read here,
-            in about a microsecond per character, of which it may have 500,000.
-        budget: Limits for reading it and building its machine, now. Without it the machine is
-            built on first use, within the budget that is given then.
+            lookbehind; also ``\\p{L}``, ``\\P{Greek}``, ``(?<name>...)`` and ``\\z``. Or one that
+            ``re.compile`` gave, with its flags. Lazy and greedy repeats have the same full
+            matches. It is read here, in about a microsecond per character, of which it may have
+            500,000.
+        budget: Limits for reading it and building its machine, now, not on first use.
 
     Raises:
         ConstraintError: The pattern is not a str, or too long.
@@ -464,26 +462,28 @@ def _check_meter(meter: object) -> None:
     instance("meter", meter, Meter, "a Meter", error=ConstraintError, remedy=remedy)
 
 
-def choice(texts: Iterable[str] | Mapping[str, str | Sequence[str]]) -> Constraint:
+def choice(
+    texts: Iterable[str | float] | Mapping[str, str | Sequence[str]] | float, *more: str | float
+) -> Constraint:
     """One of some texts, letter for letter. The order of the texts never matters.
 
     Args:
-        texts: The texts; or a mapping from names to what is written for them, one text or
-            several. Then `Constraint.parse` maps the text back to its name.
+        texts: The texts, or numbers, which are written as Python writes them; or a mapping from
+            names to what is written for them, one text or several, which `Constraint.parse` maps
+            back to the name.
+        more: Further texts, where they are not given as a list.
 
     Raises:
         ConstraintError: There is no text, an element is not valid text, or a text stands for two
             names.
 
     Example:
-        >>> choice(["yes", "no"]).examples()
-        ['no', 'yes']
+        >>> choice(["yes", "no"]).examples(), choice("a", "b").examples(), choice(1, 2.5).examples()
+        (['no', 'yes'], ['a', 'b'], ['1', '2.5'])
         >>> choice({"Green": "Forest green", "Red": ["Brick", "Rust"]}).parse("Rust")
         'Red'
     """
-    if isinstance(texts, Mapping):
-        return Constraint(Aliases.of(cast("object", texts)))
-    return Constraint(Choice.of(texts))
+    return Constraint(choices(texts, *more))
 
 
 def literal(text: str) -> Constraint:
@@ -496,4 +496,4 @@ def literal(text: str) -> Constraint:
         >>> literal("a.b").accepts("axb")
         False
     """
-    return Constraint(Choice.of([text]))
+    return Constraint(text_of(text))

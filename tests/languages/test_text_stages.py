@@ -19,11 +19,12 @@ from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint
+from explorer.languages.regex.properties import scripts
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.characters import alphabet_of
 from explorer.languages.stages.forms.normal_forms import Form, normal_form_machines
 from explorer.languages.stages.normalized import Normalized, normal_machine
-from explorer.languages.stages.restricted import Restricted, scripts
+from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.staged import Staged, stages_of, with_stages
 from explorer.languages.stages.valid import ValidUtf8
 from tests.evidence import examples

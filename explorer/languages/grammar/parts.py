@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from types import EllipsisType, FunctionType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
-from explorer.arguments import instance, plain, shown, whole_number, whole_text, wrong
+from explorer.arguments import instance, plain, shown, whole_text, wrong
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.notations.reading import MOST_NESTED, NAME_LETTERS
-from explorer.languages.sources.algebra import TakesConstraints
+from explorer.languages.sources.algebra import TakesConstraints, bounds, repeating_call
 from explorer.languages.stages.staged import check_operand
 
 if TYPE_CHECKING:
@@ -111,15 +111,7 @@ class RulePart(TakesConstraints, ABC):
             >>> rule("digit").times(2, 3)
             rule('digit').times(2, 3)
         """
-        low = whole_number("fewest", fewest, 0, error=ConstraintError)
-        if most is None:
-            return RuleRepeats(self, low, None)
-        high = low if most is ... else whole_number("most", most, 0, error=ConstraintError)
-        if high < low:
-            raise ConstraintError(
-                f"The most, {high:,}, is below the fewest, {low:,}.", remedy="Swap them."
-            )
-        return RuleRepeats(self, low, high)
+        return RuleRepeats(self, *bounds(fewest, most))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,9 +178,7 @@ class RuleRepeats(RulePart):
         object.__setattr__(self, "depth", _deeper(self.part))
 
     def __repr__(self) -> str:
-        names = {(0, None): "star()", (1, None): "plus()", (0, 1): "optional()"}
-        both = f"{self.fewest}" if self.fewest == self.most else f"{self.fewest}, {self.most}"
-        call = names.get((self.fewest, self.most), f"times({both})")
+        call = repeating_call(self.fewest, self.most)
         around = isinstance(self.part, RuleSequence | RuleAlternatives)
         return f"({self.part!r}).{call}" if around else f"{self.part!r}.{call}"
 

@@ -166,7 +166,7 @@ class _Writer:
                 return _bracketed(" ".join(items), _SEQUENCE, place)
             case Repetition():
                 inner = self.source(source.part, _PIECE)
-                return _repeated(inner, source.minimum, None if source.unbounded else 1)
+                return _repeated(inner, source.minimum, source.maximum)
             case _:
                 return self.terminal(source)
 

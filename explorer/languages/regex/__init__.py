@@ -1,7 +1,8 @@
 """Python's regular expressions as a front end: text in, a tree with spans out.
 
 Read in this order: `parser` (with `groups`, `terminal_groups`, `escapes`), `unicode_sets` (what
-``\\w`` and IGNORECASE mean), `source` (the kind of source).
+``\\w`` and IGNORECASE mean), `properties` (what ``\\p{L}`` means), `tables` (what is kept on disk),
+`source` (the kind of source).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """

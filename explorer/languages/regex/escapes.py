@@ -3,7 +3,8 @@
 Two tables of rules for escapes, as in `re`: inside a set ``\\b`` is the backspace and ``\\1`` is
 octal; outside ``\\b`` is a boundary and ``\\1`` a reference to a group. Octal needs three digits
 there, or a zero in front. An unknown ASCII letter is an error, any other character stands for
-itself.
+itself. Beyond what `re` reads, ``\\p{L}``, ``\\P{L}`` and ``\\pL`` are Unicode properties
+(`explorer.languages.regex.properties`), and ``\\z`` is the end of the text in every version.
 
 Patterns repeat their sets, so one that was read once is known by its text.
 """
@@ -14,9 +15,11 @@ import re
 import sys
 import unicodedata
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
+from explorer.arguments import shown
 from explorer.automata.tree.charset import CharSet
+from explorer.languages.regex.properties import known_property, property_remedy
 from explorer.languages.regex.unicode_sets import CLASS_FLAGS, Category, ClassItem, character_class
 
 _CONTROL: Final = {
@@ -26,7 +29,8 @@ _HEX_DIGITS: Final = {"x": 2, "u": 4, "U": 8}
 _HEX: Final = re.compile("[0-9a-fA-F]*")
 _OCTAL: Final = re.compile("[0-7]{1,3}")
 
-ANCHORS: Final = frozenset("AbBZz") if sys.version_info >= (3, 14) else frozenset("AbBZ")
+ANCHORS: Final = frozenset("AbBZz")
+_PROPERTY: Final = re.compile(r"\{\s*(\^?)([^{}]*)\}|()([A-Za-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,10 @@ class BadEscape(Exception):
 
 # What people mean by letters that other dialects know.
 _MEANT = {
-    "p": r"Python's re has no Unicode properties: letters are [^\W\d_], digits \d.",
-    "P": r"Python's re has no Unicode properties: what is not a letter is [\W\d_].",
-    "z": r"The end of the text is \Z.",
+    "z": r"The end of the text is not a character of a set.",
     "h": r"Blanks are [ \t].",
     "R": r"A line break is (?:\r\n|\n|\r).",
+    "k": r"A reference back to a group is beyond finite automata; write the cases out.",
     "K": r"Use a lookbehind: (?<=...).",
     "G": r"Leave it out: a match always begins at the start of the text.",
 }
@@ -70,7 +73,8 @@ def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
     """Read the escape whose backslash is at ``offset``; a character must follow it.
 
     Raises:
-        BadEscape: Wherever `re` raises, but for references to groups that do not exist.
+        BadEscape: Wherever `re` raises, but for properties, ``\\z``, and references to groups that
+            do not exist.
 
     Example:
         >>> read_escape(r"\\x41", 0, in_set=False).char
@@ -83,7 +87,9 @@ def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
     letter = pattern[offset + 1]
     end = offset + 2
     if letter in "dDsSwW":
-        return Escape(end, category=cast(Category, letter))
+        return Escape(end, category=letter)
+    if letter in ("p", "P"):
+        return _property(pattern, end, letter)
     if letter in ANCHORS and not in_set:
         return Escape(end, anchor=letter)
     if letter in _CONTROL:
@@ -116,6 +122,25 @@ def _hexadecimal(pattern: str, offset: int, count: int) -> Escape:
     if value > sys.maxunicode:
         raise BadEscape("there is no such code point", end, "The last one is \\U0010FFFF.")
     return Escape(end, char=chr(value))
+
+
+def _property(pattern: str, offset: int, letter: str) -> Escape:
+    """``{L}``, ``{^L}`` or ``L`` behind ``\\p`` or ``\\P``."""
+    match = _PROPERTY.match(pattern, offset)
+    if match is None:
+        raise BadEscape(
+            rf"a property is written \{letter}{{...}}",
+            min(offset + 1, len(pattern)),
+            rf"For example \{letter}{{L}} or \{letter}{{Greek}}.",
+        )
+    written = match[2] if match[4] is None else match[4]
+    name = known_property(written)
+    if name is None:
+        raise BadEscape(
+            f"there is no property {shown(written)} here", match.end(), property_remedy(written)
+        )
+    negated = (letter == "P") != bool(match[1])
+    return Escape(match.end(), category=f"{'P' if negated else 'p'}{{{name}}}")
 
 
 def _named(pattern: str, offset: int) -> Escape:

@@ -186,7 +186,9 @@ class Groups(ABC):
             self.pos = comment.end()
             return None
         if kind == "P":
-            return self.named_group(flags, start)
+            return self.named_group(flags, start, start + 3)
+        if kind == "<" and text[start + 3 : start + 4] not in ("=", "!"):
+            return self.named_group(flags, start, start + 2)
         if kind in ("=", "!", "<"):
             return self.lookaround(flags, start)
         if kind == "(":
@@ -266,25 +268,29 @@ class Groups(ABC):
         self.pos += 1
         return body
 
-    def named_group(self, flags: int, start: int) -> Node:
-        """``(?P<name>...)``; and ``(?P=name)``, which is refused."""
+    def named_group(self, flags: int, start: int, at: int) -> Node:
+        """``(?P<name>...)`` or ``(?<name>...)``; and ``(?P=name)``, which is refused.
+
+        Args:
+            at: The place of the ``<``.
+        """
         text = self.text
-        mark = text[start + 3 : start + 4]
+        mark = text[at : at + 1]
         if mark not in ("<", "="):
             raise self.error(
                 f"(?P{mark} begins no known group",
                 start,
-                start + 3 + len(mark),
+                at + len(mark),
                 remedy="A named group is written (?P<name>...).",
             )
-        close = text.find(">" if mark == "<" else ")", start + 4)
+        close = text.find(">" if mark == "<" else ")", at + 1)
         if close < 0:
-            raise self.error("this group name is not closed", start, start + 4)
-        name = text[start + 4 : close]
+            raise self.error("this group name is not closed", start, at + 1)
+        name = text[at + 1 : close]
         if not name.isidentifier():
             raise self.error(
                 f"{name!r} cannot be the name of a group",
-                start + 4,
+                at + 1,
                 close,
                 remedy="A name is letters, digits and underscores, and begins with no digit.",
             )
@@ -298,7 +304,7 @@ class Groups(ABC):
         if name in self.names:
             raise self.error(
                 f"group {self.names[name]} has the name {name!r} already",
-                start + 4,
+                at + 1,
                 close,
                 remedy="Choose another name.",
             )
@@ -319,16 +325,8 @@ class Groups(ABC):
     def lookaround(self, flags: int, start: int) -> Node:
         """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
         behind = self.text.startswith("<", start + 2)
-        sign_at = start + 2 + behind
-        sign = self.text[sign_at : sign_at + 1]
-        if sign not in ("=", "!"):
-            raise self.error(
-                f"(?<{sign} begins no known group",
-                start,
-                sign_at + len(sign),
-                remedy="A named group is written (?P<name>...), a lookbehind (?<=...) or (?<!...).",
-            )
-        self.pos = sign_at + 1
+        sign = self.text[start + 2 + behind]
+        self.pos = start + 3 + behind
         self.asserts = True
         outer = self.lookbehind_groups
         if behind and outer is None:

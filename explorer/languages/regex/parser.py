@@ -2,7 +2,9 @@
 
 Recursive descent, one method per level of the syntax: alternatives, a sequence, one piece of
 it, a group. It accepts and rejects what `re.compile` of the running Python accepts and rejects
-(for patterns of str); the tests hold the two equal on tables and on random patterns.
+(for patterns of str); the tests hold the two equal on tables and on random patterns. Three things
+more are read, which people bring from other engines: Unicode properties (``\\p{L}``), ``(?<n>...)``
+for ``(?P<n>...)``, and ``\\z`` for ``\\Z``.
 `re`'s own parser could not be used: its tree has no positions, it factors common prefixes out of
 alternatives and it turns alternatives of single characters into sets.
 

@@ -20,6 +20,7 @@ from explorer.automata.tree.nodes import Empty, Group, Node, Source
 from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.regex.groups import LETTERS
 from explorer.languages.regex.parser import Tree, parse
 from explorer.languages.sources.registry import register
 from explorer.languages.terminals.known import TERMINALS
@@ -76,13 +77,17 @@ class Regex(Source):
         return cls.read(pattern)
 
     @classmethod
-    def read(cls, text: str, meter: Meter | None = None) -> Self:
+    def read(cls, text: str | re.Pattern[str], meter: Meter | None = None) -> Self:
         """The pattern that was written; it is parsed at once, so that its errors come here.
+
+        Args:
+            text: The pattern; of one that `re` has compiled the flags are written in front.
 
         Raises:
             ConstraintError: It holds half of a surrogate pair, which no file could; the escape
                 ``\\ud800`` is allowed, as in `re`, and matches no text.
         """
+        text = _with_flags(text) if isinstance(text, re.Pattern) else text
         tree = parse(text, meter=meter)
         text = plain(text)
         check_whole_characters("The pattern", text, error=ConstraintError)
@@ -99,6 +104,18 @@ class Regex(Source):
     def __str__(self) -> str:
         shown = self.pattern if len(self.pattern) <= 80 else f"{self.pattern[:77]}…"
         return f"regex({shown!r})"
+
+
+def _with_flags(compiled: re.Pattern[str]) -> str:
+    """The pattern of a compiled one, its flags in front of it: ``(?i)a`` for ``re.I``."""
+    letters = "".join(
+        letter for letter, flag in LETTERS.items() if letter not in "uL" and compiled.flags & flag
+    )
+    flags = f"(?{letters})"
+    given = compiled.pattern
+    if not letters or not isinstance(given, str) or given.startswith(flags):  # pyright: ignore[reportUnnecessaryIsInstance] - Bytes are refused by the parser.
+        return given
+    return flags + given
 
 
 _NAMES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\v": "\\v"}
@@ -118,7 +135,7 @@ def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
         '[a-d]'
     """
     # A terminal is not a literal or class: it can only be made optional, or have an alternative.
-    members = [] if leaf.startswith("(?P<") else [rest[:1], "".join(dict.fromkeys(rest))]
+    members = [] if leaf.startswith(("(?P<", "(?<")) else [rest[:1], "".join(dict.fromkeys(rest))]
     found = [
         *(reading(leaf, characters) for characters in members),
         f"(?:{leaf}?)",

@@ -13,29 +13,16 @@ What keeps this cheap:
 - With IGNORECASE only the 2,938 *cased* characters can behave differently from their plain
   membership; `re` is asked about those, in 0.1 ms per class.
 - Every answer is kept in memory. Plain literals and ASCII classes ask nothing.
-
-`cached` keeps such tables on disk, as JSON, one file each, named after all that they depend on. A
-table that was read is checked, as anything may lie in that folder; a file that is missing, damaged
-or not writable only costs the derivation. The folder is ``$EXPLORER_CACHE``, or the platform's
-place for caches as `platformdirs` knows it. It never grows past a handful of small files.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import sys
-import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final
 
 import numpy as np
-import platformdirs
 
 from explorer.automata.tree.charset import (
     MAX_CODE_POINT,
@@ -45,54 +32,16 @@ from explorer.automata.tree.charset import (
     complement,
     intern_ranges,
 )
-from explorer.files import write_whole
+from explorer.languages.regex.properties import property_set
+from explorer.languages.regex.tables import cached, integers
 
-FORMAT: Final = 1
+Category = str
+"""The letter of a category escape, one of ``dDsSwW``; or a property by its one name, ``p{L}`` or
+``P{L}``."""
 
-T = TypeVar("T")
-
-
-def cache_folder() -> Path:
-    """The folder of the tables; the folder may not exist."""
-    if given := os.environ.get("EXPLORER_CACHE"):
-        return Path(given)
-    return platformdirs.user_cache_path("explorer", appauthor=False)
-
-
-def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> T:
-    """A table from the disk, or derived and then kept there.
-
-    Args:
-        name: What the table is, as part of a file name.
-        derive: Computes it; the result must survive JSON up to ``check``.
-        check: Turns what JSON gave into the table, or raises `ValueError` if it is not one.
-
-    Returns:
-        The table. Errors of the disk are never raised.
-    """
-    path = _path(name)
-    try:
-        return check(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, RecursionError):
-        table = derive()
-    with contextlib.suppress(OSError):  # A full disk costs time at the next start, nothing else.
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(table).encode())
-    return table
-
-
-def _path(name: str) -> Path:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    key = f"{name}-unicode{unicodedata.unidata_version}-python{python}-v{FORMAT}.json"
-    folder = cache_folder()
-    # Without a home directory the path stays relative: then it is one that is never found.
-    return (folder if folder.is_absolute() else Path(os.devnull)) / key
-
-
-Category = Literal["d", "D", "s", "S", "w", "W"]
 ClassItem = tuple[int, int] | Category
-"""One item of a set: an inclusive range of code points (a character is a range of one), or the
-letter of a category escape."""
+"""One item of a set: an inclusive range of code points (a character is a range of one), or a
+category."""
 
 CLASS_FLAGS: Final = int(re.ASCII | re.IGNORECASE)
 """The flags of `re` on which the meaning of a class depends."""
@@ -111,7 +60,7 @@ def _unicode_category(letter: str) -> CharSet:
         return [bound for low, past in spans for bound in (low, past - 1)]
 
     def check(found: object) -> list[int]:
-        bounds = _integers(found)
+        bounds = integers(found)
         if len(bounds) % 2 or any(a > b for a, b in pairwise(bounds)):
             raise ValueError("not ascending pairs")
         return bounds
@@ -137,18 +86,7 @@ def _cased() -> tuple[int, ...]:
                         found.update(*forms)
         return sorted(map(ord, found))
 
-    return tuple(cached("cased", derive, _integers))
-
-
-def _integers(found: object) -> list[int]:
-    """A list of code points from JSON, or `ValueError`."""
-    if not isinstance(found, list):
-        raise ValueError("not a list")
-    items: list[object] = found  # pyright: ignore[reportUnknownVariableType]  # from JSON
-    numbers = [item for item in items if type(item) is int and 0 <= item <= MAX_CODE_POINT]
-    if len(numbers) != len(items) or not numbers:
-        raise ValueError("not code points")
-    return numbers
+    return tuple(cached("cased", derive, integers))
 
 
 @lru_cache(maxsize=1)
@@ -162,10 +100,10 @@ def _all_characters() -> str:
 
 
 def category(letter: Category, flags: int) -> CharSet:
-    """The characters of ``\\d``, ``\\s``, ``\\w`` or their negations.
+    """The characters of ``\\d``, ``\\s``, ``\\w``, a property or their negations.
 
     Args:
-        flags: Flags of `re`; only ASCII matters.
+        flags: Flags of `re`; only ASCII matters, and IGNORECASE for letters with case.
 
     Example:
         >>> category("d", re.ASCII).ranges
@@ -173,6 +111,9 @@ def category(letter: Category, flags: int) -> CharSet:
         >>> ord("٣") in category("d", 0)
         True
     """
+    if letter[0] in "pP":
+        chars = property_set(letter[2:-1], flags & CLASS_FLAGS)
+        return chars if letter[0] == "p" else complement(chars)
     if letter.isupper():
         return _negated_category(letter.lower(), bool(flags & re.ASCII))
     if flags & re.ASCII:
@@ -232,6 +173,15 @@ def _character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) ->
         if item[0] == item[1]:
             return character(chr(item[0]))
     ranges: list[tuple[int, int]] = []
+    if flags & re.IGNORECASE and any(isinstance(each, str) and each[0] in "pP" for each in items):
+        # `re` knows no properties, so it is asked about the other items alone.
+        others = tuple(each for each in items if isinstance(each, tuple) or each[0] not in "pP")
+        if others:
+            ranges.extend(_character_class(others, False, flags).ranges)
+        for each in items:
+            ranges.extend(category(each, flags).ranges if each not in others else ())
+        plain = char_set(ranges)
+        return complement(plain) if negated else plain
     for item in items:
         if isinstance(item, str):
             ranges.extend(category(item, flags).ranges)

@@ -14,7 +14,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from types import MappingProxyType
+from typing import ClassVar, Final, Self
 
 from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.tree.nodes import (
@@ -28,7 +29,7 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Written,
 )
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.walking import MAX_REPEAT, letters
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.membership import Membership
 from explorer.languages.sources.choice import check_encodable
@@ -246,13 +247,17 @@ class Complement(Combination):
 @register("repetition")
 @dataclass(frozen=True)
 class Repetition(Combination):
-    """Words of the part after each other: any number, at least one, or at most one."""
+    """Words of the part after each other.
+
+    Args:
+        maximum: The most words; ``None`` for no limit.
+    """
 
     kind: ClassVar[str] = "repetition"
 
     part: Source
     minimum: int
-    unbounded: bool
+    maximum: int | None
 
     @property
     def children(self) -> tuple[Source, ...]:
@@ -265,23 +270,65 @@ class Repetition(Combination):
 
     def fields(self) -> dict[str, object]:
         """The bounds of the repetition."""
-        return {"minimum": self.minimum, "unbounded": self.unbounded}
+        return {"minimum": self.minimum, "maximum": self.maximum}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The repetition of the part that was saved."""
         if len(children) != 1:
             raise _other_number(cls.kind, len(children), "one")
-        minimum = whole_number("minimum", fields["minimum"], 0, 1, error=DamagedFile)
-        return cls(children[0], minimum, flag("unbounded", fields["unbounded"]))
+        try:
+            if "unbounded" in fields:  # As files of earlier releases have it.
+                most = None if flag("unbounded", fields["unbounded"]) else 1
+            else:
+                most = fields["maximum"]
+            return cls(children[0], *bounds(fields["minimum"], most))
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved repetition cannot be read: {error.message}") from error
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """Repeats of the part."""
-        return Repeat(0, 0, trees[0], self.minimum, None if self.unbounded else 1, False)
+        return Repeat(0, 0, trees[0], self.minimum, self.maximum, False)
 
     def __str__(self) -> str:
-        name = "optional" if not self.unbounded else "plus" if self.minimum else "star"
-        return f"{self.part}.{name}()"
+        return f"{self.part}.{repeating_call(self.minimum, self.maximum)}"
+
+
+def bounds(fewest: object, most: object = ...) -> tuple[int, int | None]:
+    """The fewest and the most times that a user gives; as many as the fewest if left out.
+
+    Raises:
+        ConstraintError: One of them is not a whole number from 0, or the most is below.
+    """
+    low = whole_number("fewest", fewest, 0, MAX_REPEAT - 1, error=ConstraintError)
+    if most is None:
+        return low, None
+    high = low
+    if most is not ...:
+        high = whole_number("most", most, 0, MAX_REPEAT - 1, error=ConstraintError)
+    if high < low:
+        raise ConstraintError(
+            f"The most, {high:,}, is below the fewest, {low:,}.", remedy="Swap them."
+        )
+    return low, high
+
+
+REPEATING: Final[Mapping[str, tuple[int, int | None]]] = MappingProxyType(
+    {"star": (0, None), "plus": (1, None), "optional": (0, 1)}
+)
+"""The repeats with a name; every other one is ``times``."""
+
+
+def repeating_call(fewest: int, most: int | None) -> str:
+    """The call that repeats so often, as Python writes it.
+
+    Example:
+        >>> repeating_call(1, None), repeating_call(2, 2), repeating_call(2, None)
+        ('plus()', 'times(2)', 'times(2, None)')
+    """
+    name = next((name for name, known in REPEATING.items() if known == (fewest, most)), "")
+    both = f"{fewest}" if fewest == most else f"{fewest}, {most}"
+    return f"{name}()" if name else f"times({both})"
 
 
 def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:
@@ -306,8 +353,8 @@ def not_an_operand(sign: str, other: object) -> ExplorerError:
     return wrong(
         f"The other side of {sign}",
         other,
-        "a constraint",
-        remedy="Write regex(...) for a pattern, literal(...) for a text.",
+        "a constraint or a text",
+        remedy="Write regex(...) for a pattern, a text in quotes for itself.",
         error=ConstraintError,
     )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from numbers import Integral
 from typing import ClassVar, Self, cast
 
-from explorer.arguments import check_whole_characters, listed, plain, wrong
+from explorer.arguments import check_whole_characters, instance, listed, plain, wrong
 from explorer.automata.tree.nodes import Node, Source, Texts
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.registry import register
@@ -48,7 +52,10 @@ class Choice(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The texts that were saved; each must be one that can be written in UTF-8."""
         try:
-            return cls.of(cast("list[str]", fields["texts"]))
+            texts = cast("list[str]", fields["texts"])
+            return cls.of(
+                [instance("text", text, str, "a text", error=DamagedFile) for text in texts]
+            )
         except ExplorerError as error:
             raise DamagedFile(f"A saved choice cannot be read: {error.message}") from error
 
@@ -58,27 +65,27 @@ class Choice(Source):
         return cls.of([line for line in text.split("\n") if line])
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Self:
-        """Distinct texts in the order given.
+    def of(cls, texts: object) -> Self:
+        """Distinct texts in the order given, or numbers, of which the texts are meant.
 
         Raises:
-            ConstraintError: The list is empty, or an element is not a string or not valid text.
+            ConstraintError: The list is empty, or an element is neither a number nor a valid text.
         """
         if isinstance(texts, str):
             raise ConstraintError(
                 f"choice({plain(texts)!r}) would mean a choice of single characters.",
-                remedy="Give a list of texts, or use literal(...) for one text.",
+                remedy="Give texts, choice('a', 'b'), or a list of them; literal(...) is one text.",
             )
         given = listed("texts", texts, "a list of texts", error=ConstraintError)
         if not given:
             raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
         chosen: list[str] = []
         for k, each in enumerate(given):
-            if not isinstance(each, str):
+            text = plain(each) if isinstance(each, str) else _number(each)
+            if text is None:
                 name = "text" if len(given) == 1 else f"texts[{k}]"
                 remedy = "Write it as a string."
-                raise wrong(name, each, "a text", remedy=remedy, error=ConstraintError)
-            text = plain(each)
+                raise wrong(name, each, "a text or number", remedy=remedy, error=ConstraintError)
             check_encodable(text)
             chosen.append(text)
         return cls(tuple(dict.fromkeys(chosen)))
@@ -89,6 +96,20 @@ class Choice(Source):
         shown = [repr(text) for text in self.texts[:4]]
         shown += [f"… {len(self.texts) - 4:,} more"] if len(self.texts) > 4 else []
         return f"choice([{', '.join(shown)}])"
+
+
+def _number(value: object) -> str | None:
+    """The text of a number as Python writes it; ``None`` for anything else, NaN and infinity."""
+    if isinstance(value, bool):
+        return None
+    with suppress(ValueError, OverflowError):  # Of more digits than Python writes.
+        if isinstance(value, Integral):
+            return str(int(value))
+        if isinstance(value, float) and isfinite(value):
+            return repr(float(value))
+        if isinstance(value, Decimal) and value.is_finite():
+            return str(value)
+    return None
 
 
 def check_encodable(text: str) -> None:

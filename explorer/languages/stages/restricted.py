@@ -10,13 +10,9 @@ underscores, as ``\\w`` has them) is in the list.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
-from itertools import accumulate
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import listed, plain, shown, wrong
@@ -37,6 +33,7 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.regex.properties import scripts
 from explorer.languages.regex.unicode_sets import category
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.stages.stage import TextStage, register_stage
@@ -54,22 +51,6 @@ _REMEDY: Final = (
     'Give the name of a set, scripts=["Latin"], chars="abc" or words=["cat", "dog"]; a session and '
     'generate take these as restrict="ascii" or restrict={"scripts": ["Latin"]}.'
 )
-
-
-@cache
-def scripts() -> Mapping[str, CharSet]:
-    """The characters of each script of Unicode that is known here, by its name.
-
-    Example:
-        >>> ord("ж") in scripts()["Cyrillic"], ord("1") in scripts()["Common"]
-        (True, True)
-    """
-    text = files("explorer.languages.stages").joinpath("scripts.json").read_text("utf-8")
-    steps: dict[str, list[int]] = json.loads(text)
-    bounds = {name: list(accumulate(distances)) for name, distances in steps.items()}
-    return {
-        name: char_set(zip(ends[::2], ends[1::2], strict=True)) for name, ends in bounds.items()
-    }
 
 
 @register_stage

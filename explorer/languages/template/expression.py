@@ -2,8 +2,9 @@
 
 A person can copy a template from a notebook into the editor and back. The text is parsed with
 `ast`; what is understood is a call of a known function with literals and further calls as
-arguments, the operators of constraints (``| & - + ~``) and ``.star()``, ``.plus()``,
-``.optional()``. Everything else is an error with a caret under it.
+arguments, the operators of constraints (``| & - + ~``), also with a text on one side, and
+``.star()``, ``.plus()``, ``.optional()``, ``.times(2, 5)``. Everything else is an error with a
+caret under it.
 
 A function makes itself known with `constructor`.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -22,12 +23,14 @@ from explorer.errors import ConstraintError, ExplorerError, Located, RegexError,
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import (
+    REPEATING,
     Complement,
     Concatenation,
     Difference,
     Intersection,
     Repetition,
     Union,
+    bounds,
 )
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
@@ -67,15 +70,13 @@ def constructor(name: str, make: Callable[..., Source], *, located: bool = False
     _KNOWN[name] = _Known(make, located)
 
 
-def choices(texts: object) -> Source:
-    """A choice of texts, or of names and texts.
-
-    Args:
-        texts: A list, or a mapping.
-    """
-    if isinstance(texts, dict):
+def choices(texts: object, *more: object) -> Source:
+    """A choice of texts, or of names and texts; see `explorer.choice`."""
+    if more:
+        return Choice.of((texts, *more))
+    if isinstance(texts, Mapping):
         return Aliases.of(cast("object", texts))
-    return Choice.of(cast("list[str]", texts))
+    return Choice.of(texts)
 
 
 def pattern_of(pattern: object) -> Source:
@@ -85,7 +86,7 @@ def pattern_of(pattern: object) -> Source:
 
 def text_of(text: object) -> Source:
     """Exactly one text."""
-    return Choice.of([cast("str", text)])
+    return Choice.of([instance("text", text, str, "a text", error=ConstraintError)])
 
 
 def source_of_schema(schema: object, **options: Any) -> Source:
@@ -184,7 +185,7 @@ class _ExpressionReader:
         """The source that a node makes."""
         match node:
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self.source(left), self.source(right)
+                one, other = self._operand(left, right), self._operand(right, left)
                 match op:
                     case ast.BitOr():
                         return Union((*_parts(one, Union), *_parts(other, Union)))
@@ -199,15 +200,31 @@ class _ExpressionReader:
                         raise self._error("Constraints have no such operator", node)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return Complement(self.source(operand))
-            case ast.Call(func=ast.Attribute(value=value, attr=name), args=[], keywords=[]):
-                repeats = {"star": (0, True), "plus": (1, True), "optional": (0, False)}
-                if name not in repeats:
+            case ast.Call(func=ast.Attribute(value=value, attr="times"), args=given) if (
+                1 <= len(given) <= 2 and not node.keywords
+            ):
+                try:
+                    times = bounds(*map(self._argument, given))
+                except ExplorerError as error:
+                    raise self._placed(error, node) from error
+                return Repetition(self.source(value), *times)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):
+                if name not in REPEATING or node.args or node.keywords:
                     raise self._error(f"A constraint has no method {name!r} here", node)
-                return Repetition(self.source(value), *repeats[name])
+                return Repetition(self.source(value), *REPEATING[name])
             case ast.Call(func=ast.Name(id=name)):
                 return self._call(name, node)
             case _:
                 raise self._error("This is not a constraint", node)
+
+    def _operand(self, node: ast.expr, other: ast.expr) -> Source:
+        """One side of an operator: a constraint, or beside one a text, which is itself."""
+        if _is_text(node) and not _is_text(other):
+            try:
+                return text_of(ast.literal_eval(node))
+            except ExplorerError as error:
+                raise self._error(error.message.rstrip("."), node) from error
+        return self.source(node)
 
     def _call(self, name: str, node: ast.Call) -> Source:
         known = _KNOWN.get(name)
@@ -296,6 +313,10 @@ class _ExpressionReader:
             f"{reason}:\n{caret(self._text, start, end)}\n", remedy=error.remedy,
             evidence={**error.evidence, "offset": start, "expression": self._text, **here},
         )  # fmt: skip
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _parts(source: Source, kind: type[Union | Concatenation]) -> tuple[Source, ...]:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.staged import check_operand
 from explorer.languages.template.generated import generated, repeated, templated
 
 
 def gen(
+    name: str | None = None,
     *,
-    regex: str | None = None,
+    regex: str | re.Pattern[str] | None = None,
     choices: object = None,
     stop: object = None,
+    stop_regex: str | re.Pattern[str] | None = None,
     json_schema: object = None,
     type: object = None,
     constraint: Constraint | None = None,
     max_tokens: int | None = None,
 ) -> Constraint:
-    """A part of a template that the model writes; give exactly one of the kinds, and a limit.
+    """A part of a template that the model writes: one of the kinds, or any text; and a limit.
 
     Args:
+        name: A name of the part outside of a template; what is parsed is then a dict of one entry.
         regex: A pattern, as `regex` has it.
         choices: Texts, or a mapping from names to texts, as `choice` has it.
         stop: A text, or several: any text before one of them appears.
+        stop_regex: A pattern: any text that ends where a match of it can begin, and before which
+            none has begun. It looks at nothing beside itself, and does not match the empty text.
         json_schema: A JSON Schema, as `json_schema` has it.
         type: A Python type, as `from_type` has it: what is parsed is an instance.
         constraint: Any other constraint, where it is to have a limit.
@@ -32,12 +39,14 @@ def gen(
             within the limit are masked.
 
     Raises:
-        ConstraintError: None or several kinds are given, or the limit is not a whole number from 1
-            to 10,000.
+        ConstraintError: Several kinds are given, or the limit is not a whole number from 1 to
+            10,000.
 
     Example:
         >>> gen(stop='"').accepts('a "quoted" text'), gen(stop='"').accepts("plain")
         (False, True)
+        >>> gen(stop_regex="[.!?]").accepts("Yes"), gen("age", regex="[0-9]+").parse("41")
+        (True, {'age': '41'})
         >>> import explorer
         >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b'b"', b'"'], eos_ids=[4])
         >>> quoted = template('"{x}"', x=gen(stop='"', max_tokens=2))
@@ -49,20 +58,20 @@ def gen(
         [False, False, False, True, False]
     """
     given = {
-        "regex": regex, "choices": choices, "stop": stop, "json_schema": json_schema, "type": type,
+        "regex": regex, "choices": choices, "stop": stop, "stop_regex": stop_regex,
+        "json_schema": json_schema, "type": type, "name": name, "max_tokens": max_tokens,
         "constraint": constraint if constraint is None else _source(constraint),
     }  # fmt: skip
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return Constraint(generated(**chosen, max_tokens=max_tokens))
+    return Constraint(generated(**given))
 
 
 def many(
-    part: Constraint, min: int = 0, max: int | None = None, *, separator: str = ""
+    part: Constraint | str, min: int = 0, max: int | None = None, *, separator: str = ""
 ) -> Constraint:
     """A part several times, with a separator between.
 
     Args:
-        part: What is repeated.
+        part: What is repeated; a text is itself.
         min: The fewest times.
         max: The most times; ``None`` for no limit.
         separator: What stands between two repetitions, not after the last one.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from explorer.arguments import plain, wrong
 from explorer.automata.tree.nodes import Source
@@ -11,49 +12,63 @@ from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.limits import check_nesting
-from explorer.languages.template.expression import Places, choices, constructor
+from explorer.languages.template.expression import Places, choices, constructor, text_of
 from explorer.languages.template.limited import Limited
 from explorer.languages.template.many import Many
 from explorer.languages.template.source import Template, fields_of
 from explorer.languages.template.until import Until
+from explorer.languages.template.until_match import UntilMatch
 from explorer.languages.types.source import CallType, JsonType
 
-KINDS = ("regex", "choices", "stop", "json_schema", "type", "constraint")
+KINDS = ("regex", "choices", "stop", "stop_regex", "json_schema", "type", "constraint")
 """The kinds of generated parts."""
 
+_ANY_TEXT: Final = "(?s).*"
 
-def generated(**given: object) -> Source:
+
+def generated(name: object = None, /, **given: object) -> Source:
     """The source of a part that the model writes.
 
     Args:
-        given: One of `KINDS` by its name, and ``max_tokens``.
+        name: The name of the part, which is then a template of it alone.
+        given: One of `KINDS` by its name, or none for any text; and ``max_tokens``. ``None`` stands
+            for nothing; the name may be among them.
 
     Raises:
-        ConstraintError: None or several are given, the limit is not usable, or parts nest too deep.
+        ConstraintError: Several are given, the limit or the name is not usable, or parts nest too
+            deep.
     """
-    limit = given.pop("max_tokens", None)
-    part = _without_limit(given)
-    return part if limit is None else check_nesting(Limited.of(part, limit))
+    given = {key: value for key, value in given.items() if value is not None}
+    limit, name = given.pop("max_tokens", None), given.pop("name", name)
+    part = _without_limit(given or {"regex": _ANY_TEXT})
+    part = part if limit is None else check_nesting(Limited.of(part, limit))
+    if name is None:
+        return part
+    if not isinstance(name, str) or not name.isidentifier():
+        raise wrong(
+            "name", name, "a name of letters, digits and underscores", error=ConstraintError,
+            remedy='Write gen("answer"), or gen(regex="...") for a pattern.',
+        )  # fmt: skip
+    return templated(f"{{{name}}}", **{plain(name): part})
 
 
 def _without_limit(given: Mapping[str, object]) -> Source:
     if len(given) != 1 or not given.keys() <= set(KINDS):
         raise ConstraintError(
-            f"gen(...) takes exactly one of {', '.join(KINDS)}; it was given "
-            f"{', '.join(given) or 'none'}.",
+            f"gen(...) takes exactly one of {', '.join(KINDS)}; it was given {', '.join(given)}.",
             remedy='Write gen(regex="..."), gen(choices=[...]), gen(stop="..."), '
             "gen(json_schema={...}), gen(type=...) or gen(constraint=...).",
         )
     ((name, value),) = given.items()
     match name:
         case "regex":
-            if not isinstance(value, str):
-                raise wrong("regex", value, "a pattern", error=ConstraintError)
-            return Regex.read(value)
+            return _pattern("regex", value)
         case "choices":
             return choices(value)
         case "stop":
             return Until.of(value)
+        case "stop_regex":
+            return UntilMatch.of(_pattern("stop_regex", value))
         case "type":
             return typed(value)
         case "constraint":
@@ -64,6 +79,12 @@ def _without_limit(given: Mapping[str, object]) -> Source:
             return JsonSchema.of(
                 dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
             )
+
+
+def _pattern(name: str, value: object) -> Regex:
+    if not isinstance(value, str | re.Pattern):
+        raise wrong(name, value, "a pattern", error=ConstraintError)
+    return Regex.read(cast("str | re.Pattern[str]", value))
 
 
 def typed(described: object, *, style: object = "json") -> Source:
@@ -92,6 +113,8 @@ def repeated(part: object, min: object = 0, max: object = None, separator: objec
         ConstraintError: The part is not a constraint, a number is not usable, or parts nest too
             deep.
     """
+    if isinstance(part, str):
+        part = text_of(part)
     if not isinstance(part, Source):
         raise wrong("part", part, "a constraint", error=ConstraintError, remedy=_PART)
     return check_nesting(Many.of(part, min, max, separator))

@@ -25,6 +25,7 @@ from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.registry import register
 from explorer.languages.template.spelled import spelled
 from explorer.languages.template.until import Until
+from explorer.languages.template.until_match import UntilMatch
 
 MOST_TOKENS: Final = 10_000
 """The largest limit; a part has a state for each token that is counted."""
@@ -106,9 +107,8 @@ class Limited(Source):
         match self.part:
             case Regex():
                 given = f"regex={self.part.pattern!r}"
-            case Until(stops=stops):
-                one = stops[0] if len(stops) == 1 else list(stops)
-                given = f"stop={one!r}"
+            case Until() | UntilMatch():
+                given = str(self.part).removeprefix("gen(").removesuffix(")")
             case Choice(texts=texts):
                 given = f"choices={list(texts)!r}"
             case Aliases():

@@ -8,13 +8,13 @@ from explorer.automata.tree.nodes import Source
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.reading.text import as_python
 from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.algebra import Repetition, repeating_call
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
 
 _OPERATORS: Final = {
     "union": " | ", "concatenation": " + ", "intersection": " & ", "difference": " - ",
 }  # fmt: skip
-_REPEATS: Final = {(0, True): "star", (1, True): "plus", (0, False): "optional"}
 
 
 @runtime_checkable
@@ -60,7 +60,6 @@ def spelled(source: Source) -> str:
         return f"({_OPERATORS[source.kind].join(parts)})"
     if source.kind == "complement":
         return f"~{parts[0]}"
-    if source.kind == "repetition":
-        fields = source.fields()
-        return f"{parts[0]}.{_REPEATS[int(str(fields['minimum'])), bool(fields['unbounded'])]}()"
+    if isinstance(source, Repetition):
+        return f"{parts[0]}.{repeating_call(source.minimum, source.maximum)}"
     return str(source)

@@ -258,7 +258,7 @@ def _from_first(parts: Sequence[tuple[Source, bool]]) -> Source | None:
     after: list[Source] = []
     for part, needed in rest:
         more = in_sequence(exact_text(", "), part)
-        after.append(more if needed else Repetition(more, 0, False))
+        after.append(more if needed else Repetition(more, 0, 1))
     with_first = in_sequence(first, *after)
     if required:
         return with_first

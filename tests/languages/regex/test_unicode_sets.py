@@ -21,7 +21,7 @@ from explorer.automata.tree.charset import (
 )
 from explorer.automata.tree.nodes import Class, Dot, Literal
 from explorer.languages.regex import parse, unicode_sets
-from explorer.languages.regex.unicode_sets import cache_folder, cached
+from explorer.languages.regex.tables import cache_folder, cached
 
 ALL = np.arange(MAX_CODE_POINT + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 

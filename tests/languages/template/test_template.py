@@ -219,8 +219,9 @@ def test_aliases_are_mapped_back() -> None:
 def test_parts_are_constraints(wrong: Any) -> None:
     with pytest.raises(ConstraintError, match="not a constraint"):
         template("{x}", x=wrong)
-    with pytest.raises(ConstraintError, match="not a constraint"):
-        many(wrong)
+    if not isinstance(wrong, str):  # A text is itself.
+        with pytest.raises(ConstraintError, match="not a constraint"):
+            many(wrong)
 
 
 def test_a_session_fills_a_template_in() -> None:
