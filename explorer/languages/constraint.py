@@ -37,7 +37,7 @@ from explorer.languages.sources.algebra import (
     TakesConstraints,
     Union,
     alternatives,
-    bounds,
+    counted_times,
     not_an_operand,
     sequence,
 )
@@ -250,7 +250,7 @@ class Constraint(StageMethods):
             >>> regex("[0-9]").times(2, 3).accepts("123"), regex("ab").times(2).examples()
             (True, ['abab'])
         """
-        return Constraint(Repetition(self.source, *bounds(fewest, most)), depth=_depth(self))
+        return Constraint(Repetition(self.source, *counted_times(fewest, most)), depth=_depth(self))
 
     complement = __invert__
 

@@ -86,9 +86,8 @@ def test_what_is_no_operand_is_refused_on_either_side() -> None:
 
 
 def test_the_reason_points_into_the_text() -> None:
-    """The text beside a constraint is a choice of its own, which a reason names."""
     why = explorer.explain_text("say: " + regex("[0-9]+"), "sax")
-    assert not why.allowed and "literal('say: ')" in str(why)
+    assert not why.allowed and "Still open: 'say: '" in str(why)
 
 
 def test_numbers_are_chosen_as_python_writes_them() -> None:
@@ -126,13 +125,8 @@ def test_named_repeats_are_times() -> None:
     assert a.star().source == a.times(0, None).source and repr(a.times(0, None)).endswith("star()")
     assert a.plus().source == a.times(1, None).source and repr(a.times(1, None)).endswith("plus()")
     assert a.optional().source == a.times(0, 1).source
-    for fewest, most, says in (
-        (3, 2, "below"),
-        (-1, 2, "from 0"),
-        (1.5, 2, "1.5"),
-        (2**40, ..., "0 to"),
-    ):
-        with pytest.raises(ConstraintError, match=says):
+    for fewest, most in ((3, 2), (-1, 2), (1.5, 2), (2**40, ...), (1, "2")):
+        with pytest.raises(ConstraintError, match=r"below|whole number"):
             a.times(fewest, most)  # type: ignore[arg-type]
 
 

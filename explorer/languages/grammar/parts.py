@@ -31,7 +31,7 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.notations.reading import MOST_NESTED, NAME_LETTERS
-from explorer.languages.sources.algebra import TakesConstraints, bounds, repeating_call
+from explorer.languages.sources.algebra import TakesConstraints, counted_times, repeating_call
 from explorer.languages.stages.staged import check_operand
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class RulePart(TakesConstraints, ABC):
             >>> rule("digit").times(2, 3)
             rule('digit').times(2, 3)
         """
-        return RuleRepeats(self, *bounds(fewest, most))
+        return RuleRepeats(self, *counted_times(fewest, most))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

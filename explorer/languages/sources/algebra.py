@@ -282,7 +282,7 @@ class Repetition(Combination):
                 most = None if flag("unbounded", fields["unbounded"]) else 1
             else:
                 most = fields["maximum"]
-            return cls(children[0], *bounds(fields["minimum"], most))
+            return cls(children[0], *counted_times(fields["minimum"], most))
         except ExplorerError as error:
             raise DamagedFile(f"A saved repetition cannot be read: {error.message}") from error
 
@@ -294,7 +294,7 @@ class Repetition(Combination):
         return f"{self.part}.{repeating_call(self.minimum, self.maximum)}"
 
 
-def bounds(fewest: object, most: object = ...) -> tuple[int, int | None]:
+def counted_times(fewest: object, most: object = ...) -> tuple[int, int | None]:
     """The fewest and the most times that a user gives; as many as the fewest if left out.
 
     Raises:

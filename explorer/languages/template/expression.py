@@ -30,7 +30,7 @@ from explorer.languages.sources.algebra import (
     Intersection,
     Repetition,
     Union,
-    bounds,
+    counted_times,
 )
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
@@ -204,7 +204,7 @@ class _ExpressionReader:
                 1 <= len(given) <= 2 and not node.keywords
             ):
                 try:
-                    times = bounds(*map(self._argument, given))
+                    times = counted_times(*map(self._argument, given))
                 except ExplorerError as error:
                     raise self._placed(error, node) from error
                 return Repetition(self.source(value), *times)

@@ -104,12 +104,12 @@ REFUSED = {
     'start: %json {"type": "object"}': "%json is not followed",
     "start: x\n%override x: /a/": "%override is not followed",
     "start: x\n%extend x: /a/": "%extend is not followed",
-    '%llguidance {}\nstart: "a"': "%llguidance is not followed",
+    '%llguidance {"no_forcing": true}\nstart: "a"': "%llguidance is not followed",
     'start: ["a"\nfoo: "b"': "This '[' is not closed where its rule ends, in line 2",
     "start: 'a'": "A text stands in double quotes",
     'start: "a";': "A rule ends with its line, without a sign",
     'start: foo\nfoo:\nbar: "x"': "'bar' begins where the body of 'foo' goes on",
-    'start: "a"{3}': "A number of repetitions is written with ~",
+    'start: {"a"}': "Nothing stands before { that could be repeated",
     "start: WORD": "The name 'WORD' is not defined",
 }
 

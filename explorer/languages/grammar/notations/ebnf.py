@@ -9,8 +9,8 @@ and ``[ vc: ... ]`` are passed over. A rule ends where the next name with ``::=`
 what may be missing, ``n * piece``, ``A - B`` of single characters, ``(* comment *)``. Its other
 signs for these, ``(: :)``, ``(/ /)`` and ``/``, and ``? special sequences ?`` are refused by name.
 
-The first sign of definition says which it is. In both ``/pattern/`` is a pattern in Python's
-syntax.
+The first sign of definition says which it is. In both ``/pattern/`` and
+``Regex("pattern")`` are patterns in Python's syntax, where a text has no escapes: ``/\\n/``.
 """
 
 from __future__ import annotations

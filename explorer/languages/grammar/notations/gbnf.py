@@ -6,7 +6,9 @@ after ``::=``; ``"text"``, ``[a-z]``, ``[^a-z]``, ``.``, names, ``( )``, ``* + ?
 ``\\``, ``\"``, ``\[``, ``\]``; ``#`` up to the end of the line is a comment. The rule ``root`` is
 the grammar. (llama.cpp, ``grammars/README.md`` and ``src/llama-grammar.cpp``.)
 
-Two things more: names may hold ``_``, and ``/pattern/`` is a pattern in Python's syntax. What
+More than that: names may hold ``_``; ``/pattern/`` and ``Regex("pattern")`` are patterns in
+Python's syntax; and there are the escapes of xgrammar's EBNF, which is this notation otherwise:
+``\a``, ``\b``, ``\f``, ``\v``, ``\0``, ``\e``, ``\'``, ``\?``, ``\/``, ``\-`` and ``\^``. What
 speaks of token ids (``<[1000]>``, ``<name>``, ``!<name>``) is refused by name.
 """
 
@@ -24,7 +26,11 @@ from explorer.languages.grammar.notations.reading import (
     letters_of,
 )
 
-_ESCAPES: Final = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"}
+_ESCAPES: Final = {
+    "t": "\t", "r": "\r", "n": "\n", "a": "\a", "b": "\b", "f": "\f",
+    "v": "\v", "0": "\0", "e": "\x1b",
+    **{char: char for char in "\\\"[]'?/-^"},
+}  # fmt: skip
 _DIGITS: Final = {"x": 2, "u": 4, "U": 8}
 _ANY: Final = char_set([(0, 0x10FFFF)])
 
@@ -168,7 +174,8 @@ class GbnfReader(GrammarReader):
         if not letter or letter not in _ESCAPES:
             raise self.wrong(
                 f"The escape \\{letter} is not known",
-                'Use \\x41, \\u00e4, \\U0001F600, \\t, \\r, \\n, \\\\, \\", \\[ or \\].',
+                'Use \\x41, \\u00e4, \\U0001F600, \\t, \\r, \\n, \\\\, \\", \\[ or \\]; those of '
+                'Python in a pattern, such as /\\d+/.',
                 begin, self.at,
             )  # fmt: skip
         return ord(_ESCAPES[letter])

@@ -2,10 +2,12 @@
 
 ``name: body`` and ``NAME: body``, where a body goes on in a line that begins with ``|`` and within
 parentheses; ``"text"``, ``"text"i``, ``/pattern/`` with the flags ``i m s x``, ``"a".."z"``, names,
-``( )``, ``[ ]`` for what may be missing, ``* + ?``, ``~ n``, ``~ n..m``, ``-> alias``, ``%import
-common.NAME``, ``%import common (A, B)``, ``-> OTHER``, ``%ignore``; ``//`` and ``#`` begin a
-comment. The marks ``?``, ``!`` and ``_`` of names shape Lark's trees and change no language. The
-rule ``start`` is the grammar. (Lark's grammar reference; llguidance, ``docs/syntax.md``.)
+``( )``, ``[ ]`` for what may be missing, ``* + ?``, ``~ n``, ``~ n..m``, ``{n}``, ``{n,}``,
+``{,m}``, ``{n,m}``, ``-> alias``, ``%import common.NAME``, ``%import common (A, B)``,
+``-> OTHER``, ``%ignore``, ``Regex("pattern")``; ``//`` and ``#`` begin a comment. The marks ``?``,
+``!`` and ``_`` of names, and ``rule[capture]`` and ``rule[capture="name"]``, shape trees and change
+no language; an empty ``%llguidance {}`` changes nothing. The rule ``start`` is the grammar. (Lark's
+grammar reference; llguidance, ``docs/syntax.md``.)
 
 What is ignored may stand at the beginning and after every terminal of a rule, not inside one. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
@@ -21,6 +23,7 @@ before, as Lark's lexer reads it.
 from __future__ import annotations
 
 import ast
+import re
 from types import MappingProxyType
 from typing import Final
 
@@ -74,6 +77,12 @@ AROUND: Final = "%ignore"
 
 _FLAGS: Final = "imsx"
 
+_BRACES: Final = re.compile(r"\{[\d\s,]*\}")
+_NO_OPTIONS: Final = re.compile(r"\{\s*\}")
+_ATTRIBUTES: Final = re.compile(r"""\[(?:[^\]"\n]|"[^"\n]*")*\]""")
+_ATTRIBUTE: Final = re.compile(r"""[^\s,"](?:[^",]|"[^"\n]*")*""")
+_CAPTURE: Final = re.compile(r"""capture(\s*=\s*"[^"\n]*")?""")
+
 _REMEDIES: Final = {
     "json": "Write the rules of the value out; or make the rules in Python, "
     "explorer.grammars.rule, with json_schema(...) as a terminal.",
@@ -82,7 +91,7 @@ _REMEDIES: Final = {
     "declare": "Define the terminal: NAME: /pattern/.",
     "extend": "Write the whole rule once, under its name.",
     "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
-    "llguidance": "Leave the line out: its options are those of another engine.",
+    "llguidance": "Leave the line out, or its options: they are those of another engine.",
 }
 """The remedies for some directives that are not followed."""
 
@@ -98,7 +107,7 @@ class LarkReader(GrammarReader):
             "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
             ";": ("A rule ends with its line, without a sign", "Leave the ; out."),
             ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
-            "{": ("A number of repetitions is written with ~", "Write ~ 3 or ~ 3..5."),
+            "{": ("Nothing stands before { that could be repeated", 'Write "a"{3,5}, or "a"*.'),
         }
     )
 
@@ -156,8 +165,10 @@ class LarkReader(GrammarReader):
                 "Priorities are not followed: a text is in the language or is not",
                 "Leave the number out, and the dot.",
             )
-        self._no_template()
+        if self.sees("{"):
+            raise self._template()
         self.skip()
+        self._attributes(name)
         if not self.sees(":") or self.sees("::="):
             sign = next((each for each in ("::=", "=") if self.sees(each)), "")
             like = {"::=": LOOKS_LIKE["gbnf"], "=": LOOKS_LIKE["ebnf"]}
@@ -168,6 +179,31 @@ class LarkReader(GrammarReader):
         self.at += 1
         self.skip_lines()
         return name, start, end, self.at
+
+    def _attributes(self, name: str) -> None:
+        """``[capture]`` and ``[capture="name"]`` after the name of a rule."""
+        if not self.sees("["):
+            return
+        begin, written = self.at, _ATTRIBUTES.match(self.text, self.at)
+        if written is None:
+            raise self.wrong("The attributes of the rule do not end", "Close them with ].", begin)
+        end = written.end() - 1
+        if name.lstrip("_").isupper():
+            raise self.wrong(
+                "A terminal has no attributes",
+                "Write them on a rule that calls it.",
+                begin,
+                end + 1,
+            )
+        for each in _ATTRIBUTE.finditer(self.text, begin + 1, end):
+            if not _CAPTURE.fullmatch(each[0].strip()):
+                raise self.wrong(
+                    f"The attribute {each[0].strip()} is not followed",
+                    'Only [capture] and [capture="name"] are, which change no language; limits and '
+                    "stops are those of gen(...) in a template.", each.start(), each.end(),
+                )  # fmt: skip
+        self.at = end + 1
+        self.skip()
 
     def _line_ends(self) -> None:
         self.skip()
@@ -187,6 +223,8 @@ class LarkReader(GrammarReader):
             self.alternatives()
         elif name == "import":
             found += self._imported(begin)
+        elif name == "llguidance" and (empty := _NO_OPTIONS.match(self.text, self.at)):
+            self.at = empty.end()
         else:
             raise self._not_followed(name, begin)
         self._line_ends()
@@ -199,9 +237,8 @@ class LarkReader(GrammarReader):
         )
         return self.wrong(f"%{name} is not followed", remedy, begin, end)
 
-    def _no_template(self) -> None:
-        if self.sees("{"):
-            raise self.wrong("Templates are not followed", "Write the rule out for each use.")
+    def _template(self) -> GrammarError:
+        return self.wrong("Templates are not followed", "Write the rule out for each use.")
 
     def _imported(self, begin: int) -> list[WrittenRule]:
         if not self.takes("common"):
@@ -284,9 +321,11 @@ class LarkReader(GrammarReader):
         start, char = self.at, self.text[self.at]
         if char in self.letters and char not in "-0123456789":
             name = self.word()
-            self._no_template()
+            if self.sees("{") and not _BRACES.match(self.text, self.at):
+                raise self._template()
             call = self.called(name, start)
-            return self._then_skipped(call) if name.lstrip("_").isupper() else call
+            is_rule = isinstance(call, Call) and not name.lstrip("_").isupper()
+            return call if is_rule else self._then_skipped(call)
         if char == "(":
             return self.group()
         if char == "[":
@@ -315,7 +354,9 @@ class LarkReader(GrammarReader):
         return Repeat(start, end, what, 0, None, False)
 
     def quantifier(self, item: Node) -> tuple[int, int | None] | None:
-        """``*``, ``+``, ``?``, ``~ n`` or ``~ n..m``."""
+        """``*``, ``+``, ``?``, ``~ n``, ``~ n..m`` or braces."""
+        if self.sees("{"):
+            return self.braces()
         if not self.takes("~"):
             return super().quantifier(item)
         self.skip()

@@ -7,8 +7,9 @@ highlighting and explanations point into it.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -40,6 +41,9 @@ LOOKS_LIKE: Final = {
     "ebnf": 'This looks like EBNF: give syntax="ebnf".',
 }
 """The remedy for a grammar in another notation."""
+
+_REGEX: Final = re.compile(r'\(\s*"((?:[^"\\\n]|\\.)*)"\s*\)')
+_CHARACTER: Final = re.compile(r'\\(["\\])|\\?.', re.DOTALL)
 
 MOST_REPEATS: Final = 999_999_999
 """The most repetitions that can be asked for by number."""
@@ -287,14 +291,21 @@ class GrammarReader(ABC):
         """Whether the rule must have ended here, because the next one begins."""
         return self.sees(self.sign)
 
-    def pattern(self, pattern: str, start: int, end: int, flags: str = "") -> Node:
-        """A pattern of ours as one piece."""
+    def pattern(
+        self, pattern: str, start: int, end: int, flags: str = "", places: Sequence[int] = ()
+    ) -> Node:
+        """A pattern of ours as one piece.
+
+        Args:
+            places: Where its characters stand, if not one after the other behind ``start``.
+        """
         try:
             # Under the flag x a comment in the pattern goes to the end of its line.
             tree = parse(f"(?{flags}:{pattern}\n)" if "x" in flags else f"(?{flags}:{pattern})"
                          if flags else pattern)  # fmt: skip
         except RegexError as error:
-            at = start + 1 + max(error.start - (len(flags) + 3 if flags else 0), 0)
+            at = max(error.start - (len(flags) + 3 if flags else 0), 0)
+            at = places[min(at, len(places) - 1)] if places else start + 1 + at
             remedy = error.remedy or "Write it as Python's re does."
             raise self.wrong(f"In the pattern: {error.reason}", remedy, at) from error
         if tree.over_tokens:
@@ -339,8 +350,25 @@ class GrammarReader(ABC):
         return Repeat(start, self.at, inner, 0, most, False)
 
     def called(self, name: str, start: int) -> Node:
-        """A call of a rule."""
-        return Call(start, self.at, name)
+        """A call of a rule; or ``Regex("pattern")``, where no rule is called Regex.
+
+        In the quotes a backslash stands before a quote or a backslash, as in every text; before
+        anything else it is the pattern's own.
+        """
+        if name != "Regex" or not self.sees("(") or self._defines(name):
+            return Call(start, self.at, name)
+        written = _REGEX.match(self.text, self.at)
+        if written is None:
+            raise self.wrong("Regex takes one text", 'Write Regex("[0-9]+").', start, self.at + 1)
+        self.at = written.end()
+        pieces = [(each[1] or each[0], each.start()) for each in _CHARACTER.finditer(
+            self.text, written.start(1), written.end(1))]  # fmt: skip
+        pattern = "".join(text for text, _ in pieces)
+        places = [place + k for text, place in pieces for k in range(len(text))]
+        return self.pattern(pattern, start, self.at, places=places or [written.start(1)])
+
+    def _defines(self, name: str) -> bool:
+        return re.search(rf"(?m)^[?!]?{name}\s*{self.sign}", self.text) is not None
 
     # What a notation says
 
