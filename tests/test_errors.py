@@ -41,7 +41,7 @@ def test_remedies_fit() -> None:
         r"(?<!a|bc)d": "(?<!ab)(?<!c)",
         r"(?<=a|bc)d": "(?:(?<=ab)|(?<=c))",
         r"(?<=a*)b": "Bound the repetition",
-        r"\p{L}": r"[^\W\d_]",
+        r"\p{Leter}": "Did you mean Letter?",
         r"\x1": "zeros in front: 01",
         r"[\8]": "Write 8",
         r"\8": "Count the groups",

@@ -6,7 +6,6 @@ import itertools
 import pickle
 import re
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ def test_what_is_no_operand_is_refused_on_either_side() -> None:
             with pytest.raises(ConstraintError, match="not a constraint or a text"):
                 combine(regex("a"), wrong)
     with pytest.raises(ConstraintError, match="half of a surrogate pair"):
-        regex("a") | "\ud800"
+        _ = regex("a") | "\ud800"
 
 
 def test_the_reason_points_into_the_text() -> None:
@@ -91,12 +90,12 @@ def test_the_reason_points_into_the_text() -> None:
 
 
 def test_numbers_are_chosen_as_python_writes_them() -> None:
-    given = [1, -2, 2.5, 1e300, np.int64(7), np.float64(0.5), Decimal("1.10"), "x"]
-    texts = ["1", "-2", "2.5", "1e+300", "7", "0.5", "1.10", "x"]
+    given: list[Any] = [1, -2, 2.5, 1e300, np.int64(7), np.float64(0.5), "x"]
+    texts = ["1", "-2", "2.5", "1e+300", "7", "0.5", "x"]
     assert choice(given).source == choice(texts).source == choice(*given).source
     assert gen(choices=[1, 2]).source == choice(["1", "2"]).source
     assert choice([1, 2]).parse("2") == "2"
-    for wrong in (True, float("nan"), float("inf"), Decimal("NaN"), None, b"a", 1j, 10**5000):
+    for wrong in (True, float("nan"), float("inf"), None, b"a", 1j, 10**5000):
         with pytest.raises(ConstraintError, match="not a text or number"):
             choice(["a", wrong])  # type: ignore[list-item]
     with pytest.raises(ConstraintError, match="single characters"):

@@ -179,7 +179,8 @@ def _character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) ->
         if others:
             ranges.extend(_character_class(others, False, flags).ranges)
         for each in items:
-            ranges.extend(category(each, flags).ranges if each not in others else ())
+            if isinstance(each, str) and each not in others:
+                ranges.extend(category(each, flags).ranges)
         plain = char_set(ranges)
         return complement(plain) if negated else plain
     for item in items:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from math import isfinite
 from numbers import Integral
 from typing import ClassVar, Self, cast
@@ -107,8 +106,6 @@ def _number(value: object) -> str | None:
             return str(int(value))
         if isinstance(value, float) and isfinite(value):
             return repr(float(value))
-        if isinstance(value, Decimal) and value.is_finite():
-            return str(value)
     return None
 
 
