@@ -1,9 +1,11 @@
 """The composition as the textbook has it, by pynini: from end to end, and stage by stage.
 
 Koo, Liu & He 2024, Algorithm 2: compose the detokenizing FST with the character FSA, keep the input
-side, and determinize. `explorer.tokens.walks.functions` computes the same machine without writing
-the composed one down; `compose` is the definition that it is held equal to, timed beside it in the
-benchmark. Nothing in pynini can be interrupted: the clock is looked at between its operations.
+side, and determinize. `compose` is that, token by token: the definition. Tokens of one word over
+byte classes can share an arc first (`explorer.tokens.closed_form.textbook`), which changes nothing
+but the size, and `explorer.tokens.walks.functions` computes the same machine without writing the
+composed one down. Nothing in pynini can be interrupted: the clock is looked at between its
+operations.
 
 `composition_stages` gives the machines in between (composed, ε-free, determinized, trimmed) for a
 few tokens and a small machine, so that each step can be looked at and understood. There the end of
@@ -16,21 +18,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import numpy as np
-
-from explorer.alphabet import (
-    EPSILON,
-    NUM_TOKEN_SYMBOLS,
-    TOKEN_END,
-    byte_label,
-    id_digits,
-    label_byte,
-    label_token,
-    token_label,
-)
+from explorer.alphabet import EPSILON, label_byte, label_token, token_label
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange import openfst
-from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays
+from explorer.automata.interchange.openfst import dfa_to_fst
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.textbook.detokenizing import detokenizing_fst
 from explorer.budget import Budget, Meter
@@ -85,50 +76,43 @@ def _transducer(vocabulary: Vocabulary) -> pynini.Fst:
     return transducer.arcsort("olabel")
 
 
-@memo
-def _transducer_with_ends(vocabulary: Vocabulary) -> pynini.Fst:
-    """T_V that writes the end of each token too, and the digits of ids that are not text.
-
-    A cycle per token: it reads the id, then writes a symbol after the other; symbol s has the label
-    s + 1, as a byte has.
-    """
-    arcs: list[tuple[int, int, int, int]] = []
-    states = 1
-    not_text = frozenset(vocabulary.not_text)
-    for token, data in enumerate(vocabulary.tokens):
-        if data is None and token not in not_text:
-            continue
-        symbols = [*(id_digits(token) if data is None else data), TOKEN_END]
-        here, label = 0, token_label(token)
-        for k, symbol in enumerate(symbols):
-            there = 0 if k == len(symbols) - 1 else states
-            states += there == states
-            arcs.append((here, label, byte_label(symbol), there))
-            here, label = there, EPSILON
-    accepting = np.zeros(states, np.bool_)
-    accepting[0] = True
-    rows = np.array(arcs, np.int32).reshape(-1, 4)
-    return cast(Any, fst_from_arrays(states, 0, rows, accepting)).arcsort("olabel")
-
-
 def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32, Bool]:
-    """The deterministic machine over token ids: compose, project, remove ε, determinize, connect.
+    """The deterministic machine over token ids, by the textbook: T_V has an arc for every token.
+
+    ``compile(method="pynini")`` makes the same machine sooner, from words over byte classes.
 
     Args:
-        dfa: The character FSA; its language is not empty.
+        dfa: The character FSA, over bytes; its language is not empty.
 
     Returns:
-        The start state; int32[arcs, 3], rows ``(source, token id, target)``; bool[states], where
-        the text may end. No states where the vocabulary can write no word.
+        As `deterministic`, with token ids.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    start, arcs, accepting = deterministic(_transducer(vocabulary), dfa_to_fst(dfa), meter)
+    arcs[:, 1] -= token_label(0)
+    return start, arcs, accepting
+
+
+def deterministic(
+    transducer: pynini.Fst, acceptor: pynini.Fst, meter: Meter
+) -> tuple[int, Int32, Bool]:
+    """Compose, project to the input, remove ε, determinize, connect: Algorithm 2 by pynini.
+
+    Args:
+        transducer: Its arcs sorted by output label.
+        acceptor: What reads the transducer's output.
+
+    Returns:
+        The start state; int32[arcs, 3], rows ``(source, input label, target)``; bool[states], where
+        the text may end. No states where nothing that the transducer writes is accepted.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
     import pynini
 
-    acceptor = dfa_to_fst(dfa)
-    over_tokens = dfa.num_symbols == NUM_TOKEN_SYMBOLS
-    transducer = _transducer_with_ends(vocabulary) if over_tokens else _transducer(vocabulary)
     meter.check_time(COMPOSING)
     # pynini's stubs leave most types out.
     library = cast(Any, pynini)
@@ -145,9 +129,7 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
     meter.check(COMPOSING, states=machine.num_states())
     num_states, start, arcs, accepting = openfst.read_fst(machine.write_to_string())
     meter.check(COMPOSING, states=num_states, arcs=len(arcs), bytes=32 * len(arcs))
-    rows = arcs[:, [0, 1, 3]]
-    rows[:, 1] -= token_label(0)
-    return start, rows, accepting
+    return start, arcs[:, [0, 1, 3]], accepting
 
 
 LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
