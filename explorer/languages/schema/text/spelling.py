@@ -42,7 +42,7 @@ def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
         escapes: Where a character may also be written ``\\uXXXX`` (with a surrogate pair beyond
             U+FFFF), and the slash ``\\/``.
     """
-    inside = _in_strings(machine)
+    inside = in_strings(machine)
     if escapes == "free":
         inside = [state for state in inside if _is_free(machine, state)]
     if not inside:
@@ -59,7 +59,7 @@ def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
     return sketch.drawn(states[machine.start], [states[state] for state in accepting])
 
 
-def _in_strings(machine: Dfa) -> list[int]:
+def in_strings(machine: Dfa) -> list[int]:
     """The states between the quotes of a literal that are not within an escape."""
     if machine.start == NO_ARC:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Final, cast
 
 from explorer.automata.construction import operations
@@ -17,7 +18,8 @@ from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text import numbers, strings
 from explorer.languages.schema.text.ecma import translated
-from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.text.formats import FORMATS, LONGEST
+from explorer.languages.schema.values.texts import StringPart
 
 
 def _fraction(divisor: Decimal) -> tuple[int, int]:
@@ -55,6 +57,11 @@ def _and_say(error: Exception) -> str:
     """The advice of the reader of patterns itself, as the rest of a sentence."""
     advice = error.remedy.rstrip(".") if isinstance(error, RegexError) else ""
     return f" ({advice[:1].lower()}{advice[1:]})" if advice else ""
+
+
+@cache
+def _of_format(name: str) -> Dfa:
+    return compile_pattern(FORMATS[name], Meter())[1]
 
 
 class Scalars:
@@ -139,12 +146,9 @@ class Scalars:
                 result = intersection(result, part, self.meter)
         return result
 
-    def format(self, name: str) -> Dfa:
+    def format(self, name: str) -> StringPart:
         """The texts of a format."""
-        key = "format", name
-        if key not in self._machines:
-            self._machines[key] = compile_pattern(FORMATS[name], self.meter)[1]
-        return self._machines[key]
+        return StringPart(_of_format(name), 0, LONGEST.get(name))
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern of ECMA-262 is found; ``None`` if it was ignored."""

@@ -250,8 +250,7 @@ class ValueSets:
                     every = every.met(Strings((StringPart(made),)), self.meter)
             name = sub.keyword("format")
             if self.options.formats and isinstance(name, str) and name in FORMATS:
-                made = self._scalars.format(name)
-                every = every.met(Strings((StringPart(made),)), self.meter)
+                every = every.met(Strings((self._scalars.format(name),)), self.meter)
         return every
 
     # Containers.

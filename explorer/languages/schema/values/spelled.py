@@ -20,10 +20,11 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.text.counted import counted
 from explorer.languages.schema.text.drawing import STAGE, TextDrawing
 from explorer.languages.schema.text.exponents import with_exponents
 from explorer.languages.schema.text.names import free_string, other_names
-from explorer.languages.schema.text.spelling import character_in, respelled
+from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_strings, respelled
 from explorer.languages.schema.text.strings import among, literals
 from explorer.languages.schema.values.certain import Certain, is_small
 from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
@@ -35,6 +36,11 @@ from explorer.languages.schema.values.wanted import Wanted
 
 MOST_AT_ONCE: Final = 6
 """With more members in any order, what follows some of them is drawn when a text comes to it."""
+MOST_KEPT: Final = 2_000
+"""The literals of machines of so many states are kept, since formats come again."""
+MOST_MULTIPLIED: Final = 10_000
+"""A machine with a bound on the number of characters that may have more states is a literal first,
+and then one of so many characters."""
 
 
 class JsonTexts:
@@ -199,10 +205,16 @@ class JsonTexts:
                     return
             drawing.nfa(inside, free_string(), end)
             return
+        if part.high is not None and part.high * part.dfa.num_states > MOST_MULTIPLIED:
+            meter.check(STAGE, states=part.high * part.dfa.num_states)
+            drawing.nfa(begin, _of_length(part.dfa, part.low, part.high, escapes), end)
+            return
         machine = part.machine(meter)
         assert machine is not None
-        written = literals(machine, meter)
-        drawing.nfa(begin, respelled(written, meter, escapes), end)
+        if machine.num_states > MOST_KEPT:
+            drawing.nfa(begin, respelled(literals(machine, meter), meter, escapes), end)
+        else:
+            drawing.nfa(begin, _literals(machine, escapes), end)
 
     # Containers.
 
@@ -447,6 +459,20 @@ class JsonTexts:
 
 
 ENDLESS: Final = Depth(1, 1, 1, 1)
+
+
+@lru_cache(maxsize=64)
+def _literals(texts: Dfa, escapes: EscapesOf) -> Nfa:
+    """The literals of some texts."""
+    return respelled(literals(texts, Meter()), Meter(), escapes)
+
+
+@lru_cache(maxsize=8)
+def _of_length(texts: Dfa, low: int, high: int, escapes: EscapesOf) -> Nfa:
+    """The literals of some texts of so many characters."""
+    written = literals(texts, Meter())
+    nfa = respelled(written, Meter(), "any") if escapes == "any" else dfa_to_nfa(written)
+    return counted(nfa, in_strings(written), low, high)
 
 
 @lru_cache(maxsize=1024)

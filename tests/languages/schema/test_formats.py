@@ -1,0 +1,148 @@
+"""Formats against the test suite's own cases, `jsonschema`'s checkers and arithmetic on clocks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from fqdn import FQDN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.automata.construction.operations import minimal_dfa
+from explorer.budget import Meter
+from explorer.languages.schema.text.counted import counted
+from explorer.languages.schema.text.spelling import EscapesOf, in_strings, respelled
+from explorer.languages.schema.text.strings import literals
+from tests.evidence import examples
+from tests.languages.schema.corpora import needs_data, suite
+
+HOST = explorer.json_schema({"type": "string", "format": "hostname"})
+TIME = explorer.json_schema({"type": "string", "format": "time"})
+MOMENT = explorer.json_schema({"type": "string", "format": "date-time"})
+
+
+def standing(name: str) -> tuple[list[str], list[str]]:
+    """Of a format's cases: what is taken and is wrong, and what is right and refused."""
+    wrong: list[str] = []
+    refused: list[str] = []
+    for group in suite("draft2020-12/optional/format"):
+        if group.name.partition(":")[0] == name:
+            constraint = explorer.json_schema(group.schema)
+            for data, valid in group.tests:
+                if constraint.accepts(json.dumps(data, ensure_ascii=False)) != valid:
+                    (refused if valid else wrong).append(data)
+    return wrong, refused
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["time", "date-time", "date", "hostname"])
+def test_the_cases_of_a_format_stand(name: str) -> None:
+    """What a host name's label encodes is not decoded: such a label is refused, right or not."""
+    wrong, refused = standing(name)
+    assert wrong == []
+    assert [text for text in refused if not text.startswith("xn--")] == []
+
+
+def leap(hour: int, minute: int, sign: str, ahead: int) -> bool:
+    """Whether it is 23:59 in UTC."""
+    offset = ahead if sign == "+" else -ahead
+    return (60 * hour + minute - offset) % 1440 == 1439
+
+
+@given(st.integers(0, 23), st.integers(0, 59), st.sampled_from("+-"), st.integers(0, 95))
+@settings(max_examples=examples(200))
+def test_a_leap_second_is_the_last_of_a_day_in_utc(
+    hour: int, minute: int, sign: str, quarters: int
+) -> None:
+    ahead = 15 * quarters
+    right = (1439 + (ahead if sign == "+" else -ahead)) % 1440
+    for at in (60 * hour + minute, right):
+        zone = f"{sign}{ahead // 60:02}:{ahead % 60:02}"
+        for fraction in ("", ".123"):
+            text = f"{at // 60:02}:{at % 60:02}:60{fraction}{zone}"
+            expected = leap(at // 60, at % 60, sign, ahead)
+            assert TIME.accepts(f'"{text}"') == expected, text
+            assert MOMENT.accepts(f'"1998-12-31T{text}"') == expected, text
+
+
+def test_a_leap_second_may_be_written_with_z() -> None:
+    assert TIME.accepts('"23:59:60Z"') and MOMENT.accepts('"1998-12-31t23:59:60z"')
+    assert not TIME.accepts('"15:59:60Z"') and not TIME.accepts('"23:59:61Z"')
+    assert leap(15, 59, "-", 480) and not leap(15, 59, "+", 480)
+
+
+LABELS = st.one_of(
+    st.integers(1, 64).map(lambda count: "a" * count),
+    st.sampled_from(["a", "a-b", "a--b", "0", "ab--c", "-a", "a-", "", "A9", "a" * 63]),
+)
+
+
+def is_host(name: str) -> bool:
+    """As `jsonschema` checks it; without the root's dot, and without labels kept for encodings."""
+    plain = not name.endswith(".") and all(label[2:4] != "--" for label in name.split("."))
+    return plain and bool(name) and FQDN(name, min_labels=1).is_valid
+
+
+@given(st.lists(LABELS, min_size=1, max_size=8))
+@settings(max_examples=examples(200))
+def test_a_host_name_has_labels_of_63_characters_and_253_in_all(labels: list[str]) -> None:
+    name = ".".join(labels)
+    assert HOST.accepts(f'"{name}"') == is_host(name)
+
+
+@pytest.mark.parametrize("escapes", ["free", "any"])
+def test_a_host_name_has_at_most_253_characters(escapes: Any) -> None:
+    constraint = explorer.json_schema({"format": "hostname", "type": "string"}, escapes=escapes)
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    for size, last in ((251, "b"), (252, "c"), (253, "c"), (254, "d"), (258, "b")):
+        name = ("a" * 62 + "." + "b" * 61 + ".") * 4
+        name = name[: size - 1] + last
+        assert len(name) == size and is_host(name) == (size <= 253)
+        assert constraint.accepts(f'"{name}"') == (size <= 253)
+        state: int | None = machine.start
+        for byte in f'"{name}"'.encode():
+            state = None if state is None else machine.step(state, byte)
+        assert (state is not None and machine.is_final(state)) == (size <= 253)
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"format": "hostname", "minLength": 250}, 250, 249),
+        ({"format": "hostname", "minLength": 250}, 253, 254),
+        ({"format": "hostname", "maxLength": 200}, 200, 201),
+        ({"not": {"format": "hostname"}}, 254, 253),
+        ({"format": "hostname", "not": {"maxLength": 251}}, 252, 251),
+    ],
+)
+def test_lengths_meet_the_length_of_a_host_name(schema: Any, right: int, wrong: int) -> None:
+    constraint = explorer.json_schema({"type": "string", **schema})
+    validator = jsonschema.Draft202012Validator(
+        schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+    for size, expected in ((right, True), (wrong, False)):
+        name = ("abcdefgh." * 40)[: size - 1] + "z"
+        assert validator.is_valid(name) == expected
+        assert constraint.accepts(f'"{name}"') == expected
+
+
+@given(st.text("ab\n\u00e9\U0001f600", max_size=12), st.integers(0, 6), st.integers(0, 6))
+@settings(max_examples=examples(100))
+def test_layers_count_characters(text: str, low: int, more: int) -> None:
+    """Against the counting of Python, in every spelling."""
+    texts = explorer.regex("[ab\n]*(?:\u00e9|\U0001f600)?a*").dfa
+    options: tuple[EscapesOf, ...] = ("free", "any")
+    for escapes in options:
+        written = literals(texts, Meter())
+        every = respelled(written, Meter(), escapes)
+        layers = counted(every, in_strings(written), low, low + more)
+        machine = minimal_dfa(layers, Meter())
+        expected = texts.accepts(text.encode()) and low <= len(text) <= low + more
+        assert machine.accepts(json.dumps(text, ensure_ascii=False).encode()) == expected
+        if escapes == "any":
+            assert machine.accepts(json.dumps(text).encode()) == expected
