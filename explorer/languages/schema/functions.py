@@ -41,16 +41,22 @@ def json_schema(
     Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default.
     ``dependencies`` is followed in every draft.
 
-    Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to about 1e308, the
+    Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to 1.797…e308, the
     largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
-    99 after them (``12e3``). Under bounds, ``multipleOf``, ``enum`` and ``const`` a number is
-    written plain (``-12.50``), small (``1.5e-07``), or with an exponent of zero (``1e0``); in
-    objects and arrays that ``not``, ``if``, ``oneOf`` or ``contains`` may exclude for their
-    numbers, plain or small. So what ``json.dumps`` writes for 1e16 and more (``1e+16``) is
-    taken where no keyword bounds it. Integers of draft 4 are digits only.
+    99 after them (``12e3``). All others, under bounds, ``multipleOf``, ``enum``, ``const`` or
+    ``not``, are written as Python and JavaScript write them, and a little more freely: plain
+    (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
+    in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
+    point, an exponent from 16 on). So what ``json.dumps`` writes is taken. Integers of draft 4 are
+    digits only, and a ``multipleOf`` of thousands of remainders has no large spelling.
 
-    Free strings are written with any escapes; names and constrained strings in the spelling of
-    ``json.dumps(ensure_ascii=False)``, or with ``escapes="any"`` in every one.
+    A string is written in the spelling of ``json.dumps(ensure_ascii=False)``; in which others is
+    said by ``escapes``, alike for values and names, whether they are listed (``enum``, ``const``,
+    ``properties``), bounded, under a ``pattern``, or left over (``additionalProperties``). With
+    ``"free"`` every escape is taken from where on any text may follow: in all of a string that
+    nothing constrains, after the beginning that a pattern asks for or that tells a name from those
+    that are named, behind ``minLength``; so never in what is listed or has a most length. With
+    ``"any"`` every escape is taken everywhere.
 
     ``minProperties``, and ``maxProperties`` that must not hold, count a name that is written
     twice as two members, unless there are at most ten names beside ``properties``;
@@ -76,8 +82,8 @@ def json_schema(
         folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
             fetched.
         escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all
-            strings, at several times the states; ``"free"`` only in strings that nothing
-            constrains.
+            strings, at several times the states; ``"free"`` only from where on any text may
+            follow.
 
     Raises:
         ConstraintError: The schema is not JSON, or a part of a ``response_format`` is malformed.

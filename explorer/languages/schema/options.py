@@ -24,7 +24,8 @@ _WORDS: Final = {
         'Give "unroll" or "stack".',
     ),
     "escapes": (
-        EscapesOf, "a choice of escapes", 'Give "free" for escapes in free strings only, or "any".',
+        EscapesOf, "a choice of escapes",
+        'Give "free" for escapes where any text may follow, or "any".',
     ),
 }  # fmt: skip
 """For each option that is a word: its type, what it is, and what to give."""

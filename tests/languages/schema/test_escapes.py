@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import jsonschema
@@ -126,6 +127,84 @@ def test_the_choice_is_kept_and_checked() -> None:
     assert "escapes" in constraint.source.fields()
     with pytest.raises(ConstraintError, match="escapes is 'all'"):
         explorer.json_schema(NAMES, escapes="all")  # type: ignore[arg-type]
+
+
+LONG = "b" * 30
+CONTINUED = ["".join(each) for count in range(4) for each in product("abc", repeat=count)]
+CONTINUED += [each + LONG for each in CONTINUED[:5]]
+VALUES: dict[str, Any] = {
+    "free": {"type": "string"},
+    "enum": {"enum": ["a", "ab", "cab"]},
+    "const": {"const": "ab"},
+    "bounded": {"type": "string", "maxLength": 3},
+    "at least": {"type": "string", "minLength": 2},
+    "begins": {"type": "string", "pattern": "^ab"},
+    "holds": {"type": "string", "pattern": "ab"},
+    "begins, bounded": {"type": "string", "pattern": "^a", "maxLength": 3},
+    "not": {"type": "string", "not": {"enum": ["ab", "c"]}},
+}
+NAMED: dict[str, Any] = {
+    "named": ({"properties": {"ab": {"const": 1}, "b": {"const": 1}}}, 1),
+    "left over": ({"properties": {"ab": {"const": 1}, "b": {"const": 1}}}, 2),
+    "patterns": ({"patternProperties": {"^a": {"const": 1}}}, 1),
+    "no pattern": ({"patternProperties": {"^a": {"const": 1}}}, 2),
+    "name and pattern": (
+        {"properties": {"ca": {"const": 1}}, "patternProperties": {"^ab": {"const": 1}}}, 2,
+    ),
+    "bounded": ({"propertyNames": {"maxLength": 3}}, 2),
+    "listed": ({"propertyNames": {"enum": ["ab", "c"]}}, 2),
+    "begin": ({"propertyNames": {"pattern": "^a"}}, 2),
+    "all": ({}, 2),
+}  # fmt: skip
+
+
+def cases_of_escapes() -> list[Any]:
+    """Schemas, each with a function from a literal to the text that holds it, and its reverse."""
+    cases = [
+        pytest.param(schema, str, str, id=f"a value: {name}") for name, schema in VALUES.items()
+    ]
+    for name, (schema, value) in NAMED.items():
+        whole = {"additionalProperties": {"const": 2}, **schema, "maxProperties": 1}
+        cases.append(
+            pytest.param(
+                {"type": "object", **whole}, lambda literal, v=value: f"{{{literal}:{v}}}",
+                lambda text, v=value: {text: v}, id=f"a name: {name}",
+            )
+        )  # fmt: skip
+    return cases
+
+
+@pytest.mark.parametrize(("schema", "written", "value"), cases_of_escapes())
+def test_an_escape_is_taken_from_where_on_any_text_may_follow(
+    schema: Any, written: Any, value: Any
+) -> None:
+    """The same rule for listed, bounded and other strings, as values and as names."""
+    validator = jsonschema.Draft202012Validator(schema)
+    free, every = (explorer.json_schema(schema, escapes=each) for each in ("free", "any"))
+
+    def is_valid(text: str) -> bool:
+        return validator.is_valid(value(text))
+
+    for text in (each for each in CONTINUED if is_valid(each)):
+        assert free.accepts(written(f'"{text}"')), text
+        for place in range(min(len(text), 4)):
+            begin, end = text[:place], text[place + 1 :]
+            literal = written(rf'"{begin}\u{ord(text[place]):04X}{end}"')
+            open_end = all(is_valid(begin + more) for more in CONTINUED)
+            assert free.accepts(literal) == open_end, literal
+            assert every.accepts(literal), literal
+
+
+@pytest.mark.parametrize(("schema", "written", "value"), cases_of_escapes())
+def test_a_slash_is_escaped_by_the_same_rule(schema: Any, written: Any, value: Any) -> None:
+    validator = jsonschema.Draft202012Validator(schema)
+    free, every = (explorer.json_schema(schema, escapes=each) for each in ("free", "any"))
+    for begin in ("", "a", "c", "ab", "cc"):
+        text, literal = f"{begin}/", written(rf'"{begin}\/"')
+        valid = validator.is_valid(value(text))
+        open_end = all(validator.is_valid(value(begin + more)) for more in [*CONTINUED, "/"])
+        assert free.accepts(literal) == (valid and open_end), literal
+        assert every.accepts(literal) == valid, literal
 
 
 def test_the_default_takes_escapes_in_free_strings_only() -> None:

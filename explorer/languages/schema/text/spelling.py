@@ -1,8 +1,8 @@
 """The spellings of string literals: escapes beside the characters themselves.
 
 A machine of literals reads each character in one spelling, the one of `json.dumps` with
-``ensure_ascii=False``. `respelled` allows the others: in a *free* state, where any character may
-follow again and again, or with ``escapes="any"`` in all of them.
+``ensure_ascii=False``. `respelled` allows the others: in a *free* state, where any text may
+follow, or with ``escapes="any"`` in all of them. `names` keeps the same rule for names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from explorer.languages.schema.text.sketch import Sketch
 
 Whitespace = Literal["compact", "pretty", "flexible"]
 EscapesOf = Literal["free", "any"]
-"""Where a character may be written ``\\uXXXX``: in free strings, or in names and all strings."""
+"""Where a character may be written ``\\uXXXX``: from where on any text may follow, or anywhere."""
 
 SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
