@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+import math
+from decimal import Decimal, localcontext
 from itertools import product
 from typing import Any, cast
 
@@ -70,6 +71,79 @@ def test_no_spelling_of_a_wrong_number_is_taken(name: str, whitespace: Any) -> N
     assert [text for text in plain if text not in taken] == []
     zero = [text + "e0" for text in plain if "$schema" not in schema or "." in text]
     assert [text for text in zero if not constraint.accepts(text)] == []
+
+
+MANTISSAS = ("1", "1.5", "1.05", "9.99", "1.2345678901234567", "2.0", "7", "1.7976931348623157")
+EXPONENTS = (
+    "", "e+16", "e16", "E+17", "e+18", "e+020", "e22", "e+300", "e+307", "e+308", "e+309",
+    "e-0001", "e-1", "e-007", "E-0000", "e+0", "e-16",
+)  # fmt: skip
+LARGE: dict[str, Any] = {
+    "number": {"type": "number"},
+    "integer": {"type": "integer"},
+    "at least": {"type": "number", "minimum": -3.5},
+    "at most": {"type": "number", "maximum": 1e17},
+    "above": {"type": "number", "exclusiveMinimum": 1.5e22},
+    "between": {"type": "number", "minimum": -1e22, "maximum": 1.5e16},
+    "integer at least": {"type": "integer", "minimum": 5},
+    "integer below": {"type": "integer", "maximum": -(10**18) - 1},
+    "named": {"enum": [1e16, 1.5e22, -3, 0.05, -1e-7]},
+    "one": {"const": 1e300},
+    "largest": {"type": "number", "minimum": 1.7976931348623157e308},
+    "sevens": {"type": "number", "multipleOf": 7},
+    "quarters": {"type": "number", "multipleOf": 0.25},
+    "thousands": {"type": "number", "exclusiveMaximum": 12345678901234567890, "multipleOf": 1000},
+    "not integer": {"type": "number", "not": {"type": "integer"}},
+    "not large": {"type": "number", "not": {"minimum": 1e20}},
+    "one of": {"type": "number", "oneOf": [{"minimum": 1e17}, {"multipleOf": 3}]},
+    "draft 4": {"$schema": DRAFT_4, "type": "integer", "minimum": 5},
+    "draft 4 number": {"$schema": DRAFT_4, "type": "number", "minimum": 5},
+}
+
+
+def is_exactly_valid(schema: Any, text: str) -> bool:
+    """As `is_valid`, with room for the digits of 1e308; what a float cannot hold is not taken."""
+    with localcontext() as context:
+        context.prec = 700
+        return math.isfinite(float(text)) and is_valid(schema, text)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_number_within_bounds_is_taken_as_python_writes_it(name: str) -> None:
+    """Plain, small and large, exponents with zeros before them: exactly the right values."""
+    constraint = explorer.json_schema(LARGE[name])
+    for parts in product(("", "-"), MANTISSAS, EXPONENTS):
+        text = "".join(parts)
+        assert constraint.accepts(text) == is_exactly_valid(LARGE[name], text), text
+
+
+@given(
+    st.sampled_from(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const"]),
+    st.one_of(st.floats(1e15, 1e24), st.floats(1e-12, 1e12), st.floats(1e290, 1.7e308)),
+    st.booleans(),
+)
+@settings(max_examples=examples(60))
+def test_a_bound_and_its_neighbours_as_python_writes_them(
+    keyword: str, size: float, negative: bool
+) -> None:
+    bound = -size if negative else size
+    schema = {"type": "number", keyword: bound}
+    constraint = explorer.json_schema(schema)
+    near = [bound, math.nextafter(bound, 0), math.nextafter(bound, math.inf), 10 * bound, -bound]
+    for value in near:
+        text = json.dumps(value)
+        if math.isfinite(value):
+            assert constraint.accepts(text) == is_exactly_valid(schema, text), (schema, text)
+
+
+def test_the_largest_float_is_the_largest_number() -> None:
+    """`json.loads` reads what is larger as infinity."""
+    for decimals in ("7976931348623157", "7976931348623158", "79", "7976931348623156999"):
+        assert all(each.accepts(f"1.{decimals}e+308") for each in (NUMBER, ANYTHING, FREE))
+        assert math.isfinite(json.loads(f"1.{decimals}e+308"))
+    for decimals in ("7976931348623159", "8", "79769313486231581", "98"):
+        assert not any(each.accepts(f"1.{decimals}e+308") for each in (NUMBER, ANYTHING, FREE))
+    assert math.isinf(json.loads("1.7976931348623159e+308"))
 
 
 @given(st.floats(-1.6e308, 1.6e308))
