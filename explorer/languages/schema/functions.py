@@ -72,7 +72,9 @@ def json_schema(
             ``properties``, others after them; ``"any"`` in every order.
         strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
             ignored, and ``report.warnings`` of what is compiled names it.
-        formats: Whether ``format`` constrains, or is a remark as the drafts have it.
+        formats: Whether ``format`` constrains, or is a remark as the drafts have it. Of host names,
+            labels that encode others (``xn--``) are refused; leap seconds may have an offset of
+            whole quarters of an hour.
         max_depth: How often a reference of a recursive schema is followed again inside the first
             one, where it is unrolled: references are followed ``max_depth + 1`` deep.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.

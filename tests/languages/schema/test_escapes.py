@@ -130,8 +130,8 @@ def test_the_choice_is_kept_and_checked() -> None:
 
 
 LONG = "b" * 30
-CONTINUED = ["".join(each) for count in range(4) for each in product("abc", repeat=count)]
-CONTINUED += [each + LONG for each in CONTINUED[:5]]
+SHORT_TEXTS = ["".join(each) for count in range(4) for each in product("abc", repeat=count)]
+CONTINUED = [*SHORT_TEXTS, *(each + LONG for each in SHORT_TEXTS[:5])]
 VALUES: dict[str, Any] = {
     "free": {"type": "string"},
     "enum": {"enum": ["a", "ab", "cab"]},

@@ -228,7 +228,12 @@ def _decides(machine: Dfa, text: bytes, byte: int | None, order: Order, ends: bo
             return not machine.is_accepting(here)
     elif free.step(there, byte) != NO_ARC:
         return machine.step(here, byte) == NO_ARC
-    return set(machine.expected(here)) < set(free.expected(there))
+    return _allowed(machine, here) < _allowed(free, there)
+
+
+def _allowed(machine: Dfa, state: int) -> set[int | None]:
+    """The bytes that may follow, and ``None`` where the text may end."""
+    return {*machine.expected(state), *([None] if machine.is_accepting(state) else [])}
 
 
 def _after(machine: Dfa, text: bytes) -> int:

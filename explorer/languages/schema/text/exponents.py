@@ -204,7 +204,7 @@ def _large(machine: Dfa, meter: Meter) -> Dfa:
     begin, negative, end = sketch.state(), sketch.state(), sketch.state()
     sketch.byte(begin, ord("-"), negative)
     here = np.zeros(machine.num_states, np.bool_)
-    state = [sketch.state() for _ in range(machine.num_states)]
+    state = {number: sketch.state() for number in range(machine.num_states)}
     for before, source in ((begin, machine.start), (negative, machine.step(machine.start, 45))):
         for digit in range(1, 10) if source != NO_ARC else ():
             if (target := int(digits[source, digit])) != NO_ARC:
@@ -213,7 +213,7 @@ def _large(machine: Dfa, meter: Meter) -> Dfa:
     entries: dict[bytes, int] = {}
     for level in range(_DECIMALS + 1):
         wanted = accepted[FIRST_LARGE - level : LAST_EXPONENT + 1 - level]
-        met = np.flatnonzero(here).tolist()
+        met: list[int] = np.flatnonzero(here).tolist()
         for number in met:
             key = wanted[:, number].tobytes()
             if not any(key):
@@ -224,7 +224,7 @@ def _large(machine: Dfa, meter: Meter) -> Dfa:
             sketch.epsilon(state[number], entries[key])
         if level == _DECIMALS or not met:
             break
-        following = {int(q) for q in np.unique(digits[here]) if q != NO_ARC}
+        following: list[int] = np.setdiff1d(digits[here], [NO_ARC]).tolist()
         after = {number: sketch.state() for number in following}
         for number in met:
             source = state[number]
@@ -239,8 +239,8 @@ def _large(machine: Dfa, meter: Meter) -> Dfa:
                         sketch.interval(source, 48 + first, 47 + digit, after[row[first]])
                     first = digit
         here = np.zeros_like(here)
-        here[list(following)] = True
-        state = [after.get(number, NO_ARC) for number in range(machine.num_states)]
+        here[following] = True
+        state = after
     large = sketch.finish(begin, [end])
     top = any(key[-1] for key in entries)
     return intersection(large, _every_spelling(), meter) if top else large
