@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.budget import Meter
-from explorer.languages.schema.text.counted import counted
+from explorer.languages.schema.text.layers import in_layers
 from explorer.languages.schema.text.spelling import EscapesOf, in_strings, respelled
 from explorer.languages.schema.text.strings import literals
 from tests.evidence import examples
@@ -140,7 +140,7 @@ def test_layers_count_characters(text: str, low: int, more: int) -> None:
     for escapes in options:
         written = literals(texts, Meter())
         every = respelled(written, Meter(), escapes)
-        layers = counted(every, in_strings(written), low, low + more)
+        layers = in_layers(every, in_strings(written), low, low + more)
         machine = minimal_dfa(layers, Meter())
         expected = texts.accepts(text.encode()) and low <= len(text) <= low + more
         assert machine.accepts(json.dumps(text, ensure_ascii=False).encode()) == expected

@@ -2,5 +2,6 @@
 
 Read in this order: `sketch` (machines put together from pieces), `numbers`, `exponents`, `ecma`
 (patterns of JSON Schema), `formats`, `strings` (literals), `escapes` and `spelling` (more ways to
-write a literal), `counted` (literals of so many characters), `names` (all literals but some), `drawing` (an automaton with nodes for arcs).
+write a literal), `layers` (literals of so many characters), `names` (all literals but some),
+`drawing` (an automaton with nodes for arcs).
 """

@@ -20,9 +20,9 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.text.counted import counted
 from explorer.languages.schema.text.drawing import STAGE, TextDrawing
 from explorer.languages.schema.text.exponents import with_exponents
+from explorer.languages.schema.text.layers import in_layers
 from explorer.languages.schema.text.names import free_string, other_names
 from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_strings, respelled
 from explorer.languages.schema.text.strings import among, literals
@@ -472,7 +472,7 @@ def _of_length(texts: Dfa, low: int, high: int, escapes: EscapesOf) -> Nfa:
     """The literals of some texts of so many characters."""
     written = literals(texts, Meter())
     nfa = respelled(written, Meter(), "any") if escapes == "any" else dfa_to_nfa(written)
-    return counted(nfa, in_strings(written), low, high)
+    return in_layers(nfa, in_strings(written), low, high)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ import numpy as np
 from explorer.automata.machine import Bool, Int32, Nfa
 
 
-def counted(literals: Nfa, inside: list[int], low: int, high: int) -> Nfa:
+def in_layers(literals: Nfa, inside: list[int], low: int, high: int) -> Nfa:
     """The literals of ``low`` to ``high`` characters.
 
     Args:
