@@ -34,6 +34,7 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
+from explorer.automata.tree.walking import walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotRegular
@@ -112,12 +113,17 @@ SMALL: Final = Budget(states=200_000, arcs=20_000_000, seconds=10.0)
 def small_or_discovered(node: Node) -> ByteMachine:
     """The closed form of a tree where it is small, else the machine that is discovered.
 
+    A tree with a part that has an outline, such as a schema, is discovered at once: its closed
+    form takes longer than reading thousands of texts.
+
     Args:
         node: The root.
 
     Raises:
         BudgetExceeded: It cannot even be laid out.
     """
+    if any(isinstance(each, Deferred) and each.outline is not None for each in walk(node)):
+        return discover(node, Budget())
     try:
         return build(node, Meter(SMALL))
     except BudgetExceeded:
