@@ -14,6 +14,7 @@ from explorer.languages.constraint import Constraint
 from widgets.figures.machines.pushdown_figure import (
     FIGURE_6,
     FIGURE_7,
+    FIGURE_SYMBOLS,
     FIGURE_TOKENS,
     pushdown_still,
 )
@@ -83,7 +84,7 @@ def test_the_table_of_the_page_is_counted_out() -> None:
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [
-        ("pushdown-characters", lambda: pushdown_still(FIGURE_6)),
+        ("pushdown-characters", lambda: pushdown_still(FIGURE_6, symbols=FIGURE_SYMBOLS)),
         (
             "pushdown-tokens",
             lambda: pushdown_still(FIGURE_7, words=[word.decode() for word in FIGURE_TOKENS]),
@@ -108,13 +109,13 @@ def test_the_figure_of_tokens_is_stepped() -> None:
         told.append(pushdown_still(FIGURE_7, config, words).text)
     lines = [each.splitlines()[0] for each in told]
     assert lines == [
-        "state 0, the stack is empty; the text may end",
-        "state 0, on the stack: 0",
-        "state 1, on the stack: 0 0 0",
-        "state 1, on the stack: 0",
-        "state 1, the stack is empty; the text may end",
+        "state 0, the stack is empty",
+        "state 1, the stack is empty",
+        "state 2, on the stack: 2 2 2",
+        "state 2, on the stack: 2",
+        "state 2, the stack is empty; the text may end",
     ]
     assert told[2].splitlines()[1:] == [
-        "b: pops 0, leads to state 1",
-        "bb: pops 0 0, leads to state 1",
+        "b: pops 2, leads to state 2",
+        "bb: pops 2 2, leads to state 2",
     ]

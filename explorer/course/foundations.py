@@ -15,7 +15,7 @@ QUICKSTART: Final[tuple[Exercise, ...]] = (
         "quickstart-end",
         {"end"},
         "The text is complete, and nothing could follow a `d`. The end is forced.",
-        "Press Step until the text stands there, and read which bars are not struck.",
+        "Take `foo`, then `food`: click them, or write the run in code. Which bars are not struck?",
         (
             (
                 lambda answer: isinstance(answer, frozenset) and "foo" in answer,
@@ -48,7 +48,7 @@ PROBABILITIES: Final[tuple[Exercise, ...]] = (
         10,
         "Each step divides by its Z, so the text is divided by 0.5 × 0.2 × 1.",
         "Each step divides by its own Z. What do all three together divide by?",
-        ((lambda answer: answer == 0.1, "By so much it is divided. And the factor?"),),
+        ((lambda answer: answer == 0.1, "That is what it is divided by. And the factor?"),),
         within=0.001,
     ),
     ValueExercise(
@@ -84,14 +84,14 @@ TOKENS: Final[tuple[Exercise, ...]] = (
         (
             (
                 lambda answer: answer == 2,
-                "So many characters the text has; the vocabulary has bytes.",
+                "The text has that many characters; the vocabulary has bytes.",
             ),
         ),
     ),
     ValueExercise(
         "tokens-twins",
         83,
-        "So many ids are over: each of them writes what another id writes too.",
+        "That many ids are duplicates: each writes what another id writes too.",
         "How many ids write bytes, and how many different byte strings are there? What is the "
         "difference?",
         (
@@ -144,7 +144,7 @@ TRANSDUCTION: Final[tuple[Exercise, ...]] = (
         (
             (
                 lambda answer: answer == 3,
-                "So many states are made in the inner loop. Is there one that was there before?",
+                "The inner loop makes that many. Which state is there before the loop begins?",
             ),
             (
                 lambda answer: answer == 7,
@@ -242,8 +242,12 @@ GRAMMARS: Final[tuple[Exercise, ...]] = (
         "Two are pushed by the first token, and one is popped.",
         "Look for the two arcs in the drawing, and add what they push and pop.",
         (
-            (lambda answer: answer == 2, "So high it is after the first token."),
-            (lambda answer: answer == 3, "Inside of a token a push and a pop cancel out."),
+            (lambda answer: answer == 2, "That is the height after the first token."),
+            (
+                lambda answer: answer == 3,
+                "What is pushed and popped inside one token cancels out, and nothing waits for the "
+                "outermost rule.",
+            ),
         ),
     ),
     LanguageExercise(

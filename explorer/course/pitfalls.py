@@ -211,7 +211,7 @@ SPACES: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "spaces-where",
         1,
-        "Of the lone space itself the model is fond; the next token pays for it.",
+        "The model likes the lone space itself; the next token pays for it.",
         "Read the log-probabilities below the boxes from left to right: at which of them, counted "
         "from 0, does the number fall off?",
         ((lambda answer: answer == 0, "The first token is the lone space. Is it unlikely?"),),

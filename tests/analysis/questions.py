@@ -391,7 +391,8 @@ def questions() -> list[Question]:
         Question(
             "The token is allowed and likely. Why is it never drawn?",
             "The mask is right, and still one choice never comes.",
-            "`regex('(Paris|London|Berlin)')`, tiny, top-k 2, token `'London'`",
+            "`regex('(Paris|London|Berlin)')`, tiny, prompt `'The capital of France is'`, top-k 2, "
+            "token `'London'`",
             lambda: explain_step(
                 session(
                     regex("(Paris|London|Berlin)"), "The capital of France is",

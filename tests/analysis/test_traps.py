@@ -113,6 +113,12 @@ def test_a_token_liked_for_another_reason() -> None:
     assert (trap.kind, trap.position) == ("greedy_trap", 0)
     assert trap.evidence["wished"] == 4
     assert run(r"\{[1}]|x", rule) == []
+
+    # The own continuation is masked, though the mask leaves a third of the probability.
+    def less(text: str) -> dict[str, float]:
+        return {"{": 0.9} if not text else {"}": 0.6, "1": 0.35} if text == "{" else {"": 0.9}
+
+    assert [trap.kind for trap in run(r"\{1|x", less)] == ["greedy_trap"]
     # Every text begins so: nothing else could have been chosen.
     assert run(r"\{1", rule) == []
     # It wants to end, which is no reason for the token before.
@@ -147,6 +153,17 @@ def test_the_tiny_model_falls_into_its_greedy_trap() -> None:
     traps = session_traps(dfa, session.trace)
     (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
     assert "' New' was likely" in trap.message and trap.position == 0
+
+
+def test_the_trap_of_the_lesson_is_found() -> None:
+    """Not has 53 %, for Not sure; the mask leaves 5.09 % of what the model wants after it."""
+    model = explorer.load_model("tiny")
+    answers = explorer.choice(["Yes", "No", "Not at all"])
+    session = explorer.Session(model, answers, "Is the shop open on Sunday?\n")
+    session.run()
+    traps = session_traps(session.machine, session.trace)
+    (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
+    assert trap.position == 0 and "after it the model wants ' sure'" in trap.message
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

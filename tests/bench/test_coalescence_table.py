@@ -28,14 +28,23 @@ def test_the_filter_makes_most_tokens_forced() -> None:
         assert plain["skipped"] <= one_way["skipped"] < canonical["skipped"]
 
 
-def test_the_schema_is_theirs() -> None:
-    constraint = explorer.json_schema(POKEDEX)
-    entry = {
-        "alias": "pika", "description": "Ab1 x.", "type": "Electric", "height_m": "0.4",
-        "weight_kg": "6.0", "evolution_stage": "Stage 1", "legendary": False,
-        "abilities": ["Static", "Dust"],
-    }  # fmt: skip
-    assert constraint.accepts(json.dumps(entry, separators=(",", ":")))
-    assert not constraint.accepts(json.dumps({**entry, "alias": "toolong"}, separators=(",", ":")))
-    too_many = {**entry, "abilities": ["Dust"] * 8}
-    assert not constraint.accepts(json.dumps(too_many, separators=(",", ":")))
+def test_the_pattern_is_that_of_appendix_c() -> None:
+    constraint = explorer.regex(POKEDEX)
+    text = (
+        '{"alias":"pika","description":"Ab1 x.","type":"Electric","height_m":0.4,'
+        '"weight_kg":6.0,"evolution_stage":"Stage 1","legendary":"false",'
+        '"abilities":["Static","Shield Dust"]}'
+    )
+    entry = json.loads(text)
+    assert constraint.accepts(text)
+    assert entry["legendary"] == "false" and entry["height_m"] == 0.4
+    # One ability of two words; neither word is an ability.
+    for other in ('"Shield"', '"Dust"'):
+        assert not constraint.accepts(text.replace('"Shield Dust"', other))
+    assert not constraint.accepts(text.replace('"false"', "false"))
+    assert not constraint.accepts(text.replace(":0.4", ':"0.4"'))
+    assert not constraint.accepts(text.replace("pika", "toolong"))
+    for count in (0, 1, 7, 8):
+        listed = ",".join(['"Static"'] * count)
+        accepted = constraint.accepts(text.replace('"Static","Shield Dust"', listed))
+        assert accepted == (1 <= count <= 7)

@@ -191,7 +191,7 @@ def test_composition(show: Show) -> None:
     assert [line.split("  ")[0].strip() for line in shown.plain("partial").splitlines()[2:]] == [
         "a", ".", ".2", "1",
     ]  # fmt: skip
-    assert "0 → 1 → 2" in shown.plain("partial")
+    assert "1 → 2 → 3" in shown.plain("partial")
     # The three masks, beside a regular expression that a text may still become a number.
     assert "It is True." in shown.printed("same")
     masks = shown.value("{t.decode(): [sorted(m) for m in three] for t, three in masks.items()}")
@@ -199,7 +199,7 @@ def test_composition(show: Show) -> None:
         fits = [
             k
             for k, token in enumerate(["a", ".", ".2", "1"])
-            if re.fullmatch(r"[0-9]*(\.[0-9]*)?", text + token)
+            if re.fullmatch(r"([0-9]+(\.[0-9]?)?)?", text + token)
         ]
         assert three == [fits] * 3
     assert set(shown.value("costs")) == {

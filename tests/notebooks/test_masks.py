@@ -76,7 +76,7 @@ def test_masks_and_probabilities(show: Show) -> None:
     chances = shown.value("chances")
     assert chances["foo(123)"] == pytest.approx([0.6, 0.4])
     assert chances["bar(456)"] == pytest.approx([0.4, 0.6])
-    assert shown.value("greedy") == {"every token": "foo(123)", "no token crosses": "bar(456)"}
+    assert shown.value("greedy") == {"every token": "foo(123)", "only tokens that fit": "bar(456)"}
     # The trap: the likeliest first token begins the answer that is last as a whole.
     assert "It is Not at all." in shown.printed("greedy")
     assert "It is Yes." in shown.printed("whole")

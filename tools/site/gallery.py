@@ -78,8 +78,8 @@ REPLAYS: Final = (
     Replay(
         "toy",
         "The toy: five tokens, one trap",
-        "The three machines on one axis. `foo` may be followed by `food` only: no token writes a "
-        "lone `d`. Switch slow motion on and step inside a token.",
+        "The three machines on one axis. The last token of every text is `food`, because no token "
+        "writes a lone `d`. Switch slow motion on and step inside a token.",
         Explorer,
     ),
     Replay(

@@ -9,7 +9,13 @@ texts of several schemes, as rows and as lines of an explorer).
 """
 
 from widgets.figures.drawing.labels import token_names
-from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7
+from widgets.figures.machines.pushdown_figure import (
+    FIGURE_6,
+    FIGURE_7,
+    FIGURE_SYMBOLS,
+    FIGURE_TOKENS,
+    pushdown_still,
+)
 from widgets.lessons.drawn_stages import (
     machine_picture,
     scanner_picture,
@@ -18,7 +24,7 @@ from widgets.lessons.drawn_stages import (
     stage_picture,
     subterminal_picture,
 )
-from widgets.lessons.film import arcs_in_figure, figure_arc, reading_picture, stack_picture
+from widgets.lessons.film import reading_picture, stack_picture
 from widgets.lessons.invasive import invasiveness_picture, scheme_lines
 from widgets.lessons.lettered import (
     FIGURE_1,
@@ -44,16 +50,17 @@ __all__ = [
     "FIGURE_6",
     "FIGURE_7",
     "FIGURE_9",
+    "FIGURE_SYMBOLS",
+    "FIGURE_TOKENS",
     "TokenRow",
-    "arcs_in_figure",
     "bar_picture",
     "dfa_letters",
-    "figure_arc",
     "invasiveness_picture",
     "lettered_picture",
     "machine_picture",
     "matched",
     "nfa_letters",
+    "pushdown_still",
     "reading_picture",
     "scanner_picture",
     "scheme_lines",

@@ -2,11 +2,7 @@
 
 What moves in the explorer stands still here, so it can be printed, and compared frame by frame.
 
-The push-down automata of a paper beside the engine's, and a stack as it grows and shrinks.
-
-The paper's automaton of aⁿbⁿ pushes a symbol for every a. The engine's needs no symbol for the
-outermost rule, which nothing waits for; so it has four states where the paper has two, and each of
-its arcs stands for one of the paper's.
+A stack as it grows and shrinks.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.rules.pushdown import EMPTY, Pushdown, PushdownArc
+from explorer.automata.rules.pushdown import Pushdown
 from explorer.errors import ExplorerError
 from explorer.languages.stages.stage import DrawnTransducer
 from widgets.figures.drawing.layout import lay_out_figures
@@ -182,50 +178,6 @@ ROW: Final = 24.0
 MOST_TOKENS: Final = 14
 """The most tokens of a picture."""
 
-FigureArc = tuple[int, int, int, int]
-"""A state, what is read, how much higher the stack is afterwards, and the next state."""
-
-
-def figure_arc(arc: PushdownArc) -> FigureArc:
-    """An arc of Figure 6 or 7, which has one kind of symbol, as four numbers.
-
-    Args:
-        arc: The arc.
-
-    Example:
-        >>> figure_arc(PushdownArc(0, 3, (), (0, 0), 1))
-        (0, 3, 2, 1)
-    """
-    popped = sum(symbol != EMPTY for symbol in arc.pops)
-    return arc.source, arc.label, len(arc.pushes) - popped, arc.target
-
-
-def arcs_in_figure(ours: Pushdown) -> dict[FigureArc, list[PushdownArc]]:
-    """The engine's arcs of aⁿbⁿ, each under the arc of Figure 6 or 7 that it stands for.
-
-    Args:
-        ours: The engine's automaton of aⁿbⁿ, over bytes or over tokens.
-
-    Example:
-        >>> import explorer
-        >>> from widgets.figures.machines.pushdown_figure import FIGURE_6, drawn_pushdown
-        >>> letters = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-        >>> nested = explorer.compile(explorer.grammar('root ::= "a" root "b" | ""'), letters)
-        >>> found = arcs_in_figure(drawn_pushdown(nested.byte_machine))
-        >>> set(found) == {figure_arc(arc) for arc in FIGURE_6.arcs}
-        True
-    """
-    (after_a,) = {arc.source for arc in ours.arcs if arc.source != ours.start and arc.pushes}
-    outermost = {ours.start} | {*ours.states} - {arc.source for arc in ours.arcs}
-    by_arc: dict[FigureArc, list[PushdownArc]] = {}
-    for arc in ours.arcs:
-        # The paper's stack is one higher while the outermost rule waits for its b.
-        higher = int(arc.target not in outermost) - int(arc.source not in outermost)
-        places = [0 if state in (ours.start, after_a) else 1 for state in (arc.source, arc.target)]
-        _, label, change, _ = figure_arc(arc)
-        by_arc.setdefault((places[0], label, change + higher, places[1]), []).append(arc)
-    return by_arc
-
 
 def stack_picture(
     title: str, whole: Pushdown, words: Sequence[str], ids: Sequence[int]
@@ -245,9 +197,9 @@ def stack_picture(
         >>> from widgets.figures.machines.pushdown_figure import FIGURE_7
         >>> print(stack_picture("a, bb", FIGURE_7, ["a", "b", "bb", "aaab"], [3, 2]).text)
         a, bb
-        at the start: state 0, the stack is empty, the text may end
-        after aaab: state 1, 2 on the stack
-        after bb: state 1, the stack is empty, the text may end
+        at the start: state 0, the stack is empty
+        after aaab: state 2, 2 on the stack
+        after bb: state 2, the stack is empty, the text may end
     """
     places = [(whole.start, ())]
     for token in ids[:MOST_TOKENS]:

@@ -38,9 +38,6 @@ TINY_STEPS: Final = 3
 LIKED: Final = 0.25
 """A token of at least this probability counts as the model's own choice."""
 
-LET_DOWN: Final = 0.05
-"""A feasible mass below this, right after such a token: what the model wished for is masked."""
-
 UNLIKELY_END: Final = 0.01
 """A probability of EOS below this, under the constraint, in every complete text."""
 
@@ -206,22 +203,25 @@ def _tiny_mass(moments: Sequence[RunMoment]) -> Iterator[Trap]:
 
 
 def _greedy_traps(machine: TokenMachine, moments: Sequence[RunMoment]) -> Iterator[Trap]:
-    """Find a token that was likely only because of a continuation that the mask then removes.
+    """Find a token that was likely because of a continuation that the mask then removes.
 
-    A token counts only if another token would have led elsewhere: within a fixed piece of JSON
-    every text passes through the same state. It also counts only if the model wanted more text
-    afterwards; a wish to end does not explain the token before it.
+    That is so where the model's own next choice is masked, however much probability the other
+    tokens keep. A token counts only if another token would have led elsewhere: within a fixed
+    piece of JSON every text passes through the same state. It also counts only if the model
+    wanted more text afterwards; a wish to end does not explain the token before it.
     """
     tokens = machine.vocabulary.tokens
     for before, after in pairwise(moments):
         liked = before.log_prob is not None and math.exp(before.log_prob) >= LIKED
-        if not liked or after.z is None or after.z >= LET_DOWN:
+        if not liked or after.z is None:
             continue
         # A complete text is not a trap, and the token budget is not part of the constraint.
         if after.state < 0 or machine.is_final(after.state) or after.limits()[1]:
             continue
         first = after.first_choice
-        wished = tokens[first] if first is not None and first < len(tokens) else None
+        if first is None or machine.step(after.state, first) is not None:
+            continue
+        wished = tokens[first] if first < len(tokens) else None
         here, there = (machine.byte_state(q) for q in (before.state, after.state))
         byte_machine = machine.byte_machine
         if wished is None or byte_machine is None or not _avoidable(byte_machine, here, there):

@@ -8,7 +8,7 @@ it.
 ``(?P<PARAGRAPH_TOKEN>)`` is one token, whatever it writes, without a newline. Texts do not decide
 whether a sequence of tokens is such a word: the same text may be one token or three. What decides
 is the text with the places where tokens end. So the detokenizing transducer writes a mark after
-each token, besides its bytes (Koo, Liu & He 2024, section 4: labels that T_V can emit), and the
+each token, besides its bytes (Koo, Liu & He 2024, section 2.5.1: labels that T_V can emit), and the
 constraint is a regular language over bytes and marks. Composition stays composition.
 
 Where a terminal and an ordinary part read the same token, both are followed: the subset

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.shipped import shipped_text
 from explorer.vocabulary import Vocabulary
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
-from widgets.lessons.film import arcs_in_figure, figure_arc, stack_picture
+from widgets.lessons.film import stack_picture
 
 NESTED = 'root ::= "a" root "b" | ""'
 CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
@@ -134,41 +135,65 @@ def test_tokens_are_accepted_as_algorithm_three_says(name: str) -> None:
     assert sorted(accepted) == defined
 
 
-def test_figure_6_is_our_automaton() -> None:
-    """Ours needs no symbol for the outermost rule; otherwise the arcs are the same."""
-    assert set(arcs_in_figure(automaton(NESTED)[1])) == {*map(figure_arc, FIGURE_6.arcs)}
+def steps_alike(drawn: Pushdown, machine: Any, labels: int, longest: int) -> None:
+    """Read every sequence of labels with both; they go on alike, and may end alike."""
+    waiting = [((drawn.start, ()), machine.start, 0)]
+    while waiting:
+        config, state, read = waiting.pop()
+        ends = config[0] in drawn.finals and not config[1]
+        assert machine.is_final(state) == ends
+        for label in range(labels) if read < longest else ():
+            after, target = drawn.step(config, label), machine.step(state, label)
+            assert bool(after) == (target is not None and target >= 0), (config, label)
+            if after:
+                waiting.append((after[0], target, read + 1))
+
+
+FIGURE_GRAMMAR = 'root ::= "ab" | "a" root "b"'
+
+
+def test_figure_6_reads_what_its_grammar_writes() -> None:
+    """S → ab | aSb, as the paper prints it: one a and one b at least, so not the empty text."""
+    letters = [text.encode() for n in range(9) for text in map("".join, product("ab", repeat=n))]
+    for text in letters:
+        places = [(FIGURE_6.start, ())]
+        for byte in text:
+            places = [after for place in places for after in FIGURE_6.step(place, byte)]
+        accepted = any(state in FIGURE_6.finals and not stack for state, stack in places)
+        n = len(text) // 2
+        assert accepted == (n > 0 and text == b"a" * n + b"b" * n), text
+    assert not grammar(FIGURE_GRAMMAR).accepts("")
 
 
 def test_figure_7_is_the_composition_of_figure_6_with_its_tokens() -> None:
-    """By hand, as one reads it in the paper: what each token pushes and pops."""
+    """By hand: what each token pushes and pops in each state."""
     a, b, bb, aaab = range(4)
-    symbol = FIGURE_6.arcs[0].pushes[0]
-    one, two = (symbol,), (symbol, symbol)
+    one, two, three = (2,), (2, 2), (2, 2, 2)
     assert FIGURE_TOKENS == (b"a", b"b", b"bb", b"aaab")
     assert FIGURE_7.arcs == (
-        PushdownArc(0, a, (), one, 0),
-        PushdownArc(0, b, one, (), 1),
-        PushdownArc(0, bb, two, (), 1),
-        PushdownArc(0, aaab, (), two, 1),
-        PushdownArc(1, b, one, (), 1),
-        PushdownArc(1, bb, two, (), 1),
+        PushdownArc(0, a, (), (), 1),
+        PushdownArc(0, aaab, (), two, 2),
+        PushdownArc(1, a, (), one, 1),
+        PushdownArc(1, b, (), (), 2),
+        PushdownArc(1, bb, one, (), 2),
+        PushdownArc(1, aaab, (), three, 2),
+        PushdownArc(2, b, one, (), 2),
+        PushdownArc(2, bb, two, (), 2),
     )
-    assert FIGURE_7.finals == {0, 1}
-    ours = composed(automaton(NESTED)[1], FIGURE_TOKENS, Meter())
-    assert set(arcs_in_figure(ours)) == {*map(figure_arc, FIGURE_7.arcs)}
+    assert FIGURE_7.finals == {2}
 
 
 def test_the_picture_of_a_stack_says_what_stands_there() -> None:
     words = [word.decode() for word in FIGURE_TOKENS]
     shown = stack_picture("Steps", FIGURE_7, words, [0, 3, 1])
     assert shown.text.splitlines()[1:] == [
-        "at the start: state 0, the stack is empty, the text may end",
-        "after a: state 0, 1 on the stack",
-        "after aaab: state 1, 3 on the stack",
-        "after b: state 1, 2 on the stack",
+        "at the start: state 0, the stack is empty",
+        "after a: state 1, the stack is empty",
+        "after aaab: state 2, 3 on the stack",
+        "after b: state 2, 2 on the stack",
     ]
     # One box for each symbol, and each column says its state.
-    assert shown.svg.count(">0</text>") == 1 + 3 + 2 and shown.svg.count(">state ") == 4
+    assert shown.svg.count(">2</text>") == 3 + 2 and shown.svg.count(">state ") == 4
     for ids in ([1], [0] * 15):
         with pytest.raises(ExplorerError, match="cannot read these"):
             stack_picture("Too far", FIGURE_7, words, ids)
@@ -176,19 +201,11 @@ def test_the_picture_of_a_stack_says_what_stands_there() -> None:
 
 def test_figure_7_steps_as_the_machine_does() -> None:
     vocabulary = Vocabulary.from_bytes([*FIGURE_TOKENS], eos_ids=[4])
-    machine = explorer.compile(grammar(NESTED), vocabulary)
-    for path in product(range(4), repeat=6):
-        state: int | None = machine.start
-        config = FIGURE_7.start, ()
-        for token in path:
-            state = machine.step(state, token)
-            after = FIGURE_7.step(config, token)
-            assert (state is not None) == bool(after)
-            if state is None:
-                break
-            (config,) = after
-            ends = config[0] in FIGURE_7.finals and not config[1]
-            assert machine.is_final(state) == ends
+    steps_alike(FIGURE_7, explorer.compile(grammar(FIGURE_GRAMMAR), vocabulary), 4, 6)
+    # A figure of another language would be seen: this one also accepts the empty text.
+    other = explorer.compile(grammar(NESTED), vocabulary)
+    with pytest.raises(AssertionError):
+        steps_alike(FIGURE_7, other, 4, 6)
 
 
 @pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf", *CASES])

@@ -4,14 +4,15 @@ A label says what is read, then what is popped and pushed: ``a  +7`` pushes the 
 pops it, ``b  −7 −7`` pops it twice, and ``b  ⊥`` needs an empty stack. A symbol has the number of
 the state to return to, so it can be found in the drawing.
 
-`FIGURE_6` and `FIGURE_7` are those of Koo et al. (2024): aⁿbⁿ with a push for each a and a pop for
-each b, and its composition with the tokens {a, b, bb, aaab}, in which a token pops and pushes
-several symbols.
+`FIGURE_6` and `FIGURE_7` are the machines of Figures 6 and 7 of Koo et al. (2024): the grammar
+S → ab | aSb, and its composition with the tokens {a, b, bb, aaab}, in which a token pops and pushes
+several symbols. The paper draws an initial stack symbol and ε arcs; here the stack is empty at the
+start, every arc reads, and the machine ends with an empty stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -51,17 +52,25 @@ FIGURE_TOKENS: Final = (b"a", b"b", b"bb", b"aaab")
 
 FIGURE_6: Final = Pushdown(
     0,
-    frozenset({0, 1}),
+    frozenset({2}),
     (
-        PushdownArc(0, ord("a"), (), (0,), 0),
-        PushdownArc(0, ord("b"), (0,), (), 1),
-        PushdownArc(1, ord("b"), (0,), (), 1),
+        PushdownArc(0, ord("a"), (), (), 1),
+        PushdownArc(1, ord("a"), (), (2,), 1),
+        PushdownArc(1, ord("b"), (), (), 2),
+        PushdownArc(2, ord("b"), (2,), (), 2),
     ),
 )
-"""aⁿbⁿ over characters."""
+"""S → ab | aSb over characters: aⁿbⁿ with n ≥ 1, so not the empty text.
+
+State 0 is before S, state 1 after an a of a rule, state 2 after an S. The stack symbol is the rule
+that waits for its b, with a dot where it goes on: `FIGURE_SYMBOLS`.
+"""
+
+FIGURE_SYMBOLS: Final = {2: "S→aS·b"}
+"""The stack symbol of `FIGURE_6` as the paper writes it: a dotted rule, the return address."""
 
 FIGURE_7: Final = composed(FIGURE_6, FIGURE_TOKENS, Meter())
-"""aⁿbⁿ over `FIGURE_TOKENS`."""
+"""`FIGURE_6` over `FIGURE_TOKENS`."""
 
 
 @memo
@@ -126,20 +135,27 @@ def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Lay
 
 
 def pushdown_figure(
-    whole: Pushdown, only: Iterable[int] | None = None, words: Sequence[str] | None = None
+    whole: Pushdown,
+    only: Iterable[int] | None = None,
+    words: Sequence[str] | None = None,
+    symbols: Mapping[int, str] | None = None,
 ) -> MachineFigure:
     """The drawing of an automaton, over bytes or over tokens.
 
     Args:
         words: The text of each token; without it the labels are bytes.
+        symbols: Names of stack symbols; one without a name is shown as its number.
 
     Example:
         >>> [edge.label for edge in pushdown_figure(FIGURE_6).edges]
-        ['a +0', 'b −0', 'b −0']
+        ['a', 'a +2', 'b', 'b −2']
+        >>> [edge.label for edge in pushdown_figure(FIGURE_6, symbols=FIGURE_SYMBOLS).edges]
+        ['a', 'a +S→aS·b', 'b', 'b −S→aS·b']
         >>> texts = [word.decode() for word in FIGURE_TOKENS]
         >>> [edge.label for edge in pushdown_figure(FIGURE_7, words=texts).edges]
-        ['a +0', 'b −0 · bb −0 −0 · aaab +0 +0', 'b −0 · bb −0 −0']
+        ['a', 'aaab +2 +2', 'a +2', 'b · bb −2 · aaab +2 +2 +2', 'b −2 · bb −2 −2']
     """
+    named = symbols or {}
     states = {*whole.states} if only is None else {*only}
     nodes = tuple(
         FigureNode(
@@ -156,7 +172,8 @@ def pushdown_figure(
     edges: list[Edge] = []
     for (source, target), moves in sorted(between.items()):
         pieces = [
-            f"{read(labels)}{_moved(pops, pushes)}" for (pops, pushes), labels in moves.items()
+            f"{read(labels)}{_moved(pops, pushes, named)}"
+            for (pops, pushes), labels in moves.items()
         ]
         label = " · ".join(pieces[:3]) + (f" · +{len(pieces) - 3}" if len(pieces) > 3 else "")
         count = sum(map(len, moves.values()))
@@ -168,10 +185,10 @@ def pushdown_figure(
     return MachineFigure("stage", about, complete, nodes, tuple(edges))
 
 
-def _moved(pops: tuple[int, ...], pushes: tuple[int, ...]) -> str:
+def _moved(pops: tuple[int, ...], pushes: tuple[int, ...], named: Mapping[int, str]) -> str:
     """The change of the stack by an arc, to be written behind what it reads."""
-    taken = [" ⊥" if symbol == EMPTY else f" −{symbol}" for symbol in pops]
-    return "".join([*taken, *(f" +{symbol}" for symbol in reversed(pushes))])
+    taken = [" ⊥" if symbol == EMPTY else f" −{named.get(symbol, symbol)}" for symbol in pops]
+    return "".join([*taken, *(f" +{named.get(symbol, symbol)}" for symbol in reversed(pushes))])
 
 
 def _bytes(labels: Sequence[int]) -> str:
@@ -197,21 +214,26 @@ def _named(words: Sequence[str]) -> Callable[[Sequence[int]], str]:
 
 
 def pushdown_still(
-    whole: Pushdown, config: Config | None = None, words: Sequence[str] | None = None
+    whole: Pushdown,
+    config: Config | None = None,
+    words: Sequence[str] | None = None,
+    symbols: Mapping[int, str] | None = None,
 ) -> Snapshot:
     """An automaton as a picture and as text, with a state and a stack.
 
     Args:
         config: The state and the stack; by default none is lit.
         words: The text of each token; without it the labels are bytes.
+        symbols: Names of stack symbols; one without a name is shown as its number.
 
     Example:
-        >>> print(pushdown_still(FIGURE_6, (0, (0, 0))).text)
-        state 0, on the stack: 0 0
-        a: pushes 0, leads to state 0
-        b: pops 0, leads to state 1
+        >>> print(pushdown_still(FIGURE_6, (1, (2, 2))).text)
+        state 1, on the stack: 2 2
+        a: pushes 2, leads to state 1
+        b: leads to state 2
     """
-    figure = pushdown_figure(whole, words=words)
+    figure = pushdown_figure(whole, words=words, symbols=symbols)
+    named = symbols or {}
     layout = lay_out_figures({"stage": figure})["stage"]
     state, stack = (None, ()) if config is None else config
     lit: dict[str, Mark] = {} if state is None else {f"p{state}": "now"}
@@ -220,30 +242,43 @@ def pushdown_still(
     if stack:
         parts.append(text(width + 8, 18, "stack", size=12))
         for row, symbol in enumerate(stack[:MOST_BOXES]):
-            parts.append(box(width + 8, 26 + 24 * row, 40, 21, stroke=SOFT, radius=3))
-            parts.append(text(width + 28, 41 + 24 * row, str(symbol), anchor="middle", mono=True))
-        width += 60
+            name = str(named.get(symbol, symbol))
+            wide = max(40, 8 * len(name) + 12)
+            parts.append(box(width + 8, 26 + 24 * row, wide, 21, stroke=SOFT, radius=3))
+            middle = width + 8 + wide / 2
+            parts.append(text(middle, 41 + 24 * row, name, anchor="middle", mono=True))
+        width += 20 + max(max(40, 8 * len(str(named.get(one, one))) + 12) for one in stack)
     height = max(layout.height, 30 + 24 * min(len(stack), MOST_BOXES))
-    told = _told(whole, config, words)
+    told = _told(whole, config, words, named)
     title = f"Push-down automaton: {'. '.join(told.splitlines())}"
     return Snapshot(document(width, height, title, parts), told, title)
 
 
-def _told(whole: Pushdown, config: Config | None, words: Sequence[str] | None) -> str:
+def _told(
+    whole: Pushdown,
+    config: Config | None,
+    words: Sequence[str] | None,
+    named: Mapping[int, str],
+) -> str:
     """The place of the automaton and its arcs there, in lines; without a place, all of its arcs."""
     lines: list[str] = []
     arcs = whole.arcs
     if config is not None:
         state, stack = config
-        where = f"on the stack: {' '.join(map(str, stack))}" if stack else "the stack is empty"
+        where = (
+            f"on the stack: {' '.join(str(named.get(one, one)) for one in stack)}"
+            if stack
+            else "the stack is empty"
+        )
         ends = "; the text may end" if state in whole.finals and not stack else ""
         lines.append(f"state {state}, {where}{ends}")
         arcs = tuple(a for a in arcs if a.source == state and a.after(stack) is not None)
     for arc in arcs:
         read = byte_text(arc.label) if words is None else words[arc.label]
-        pops = [str(symbol) for symbol in arc.pops if symbol != EMPTY]
+        pops = [str(named.get(symbol, symbol)) for symbol in arc.pops if symbol != EMPTY]
+        pushes = [str(named.get(symbol, symbol)) for symbol in arc.pushes]
         does = [f"pops {' '.join(pops)}"] if pops else []
-        does += [f"pushes {' '.join(map(str, arc.pushes))}"] if arc.pushes else []
+        does += [f"pushes {' '.join(pushes)}"] if pushes else []
         before = "" if config is not None else f"state {arc.source}, "
         lines.append(f"{before}{read}: {', '.join([*does, f'leads to state {arc.target}'])}")
     return "\n".join(lines)
