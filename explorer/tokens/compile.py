@@ -10,9 +10,9 @@ of the same machines by the tests.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -42,13 +42,18 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
+from explorer.tokens.through import through
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import trie_for, trie_of
 from explorer.tokens.words import class_words, packed_bytes
-from explorer.vocabulary import Vocabulary
+from explorer.vocabulary import Transducer, Vocabulary
+from explorer.vocabulary.transducer import Arc
+
+if TYPE_CHECKING:
+    import pynini
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
 _FUNCTION_SHARE = 0.25
@@ -62,8 +67,18 @@ WRITTEN_OUT: Final = (
 )
 """The remark in the report of a lazy machine whose byte machine could not be discovered."""
 
+NOT_BY_PYNINI: Final = (
+    " So pynini composed nothing: it takes two finite machines, whole. Of a grammar that calls "
+    "itself it can compose the push-down automaton (Algorithm 3: "
+    "explorer.automata.textbook.pushdown_composition)."
+)
+"""The remark in the report of a machine that was asked of pynini and is not a table."""
+
 Method = Literal["functions", "pynini"]
 """How a table is made."""
+
+AnyTransducer: TypeAlias = "Transducer | Sequence[Arc] | pynini.Fst"
+"""The forms in which a transducer from token ids to bytes is taken."""
 
 
 # The first form is typed as the table that it is wherever the budget suffices, so that what only a
@@ -71,9 +86,10 @@ Method = Literal["functions", "pynini"]
 @overload
 def compile(
     constraint: Constraint | type[Any],
-    vocabulary: Vocabulary,
+    vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
+    transducer: AnyTransducer | None = None,
     width: int | None = None,
     lazy: Literal[False] | None = None,
     method: Method = "functions",
@@ -83,9 +99,10 @@ def compile(
 @overload
 def compile(
     constraint: Constraint | type[Any],
-    vocabulary: Vocabulary,
+    vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
+    transducer: AnyTransducer | None = None,
     width: int | None = None,
     lazy: Literal[True],
 ) -> LazyMachine: ...
@@ -94,9 +111,10 @@ def compile(
 @overload
 def compile(
     constraint: Constraint | type[Any],
-    vocabulary: Vocabulary,
+    vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
+    transducer: AnyTransducer | None = None,
     width: int | None = None,
     lazy: bool | None,
     method: Method = "functions",
@@ -105,9 +123,10 @@ def compile(
 
 def compile(
     constraint: Constraint | type[Any],
-    vocabulary: Vocabulary,
+    vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
+    transducer: AnyTransducer | None = None,
     width: int | None = None,
     lazy: bool | None = None,
     method: Method = "functions",
@@ -117,8 +136,13 @@ def compile(
     Args:
         constraint: The language of the text; or a pydantic model, a dataclass or another type,
             for `explorer.from_type` of it.
-        vocabulary: The tokens that write it.
+        vocabulary: The tokens that write it; with a transducer they may be left out.
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
+        transducer: Any transducer from token ids to bytes in place of the usual one,
+            ``vocabulary.transducer``: that one with changes (`explorer.vocabulary.Transducer`), a
+            pynini machine (token id and byte as labels one higher, or by its symbol tables), or a
+            list of arcs ``(source, token, bytes, target)``. Without a vocabulary the end of text
+            is the id after the largest one that it reads.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
         lazy: By default a table of every state, `explorer.TokenDFA`, where that is within the
@@ -128,8 +152,8 @@ def compile(
             ``False`` insists on the table. ``True`` on the lazy machine, which begins at once:
             nothing is built but the NFA.
         method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
-            textbook's (Koo et al. 2024, Algorithm 2) by pynini from end to end: the same machine,
-            slower, and not to be interrupted.
+            textbook's (Koo et al. 2024, Algorithm 2) by pynini, over words of byte classes: the
+            same machine, slower, and not to be interrupted.
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
@@ -149,13 +173,17 @@ def compile(
         >>> dfa = explorer.compile(explorer.regex("a*d|b"), vocab)  # nothing here writes d
         >>> dfa.allowed(dfa.start).tolist()
         [False, True, False]
+        >>> changed = vocab.transducer.writing(0, b"d")  # Now token 0 writes d.
+        >>> dfa = explorer.compile(explorer.regex("a*d|b"), transducer=changed)
+        >>> dfa.allowed(dfa.start).tolist()
+        [True, True, False]
     """
     if is_type(constraint):
         constraint = from_type(constraint)
     if not isinstance(constraint, Constraint):
         remedy = "Make one with regex(...), choice([...]), json_schema(...) or from_type(...)."
         raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
-    if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if (vocabulary is None and transducer is None) or not isinstance(vocabulary, Vocabulary | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
     method = plain(method)
@@ -170,6 +198,9 @@ def compile(
             remedy="Leave out one of lazy and method.",
         )
     meter = Meter(budget)
+    if transducer is not None:
+        constraint, vocabulary = through(constraint, transducer, vocabulary)
+    vocabulary = cast(Vocabulary, vocabulary)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
     machine = compile_texts(constraint, vocabulary, meter, lazy, method)
@@ -240,6 +271,8 @@ def compile_texts(
             reason = f"{what} was over {budgeted} ({error.stage})."
             if isinstance(error, NotRegular):
                 reason = error.message
+            if method == "pynini":
+                reason += NOT_BY_PYNINI
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)

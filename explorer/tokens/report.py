@@ -26,7 +26,8 @@ class Report:
         stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
         bytes_held: Bytes of the finished tables.
         method: How the machines were composed: ``"functions"``, ``"rows"`` or ``"pynini"``;
-            ``"lazy"`` and ``"free"`` if they were not.
+            ``"lazy"`` and ``"free"`` if they were not. Behind filters of tokens their names follow,
+            as in ``"functions, then canonical"``: what a filter masks nobody composed.
         find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
         kind: The kind of machine: ``"table"``, ``"lazy"``, ``"canonical"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.

@@ -44,6 +44,7 @@ from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
 from explorer.vocabulary.readers.huggingface import declared_decoder, read_tokenizer
 from explorer.vocabulary.reading import Encoder, checked_width
+from explorer.vocabulary.transducer import Transducer
 
 
 @runtime_checkable
@@ -87,6 +88,8 @@ class Vocabulary:
             because a text could take any number of them; their entries in ``tokens`` are None.
         usable: How many ids the model can give; those from there on are never allowed.
             ``None`` for all (see `with_width`).
+        rewrites: The fingerprint of the vocabulary whose ids these are with other bytes; empty
+            for one of its own (see `writing`).
 
     Raises:
         VocabularyError: ``tokens`` is not a list, an entry is neither bytes nor None, an end of
@@ -108,6 +111,7 @@ class Vocabulary:
     empty_ids: frozenset[int] = frozenset()
     _encoder: Encoder | None = None
     usable: int | None = None
+    rewrites: str = ""
 
     def __post_init__(self) -> None:
         entries = listed("tokens", self.tokens, "a list of bytes", error=VocabularyError)
@@ -153,7 +157,7 @@ class Vocabulary:
         # The fields alone: what was worked out from them stays behind. A read-only view cannot be
         # pickled; the mapping that it shows can.
         parts = (self.tokens, self.eos_ids, self.notes, dict(self.special), self.empty_ids)
-        return type(self), (*parts, self._encoder, self.usable)
+        return type(self), (*parts, self._encoder, self.usable, self.rewrites)
 
     # --- makers -------------------------------------------------------------------------------
 
@@ -341,6 +345,52 @@ class Vocabulary:
         if self.usable is not None:
             digest.update(f"\nusable {self.usable}".encode())
         return digest.hexdigest()
+
+    @property
+    def transducer(self) -> Transducer:
+        """The detokenizing transducer T_V: a loop for each token, which writes its bytes.
+
+        Change it and give it to `explorer.compile`.
+
+        Example:
+            >>> Vocabulary.from_bytes([b"f", b"oo"], eos_ids=[2]).transducer.arcs
+            ((0, 0, b'f', 0), (0, 1, b'oo', 0))
+        """
+        return Transducer(self)
+
+    def writing(self, tokens: Sequence[bytes | None]) -> Vocabulary:
+        """The same ids with other bytes, for a model that knows nothing of bytes.
+
+        Args:
+            tokens: Bytes of each id; None for an id that is never allowed, ``b""`` for one that
+                writes nothing.
+
+        Raises:
+            VocabularyError: There are not as many, or an end of text has bytes.
+        """
+        given = listed("tokens", tokens, "a list of bytes", error=VocabularyError)
+        texts = cast("list[bytes | None]", given)
+        if len(texts) != len(self):
+            raise VocabularyError(
+                f"There are {len(texts):,} entries for {len(self):,} ids.",
+                remedy="Give one for each id, None for an id that is not text.",
+            )
+        if tuple(texts) == self.tokens:
+            return self
+        return replace(
+            self,
+            tokens=tuple(data or None for data in texts),
+            empty_ids=frozenset(token for token, data in enumerate(texts) if data == b""),
+            notes=(*self.notes, "Tokens write what a transducer of the user's says."),
+            rewrites=self.id_space,
+            _encoder=None,
+        )
+
+    @property
+    def id_space(self) -> str:
+        """The fingerprint of the vocabulary whose ids these are: of two with the same, a model that
+        gives the ids of one gives those of the other."""
+        return self.rewrites or self.fingerprint
 
     @cached_property
     def _ids_by_bytes(self) -> Mapping[bytes, tuple[int, ...]]:

@@ -89,7 +89,7 @@ class Rule:
                     evidence={"constraint": constraint},
                 )
             case TokenMachine():
-                if constraint.vocabulary != vocabulary:
+                if constraint.vocabulary.id_space != vocabulary.id_space:
                     raise VocabularyError(
                         "The token machine was compiled for another vocabulary than the model's: "
                         "the same ids would mean other text.",

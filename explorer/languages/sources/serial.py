@@ -18,6 +18,7 @@ from explorer.languages.schema import source as _schema
 from explorer.languages.sources import algebra as _algebra
 from explorer.languages.sources import aliases as _aliases
 from explorer.languages.sources import choice as _choice
+from explorer.languages.sources import detokenized as _detokenized
 from explorer.languages.sources import imported as _imported
 from explorer.languages.sources.registry import kind_of
 from explorer.languages.stages import staged as _staged
@@ -29,6 +30,7 @@ BUILT_IN: Final = (
     _choice,
     _algebra,
     _imported,
+    _detokenized,
     _schema,
     _aliases,
     _template,

@@ -75,7 +75,12 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
             raise nothing_left(machine, rule)
         report = machine.report
         spent = {**report.milliseconds, rule.name: 1e3 * (perf_counter() - began)}
-        self._report = replace(report, milliseconds=spent, kind=rule.kind or report.kind)
+        self._report = replace(
+            report,
+            milliseconds=spent,
+            kind=rule.kind or report.kind,
+            method=f"{report.method}, then {rule.name}",
+        )
 
     @property
     def unfiltered(self) -> TokenMachine:

@@ -102,6 +102,7 @@ def filtered_table(
         report=replace(
             report,
             milliseconds={**report.milliseconds, rule.name: 1e3 * (perf_counter() - began)},
+            method=f"{report.method}, then {rule.name}",
             token_states=len(table),
             token_classes=table.shape[1],
             live_tokens=int((token_class != DEAD_CLASS).sum()),

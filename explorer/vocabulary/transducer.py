@@ -1,0 +1,376 @@
+"""The detokenizing transducer as a value that anyone may change: token ids in, bytes out.
+
+The usual one, `Vocabulary.transducer`, has one state and a loop for each token, which writes the
+token's bytes. `explorer.compile(c, transducer=...)` takes any other: a token that writes something
+else, a token that is missing, a detokenizer that rewrites what tokens spell, with states between
+tokens where it has to remember something. What a token writes is data here and nowhere assumed.
+
+Every change makes another value. `invert` turns the sides around: from bytes to token ids, the
+lexicon of Cognetta et al. (2025, Figure 3), which maps a text to all of its tokenizations.
+
+Cost: that of a list of as many rows as there are tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Protocol, cast
+
+from explorer.arguments import instance, listed, shown, whole_number
+from explorer.errors import VocabularyError
+
+Arc = tuple[int, int | None, bytes, int]
+"""A state, the token that is read or ``None``, the bytes that are written, and the state after."""
+
+START: Final = 0
+"""The start state of every transducer here."""
+
+_MOST_WAYS: Final = 1_000
+"""Ways through a transducer per arc after which it is not looked at as a list of words."""
+
+
+class TokenIds(Protocol):
+    """The parts of a `Vocabulary` that a transducer is about."""
+
+    @property
+    def tokens(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id."""
+        ...
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """The ids that end a text; a transducer does not read them."""
+        ...
+
+    def writing(self, tokens: Sequence[bytes | None]) -> TokenIds:
+        """The same ids with other bytes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Transducer:
+    """A transducer from token ids to bytes; state 0 is the start.
+
+    Made by `Vocabulary.transducer`, `Transducer.from_arcs` or, of a pynini machine,
+    `explorer.automata.interchange.detokenizers.transducer_of`.
+
+    Args:
+        vocabulary: Its ids and ends of text.
+        rows: Its arcs; ``None`` for those of the vocabulary, a loop for each token.
+        accepting: The states in which a text may end.
+
+    Example:
+        >>> from explorer import Vocabulary
+        >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> changed = vocab.transducer.writing(1, b"ood").without(4)
+        >>> changed.arcs
+        ((0, 0, b'f', 0), (0, 1, b'ood', 0), (0, 2, b'foo', 0), (0, 3, b'for', 0))
+        >>> changed.written([0, 1])
+        frozenset({b'food'})
+    """
+
+    vocabulary: TokenIds
+    rows: tuple[Arc, ...] | None = None
+    accepting: frozenset[int] = frozenset([START])
+
+    @classmethod
+    def from_arcs(
+        cls, arcs: Iterable[Arc], vocabulary: TokenIds, accepting: Iterable[int] = (START,)
+    ) -> Transducer:
+        """A transducer from its arcs.
+
+        Args:
+            arcs: ``(source, token, data, target)``: in state ``source`` it reads the token, or
+                nothing where that is ``None``, writes the bytes and is in state ``target``.
+            vocabulary: The ids, their names and the ends of text.
+            accepting: The states in which a text may end.
+
+        Raises:
+            VocabularyError: An arc is something else, or reads what is not an id of text.
+
+        Example:
+            >>> from explorer import Vocabulary
+            >>> vocab = Vocabulary.from_bytes([b" a", b" b"], eos_ids=[2])
+            >>> # The first space of a text is dropped, as SentencePiece's detokenizer does.
+            >>> arcs = [(0, 0, b"a", 1), (0, 1, b"b", 1), (1, 0, b" a", 1), (1, 1, b" b", 1)]
+            >>> Transducer.from_arcs(arcs, vocab, accepting=[0, 1]).written([0, 1])
+            frozenset({b'a b'})
+        """
+        rows = tuple(
+            _checked(row, vocabulary)
+            for row in listed("arcs", arcs, "a list of arcs", error=VocabularyError)
+        )
+        ends = listed("accepting", accepting, "a list of states", error=VocabularyError)
+        states = [whole_number("accepting", state, error=VocabularyError) for state in ends]
+        return cls(vocabulary, rows, frozenset(states))
+
+    @property
+    def arcs(self) -> tuple[Arc, ...]:
+        """The arcs, ``(source, token, data, target)``."""
+        if self.rows is not None:
+            return self.rows
+        tokens = enumerate(self.vocabulary.tokens)
+        return tuple((START, token, data, START) for token, data in tokens if data is not None)
+
+    @cached_property
+    def num_states(self) -> int:
+        """The number of states; they are ``0 .. num_states - 1``."""
+        ends = (max(source, target) for source, _, _, target in self.rows or ())
+        return 1 + max(ends, default=START)
+
+    # --- changes ------------------------------------------------------------------------------
+
+    def writing(self, token: int, data: bytes | str) -> Transducer:
+        """This transducer, but a token writes something else wherever it is read.
+
+        Args:
+            token: An id; one that no arc reads gets a loop at the start.
+            data: Bytes, or text for its UTF-8; empty for a token that writes nothing.
+
+        Raises:
+            VocabularyError: It is not an id of text, or these are not bytes.
+        """
+        data = data.encode() if isinstance(data, str) else data
+        arc = _checked((START, token, data, START), self.vocabulary)
+        rows = [
+            (source, read, data if read == token else written, target)
+            for source, read, written, target in self.arcs
+        ]
+        if all(read != token for _, read, _, _ in rows):
+            rows.append(arc)
+        return replace(self, rows=tuple(rows))
+
+    def without(self, token: int) -> Transducer:
+        """This transducer without the arcs that read a token, so that it is never allowed."""
+        return replace(self, rows=tuple(arc for arc in self.arcs if arc[1] != token))
+
+    def mapped(self, rewrite: Callable[[bytes], bytes]) -> Transducer:
+        """This transducer, but each arc writes what a function makes of its bytes.
+
+        Args:
+            rewrite: From bytes to bytes, such as ``bytes.lower``.
+        """
+        rows = ((s, token, rewrite(data), t) for s, token, data, t in self.arcs)
+        return Transducer.from_arcs(rows, self.vocabulary, self.accepting)
+
+    def then(
+        self,
+        rewriting: Iterable[tuple[int, bytes, bytes, int]],
+        accepting: Iterable[int] = (START,),
+    ) -> Transducer:
+        """This transducer, and another one that rewrites what it writes.
+
+        Args:
+            rewriting: The arcs of the other one, ``(source, read, write, target)``: each reads
+                one byte. Where a state has no arc for a byte, the byte is written as it is and the
+                state stays.
+            accepting: Its states in which a text may end.
+
+        Example:
+            >>> from explorer import Vocabulary
+            >>> vocab = Vocabulary.from_bytes([b" a", b"b"], eos_ids=[2])
+            >>> letters = [(0, bytes([k]), bytes([k]), 1) for k in range(256) if k != 32]
+            >>> dropped = vocab.transducer.then([(0, b" ", b"", 1), *letters], accepting=[0, 1])
+            >>> dropped.written([0, 0]), dropped.num_states, dropped.words is None
+            (frozenset({b'a a'}), 2, True)
+        """
+        moves: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
+        for source, read, write, target in rewriting:
+            moves.setdefault((source, read[0]), []).append((write, target))
+        ends = frozenset(accepting)
+        number = {(START, START): 0}
+        waiting, rows = [(START, START)], list[Arc]()
+        for here, state in waiting:
+            for source, token, data, target in self.arcs:
+                if source != here:
+                    continue
+                ways = {(b"", state)}
+                for byte in data:
+                    ways = {
+                        (before + write, after)
+                        for before, at in ways
+                        for write, after in moves.get((at, byte), [(bytes([byte]), at)])
+                    }
+                for written, after in sorted(ways):
+                    pair = target, after
+                    if pair not in number:
+                        number[pair] = len(number)
+                        waiting.append(pair)
+                    rows.append((number[here, state], token, written, number[pair]))
+        final = [k for (one, two), k in number.items() if one in self.accepting and two in ends]
+        return replace(self, rows=tuple(rows), accepting=frozenset(final))
+
+    def invert(self) -> Lexicon:
+        """The transducer from bytes to token ids: each path writes what this one reads."""
+        rows = tuple((source, data, token, target) for source, token, data, target in self.arcs)
+        return Lexicon(self, rows, self.accepting)
+
+    # --- questions ----------------------------------------------------------------------------
+
+    @cached_property
+    def words(self) -> TokenIds | None:
+        """The vocabulary that writes the same, if every token always writes the same bytes.
+
+        ``None`` where what a token writes depends on those before it, or is not one string: then
+        the transducer has states between tokens.
+        """
+        if self.rows is None:
+            return self.vocabulary
+        written = _words(self.rows, self.accepting)
+        if written is None:
+            return None
+        tokens = [written.get(token) for token in range(len(self.vocabulary.tokens))]
+        return self.vocabulary.writing(tokens)
+
+    def written(self, tokens: Iterable[int]) -> frozenset[bytes]:
+        """All texts that it writes for a sequence of tokens; none where it cannot read them.
+
+        Args:
+            tokens: Ids.
+        """
+        ways = self._silently({(START, b"")})
+        for token in tokens:
+            ways = self._silently(
+                {
+                    (target, before + data)
+                    for at, before in ways
+                    for source, read, data, target in self.arcs
+                    if source == at and read == token
+                }
+            )
+        return frozenset(text for state, text in ways if state in self.accepting)
+
+    def _silently(self, ways: set[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+        silent = [arc for arc in self.rows or () if arc[1] is None]
+        if any(data and source == target for source, _, data, target in silent):
+            raise VocabularyError(
+                "This transducer can write without end and read nothing.",
+                remedy="Take out the loop that reads no token.",
+            )
+        waiting = list(ways)
+        while waiting:
+            at, before = waiting.pop()
+            for source, _, data, target in silent:
+                way = target, before + data
+                if source == at and way not in ways:
+                    ways.add(way)
+                    waiting.append(way)
+        return ways
+
+    def __repr__(self) -> str:
+        return f"Transducer({self.num_states} states, {len(self.arcs):,} arcs)"
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """The inverse of a transducer: bytes in, token ids out; made by `Transducer.invert`.
+
+    Args:
+        rows: ``(source, data, token, target)``.
+
+    Example:
+        >>> from explorer import Vocabulary
+        >>> vocab = Vocabulary.from_bytes([b"a", b"b", b"ab", b"ba"], eos_ids=[4])
+        >>> sorted(vocab.transducer.invert().tokenizations("aba"))
+        [(0, 1, 0), (0, 3), (2, 0)]
+    """
+
+    inverse: Transducer
+    rows: tuple[tuple[int, bytes, int | None, int], ...]
+    accepting: frozenset[int]
+
+    def invert(self) -> Transducer:
+        """The transducer from token ids to bytes."""
+        return self.inverse
+
+    def tokenizations(self, text: str | bytes, most: int = 10_000) -> tuple[tuple[int, ...], ...]:
+        """The sequences of tokens that write a text.
+
+        Args:
+            most: The most of them; there can be exponentially many.
+
+        Raises:
+            VocabularyError: There are more.
+        """
+        data = text.encode() if isinstance(text, str) else text
+        written: list[tuple[int, ...]] = []
+        waiting: list[tuple[int, int, tuple[int, ...]]] = [(START, 0, ())]
+        while waiting:
+            state, at, tokens = waiting.pop()
+            if at == len(data) and state in self.accepting:
+                written.append(tokens)
+            if len(written) > most:
+                raise VocabularyError(
+                    f"The text has more than {most:,} tokenizations.",
+                    remedy="Give a shorter text, or a larger most=.",
+                )
+            for source, read, token, target in self.rows:
+                silent = token is None and not read
+                if source == state and not silent and data.startswith(read, at):
+                    more = tokens if token is None else (*tokens, token)
+                    if read or token is None or len(more) <= 2 * len(data):
+                        waiting.append((target, at + len(read), more))
+        return tuple(sorted(set(written)))
+
+    def __repr__(self) -> str:
+        return f"Lexicon({len(self.rows):,} arcs)"
+
+
+def _checked(row: object, vocabulary: TokenIds) -> Arc:
+    """An arc, if it is one.
+
+    Raises:
+        VocabularyError: It is something else.
+    """
+    parts = cast("list[Any]", listed("an arc", row, "four values", error=VocabularyError))
+    if len(parts) != 4:
+        raise VocabularyError(
+            f"{shown(row)} is not an arc.",
+            remedy="Write (source, token, bytes, target), such as (0, 5, b'foo', 0).",
+        )
+    source = whole_number("the source of an arc", parts[0], error=VocabularyError)
+    target = whole_number("the target of an arc", parts[3], error=VocabularyError)
+    data = instance("the bytes of an arc", parts[2], bytes, "bytes", error=VocabularyError)
+    if parts[1] is None:
+        return source, None, data, target
+    token = whole_number("the token of an arc", parts[1], None, error=VocabularyError)
+    if not 0 <= token < len(vocabulary.tokens) or token in vocabulary.eos_ids:
+        raise VocabularyError(
+            f"An arc reads the token {token}, which is not an id of text.",
+            remedy=f"Give 0 to {len(vocabulary.tokens) - 1}, without the ends of text, which are "
+            "read where a text may end.",
+            evidence={"token": token, "eos_ids": vocabulary.eos_ids},
+        )
+    return source, token, data, target
+
+
+def _words(rows: Sequence[Arc], accepting: frozenset[int]) -> dict[int, bytes] | None:
+    """The bytes of each token, if all ways lead from the start back to it and read one token."""
+    if accepting != frozenset([START]):
+        return None
+    leaving: dict[int, list[Arc]] = {}
+    for arc in rows:
+        leaving.setdefault(arc[0], []).append(arc)
+    words: dict[int, bytes] = {}
+    # A state, the token read and the bytes written since the start, and the states in between.
+    waiting: list[tuple[int, int | None, bytes, tuple[int, ...]]] = [(START, None, b"", ())]
+    steps = 0
+    while waiting:
+        here, token, data, path = waiting.pop()
+        for _, read, written, target in leaving.get(here, ()):
+            steps += 1
+            if steps > _MOST_WAYS * len(rows) or target in path:
+                return None
+            if read is not None and token is not None:
+                return None
+            now, so_far = (token if read is None else read), data + written
+            if target != START:
+                waiting.append((target, now, so_far, (*path, target)))
+            elif now is None:
+                if so_far:
+                    return None
+            elif words.setdefault(now, so_far) != so_far:
+                return None
+    return words

@@ -1,0 +1,206 @@
+"""Any transducer from token ids to bytes in place of the usual one, held against pynini's."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pynini
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.analysis.session import Session
+from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of, transducer_of
+from explorer.errors import (
+    ConstraintError,
+    EmptyConstraint,
+    IncompatibleVocabulary,
+    VocabularyError,
+)
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.states import DONE
+from explorer.vocabulary import Transducer, Vocabulary
+from tests.evidence import examples
+from tests.tokens.test_against_pynini import as_acceptor
+from widgets.toy import ToyModel
+
+TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+SPACES = Vocabulary.from_bytes([b" a", b" b", b"a", b" ", b"b"], eos_ids=[5])
+NOT_A_SPACE = [(0, bytes([k]), bytes([k]), 1) for k in range(256) if k != 32]
+DROPPED = SPACES.transducer.then([(0, b" ", b"", 1), *NOT_A_SPACE], accepting=[0, 1])
+"""The first space of a text is dropped."""
+
+PATTERNS = ["(a|b)*", "a b|ba", "[ab]+ ?a", "b*", "a{2,3}"]
+
+
+def composed(constraint: explorer.Constraint, transducer: Transducer) -> pynini.Fst:
+    """The definition: T ∘ A, its input side, determinized, by pynini alone."""
+    fst = fst_of(transducer)
+    fst.set_input_symbols(None)
+    fst.set_output_symbols(None)
+    machine = pynini.compose(fst.arcsort("olabel"), constraint.fsa).project("input")
+    return pynini.determinize(machine.rmepsilon()).connect()
+
+
+@st.composite
+def transducers(draw: st.DrawFn) -> Transducer:
+    """Up to three states, a few arcs, what they write at random; some read nothing."""
+    states = draw(st.integers(1, 3))
+    state = st.integers(0, states - 1)
+    token = st.one_of(st.integers(0, 4), st.integers(0, 4), st.none())
+    data = st.sampled_from([b"", b"a", b"b", b" ", b"ab", b" a", b"ba"])
+    arcs = draw(st.lists(st.tuples(state, token, data, state), min_size=1, max_size=8))
+    ends = draw(st.sets(state, min_size=1))
+    return Transducer.from_arcs(arcs, SPACES, ends)
+
+
+def end_of_each(machine: explorer.TokenDFA, ids: tuple[int, ...]) -> bool:
+    states = machine.walk(ids)
+    return len(states) == len(ids) + 1 and machine.is_final(states[-1])
+
+
+@given(transducers(), st.sampled_from(PATTERNS))
+@settings(max_examples=examples(80))
+def test_any_transducer_is_composed_as_pynini_does(transducer: Transducer, pattern: str) -> None:
+    constraint = explorer.regex(pattern)
+    definition = composed(constraint, transducer)
+    try:
+        machine = explorer.compile(constraint, transducer=transducer, lazy=False)
+    except (EmptyConstraint, IncompatibleVocabulary):
+        # A token that writes nothing at all, from the start back to it, is never allowed.
+        assert definition.num_states() == 0 or transducer.words is not None
+        return
+    if transducer.words is not None and transducer.words.empty_ids:  # type: ignore[attr-defined]
+        return
+    assert pynini.equivalent(as_acceptor(machine), definition)
+    for wanted in (True, False):
+        lazy = explorer.compile(constraint, transducer=transducer, lazy=wanted)
+        assert np.array_equal(lazy.allowed(lazy.start), machine.allowed(machine.start))
+    theirs = explorer.compile(constraint, transducer=transducer, lazy=False, method="pynini")
+    assert np.array_equal(theirs.allowed(0), machine.allowed(0))
+
+
+def test_a_space_that_is_dropped() -> None:
+    machine = explorer.compile(explorer.regex("a b"), transducer=DROPPED)
+    for length in range(1, 5):
+        for ids in product(range(5), repeat=length):
+            assert end_of_each(machine, ids) == (b"a b" in DROPPED.written(ids))
+    assert explorer.explain(machine, machine.start, 4).message.startswith("'b' (id 4) is masked")
+    session = Session.from_ids(SPACES, machine, [0, 1, 5])
+    assert session.finished
+
+
+def test_a_token_that_writes_something_else() -> None:
+    usual = explorer.compile(explorer.regex("(foo)+d"), TOY)
+    changed = explorer.compile(
+        explorer.regex("(foo)+d"), transducer=TOY.transducer.writing(3, "food")
+    )
+    assert usual.allowed(0).tolist() == [True, False, True, False, True, False]
+    assert changed.allowed(0).tolist() == [True, False, True, True, True, False]
+    assert changed.step(changed.walk([3])[-1], 5) == DONE
+    missing = explorer.compile(explorer.regex("(foo)+d"), transducer=TOY.transducer.without(2))
+    assert missing.allowed(0).tolist() == [True, False, False, False, True, False]
+    with pytest.raises(IncompatibleVocabulary):
+        explorer.compile(explorer.regex("(foo)+d"), transducer=TOY.transducer.without(4))
+
+
+def test_a_session_with_another_transducer() -> None:
+    """The model gives the same ids; text, masks and probabilities are those of the transducer."""
+    lm = ToyModel()
+    machine = explorer.compile(
+        explorer.regex("(foo)+d"), transducer=lm.vocabulary.transducer.writing(3, "food")
+    )
+    session = Session(lm, machine)
+    session.step(token=3)
+    session.step(token=5)
+    assert session.text == "food"
+    session.edit(constraint=explorer.regex("(foo)+d?"))
+    assert session.vocabulary.tokens[3] == b"food"
+    with pytest.raises(VocabularyError, match="another vocabulary"):
+        Session(lm, explorer.compile(explorer.regex("a"), SPACES))
+
+
+def test_all_forms_are_one_transducer() -> None:
+    constraint = explorer.regex("(foo)+d")
+    usual = explorer.compile(constraint, TOY)
+    forms = [
+        TOY.transducer,
+        explorer.detokenizing_fst(TOY),
+        explorer.detokenizing_fst(TOY, "original"),
+        fst_of(TOY.transducer),
+        list(TOY.transducer.arcs),
+    ]
+    for form in forms:
+        for vocabulary in (TOY, None):
+            machine = explorer.compile(constraint, vocabulary, transducer=form)  # type: ignore[arg-type]
+            assert machine.vocabulary.tokens == TOY.tokens
+            assert np.array_equal(machine.table, usual.table)
+    bare = explorer.detokenizing_fst(TOY)
+    bare.set_input_symbols(None)
+    bare.set_output_symbols(None)
+    assert transducer_of(bare, TOY).words == TOY
+
+
+def test_the_lexicon_is_the_inverse() -> None:
+    """Figure 3 of Cognetta et al. (2025): a, b, ab, ba from characters to subwords."""
+    vocabulary = Vocabulary.from_bytes([b"a", b"b", b"ab", b"ba"], eos_ids=[4])
+    lexicon = vocabulary.transducer.invert()
+    words = {lexicon.inverse.written(ids) for ids in lexicon.tokenizations("abba")}
+    assert words == {frozenset([b"abba"])}
+    assert len(lexicon.tokenizations("abba")) == 4
+    assert drawn_transducer(lexicon).arcs[:4] == (
+        (0, "a", "a", 0),
+        (0, "b", "b", 0),
+        (0, "a", "", 1),
+        (1, "b", "ab", 0),
+    )
+    promoted = pynini.compose(
+        explorer.literal("abba").fsa, fst_of(lexicon).arcsort("ilabel").set_input_symbols(None)
+    )
+    promoted.set_output_symbols(None)
+    promoted = pynini.determinize(promoted.project("output").rmepsilon())
+    machine = explorer.compile(explorer.literal("abba"), vocabulary)
+    assert pynini.equivalent(promoted, as_acceptor(machine))
+    assert lexicon.invert() is vocabulary.transducer or lexicon.invert().words == vocabulary
+
+
+def test_a_machine_behind_a_transducer_is_saved(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    constraint = explorer.regex("a b")
+    machine = explorer.compile(constraint, transducer=DROPPED)
+    machine.save(tmp_path / "dropped.dfa")
+    again = load_filtered(tmp_path / "dropped.dfa", SPACES)
+    assert np.array_equal(again.allowed(again.start), machine.allowed(machine.start))
+    source = machine.constraint.source
+    assert source_from_dict(source_to_dict(source)) == source
+
+
+def test_what_is_not_a_transducer() -> None:
+    constraint = explorer.regex("a")
+    with pytest.raises(VocabularyError, match="not an id of text"):
+        explorer.compile(constraint, SPACES, transducer=[(0, 5, b"a", 0)])
+    with pytest.raises(VocabularyError, match="not an arc"):
+        explorer.compile(constraint, SPACES, transducer=[(0, 5, b"a")])  # type: ignore[list-item]
+    with pytest.raises(VocabularyError, match="not a transducer"):
+        explorer.compile(constraint, SPACES, transducer="a")  # type: ignore[arg-type]
+    with pytest.raises(VocabularyError, match="vocabulary"):
+        explorer.compile(constraint)
+    limited = explorer.regex("(?P<TEXT_TOKEN>)")
+    with pytest.raises(ConstraintError, match="not followed together"):
+        explorer.compile(limited, transducer=DROPPED)
+    with pytest.raises(VocabularyError, match="without end"):
+        Transducer.from_arcs([(0, None, b"a", 0)], SPACES).written([])
+
+
+def test_the_report_says_who_composed() -> None:
+    tiny = explorer.load_model("tiny").vocabulary
+    constraint = explorer.choice(["Rome", "Paris"])
+    filtered = explorer.compile(constraint.canonical(tiny), tiny, method="pynini")
+    assert filtered.report.method == "pynini, then canonical"
+    grammar = explorer.grammar('root ::= "a" root "b" | ""')
+    machine = explorer.compile(grammar, tiny, method="pynini")
+    assert machine.report.method == "lazy"
+    assert "pynini composed nothing" in machine.report.reason
+    assert "pynini" not in explorer.compile(grammar, tiny).report.reason
