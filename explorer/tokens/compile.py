@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
+from typing import Any, Final, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -49,11 +49,8 @@ from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import trie_for, trie_of
 from explorer.tokens.words import class_words, packed_bytes
-from explorer.vocabulary import Transducer, Vocabulary
+from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc
-
-if TYPE_CHECKING:
-    import pynini
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
 _FUNCTION_SHARE = 0.25
@@ -77,8 +74,8 @@ NOT_BY_PYNINI: Final = (
 Method = Literal["functions", "pynini"]
 """How a table is made."""
 
-AnyTransducer: TypeAlias = "Transducer | Sequence[Arc] | pynini.Fst"
-"""The forms in which a transducer from token ids to bytes is taken."""
+AnyTransducer: TypeAlias = TokenTransducer | Sequence[Arc] | Any
+"""The forms in which a transducer from token ids to bytes is taken; the last is a pynini.Fst."""
 
 
 # The first form is typed as the table that it is wherever the budget suffices, so that what only a
@@ -139,10 +136,11 @@ def compile(
         vocabulary: The tokens that write it; with a transducer they may be left out.
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         transducer: Any transducer from token ids to bytes in place of the usual one,
-            ``vocabulary.transducer``: that one with changes (`explorer.vocabulary.Transducer`), a
-            pynini machine (token id and byte as labels one higher, or by its symbol tables), or a
-            list of arcs ``(source, token, bytes, target)``. Without a vocabulary the end of text
-            is the id after the largest one that it reads.
+            ``vocabulary.transducer``: that one with changes
+            (`explorer.vocabulary.TokenTransducer`), a pynini machine (token id and byte as labels
+            one higher, or by its symbol tables), or a list of arcs ``(source, token, bytes,
+            target)``. Without a vocabulary the end of text is the id after the largest one that it
+            reads.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
         lazy: By default a table of every state, `explorer.TokenDFA`, where that is within the

@@ -50,10 +50,10 @@ class TokenIds(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Transducer:
+class TokenTransducer:
     """A transducer from token ids to bytes; state 0 is the start.
 
-    Made by `Vocabulary.transducer`, `Transducer.from_arcs` or, of a pynini machine,
+    Made by `Vocabulary.transducer`, `TokenTransducer.from_arcs` or, of a pynini machine,
     `explorer.automata.interchange.detokenizers.transducer_of`.
 
     Args:
@@ -78,7 +78,7 @@ class Transducer:
     @classmethod
     def from_arcs(
         cls, arcs: Iterable[Arc], vocabulary: TokenIds, accepting: Iterable[int] = (START,)
-    ) -> Transducer:
+    ) -> TokenTransducer:
         """A transducer from its arcs.
 
         Args:
@@ -95,7 +95,7 @@ class Transducer:
             >>> vocab = Vocabulary.from_bytes([b" a", b" b"], eos_ids=[2])
             >>> # The first space of a text is dropped, as SentencePiece's detokenizer does.
             >>> arcs = [(0, 0, b"a", 1), (0, 1, b"b", 1), (1, 0, b" a", 1), (1, 1, b" b", 1)]
-            >>> Transducer.from_arcs(arcs, vocab, accepting=[0, 1]).written([0, 1])
+            >>> TokenTransducer.from_arcs(arcs, vocab, accepting=[0, 1]).written([0, 1])
             frozenset({b'a b'})
         """
         rows = tuple(
@@ -122,7 +122,7 @@ class Transducer:
 
     # --- changes ------------------------------------------------------------------------------
 
-    def writing(self, token: int, data: bytes | str) -> Transducer:
+    def writing(self, token: int, data: bytes | str) -> TokenTransducer:
         """This transducer, but a token writes something else wherever it is read.
 
         Args:
@@ -142,24 +142,24 @@ class Transducer:
             rows.append(arc)
         return replace(self, rows=tuple(rows))
 
-    def without(self, token: int) -> Transducer:
+    def without(self, token: int) -> TokenTransducer:
         """This transducer without the arcs that read a token, so that it is never allowed."""
         return replace(self, rows=tuple(arc for arc in self.arcs if arc[1] != token))
 
-    def mapped(self, rewrite: Callable[[bytes], bytes]) -> Transducer:
+    def mapped(self, rewrite: Callable[[bytes], bytes]) -> TokenTransducer:
         """This transducer, but each arc writes what a function makes of its bytes.
 
         Args:
             rewrite: From bytes to bytes, such as ``bytes.lower``.
         """
         rows = ((s, token, rewrite(data), t) for s, token, data, t in self.arcs)
-        return Transducer.from_arcs(rows, self.vocabulary, self.accepting)
+        return TokenTransducer.from_arcs(rows, self.vocabulary, self.accepting)
 
     def then(
         self,
         rewriting: Iterable[tuple[int, bytes, bytes, int]],
         accepting: Iterable[int] = (START,),
-    ) -> Transducer:
+    ) -> TokenTransducer:
         """This transducer, and another one that rewrites what it writes.
 
         Args:
@@ -260,12 +260,12 @@ class Transducer:
         return ways
 
     def __repr__(self) -> str:
-        return f"Transducer({self.num_states} states, {len(self.arcs):,} arcs)"
+        return f"TokenTransducer({self.num_states} states, {len(self.arcs):,} arcs)"
 
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """The inverse of a transducer: bytes in, token ids out; made by `Transducer.invert`.
+    """The inverse of a transducer: bytes in, token ids out; made by `TokenTransducer.invert`.
 
     Args:
         rows: ``(source, data, token, target)``.
@@ -277,11 +277,11 @@ class Lexicon:
         [(0, 1, 0), (0, 3), (2, 0)]
     """
 
-    inverse: Transducer
+    inverse: TokenTransducer
     rows: tuple[tuple[int, bytes, int | None, int], ...]
     accepting: frozenset[int]
 
-    def invert(self) -> Transducer:
+    def invert(self) -> TokenTransducer:
         """The transducer from token ids to bytes."""
         return self.inverse
 

@@ -44,7 +44,7 @@ from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
 from explorer.vocabulary.readers.huggingface import declared_decoder, read_tokenizer
 from explorer.vocabulary.reading import Encoder, checked_width
-from explorer.vocabulary.transducer import Transducer
+from explorer.vocabulary.transducer import TokenTransducer
 
 
 @runtime_checkable
@@ -347,7 +347,7 @@ class Vocabulary:
         return digest.hexdigest()
 
     @property
-    def transducer(self) -> Transducer:
+    def transducer(self) -> TokenTransducer:
         """The detokenizing transducer T_V: a loop for each token, which writes its bytes.
 
         Change it and give it to `explorer.compile`.
@@ -356,7 +356,7 @@ class Vocabulary:
             >>> Vocabulary.from_bytes([b"f", b"oo"], eos_ids=[2]).transducer.arcs
             ((0, 0, b'f', 0), (0, 1, b'oo', 0))
         """
-        return Transducer(self)
+        return TokenTransducer(self)
 
     def writing(self, tokens: Sequence[bytes | None]) -> Vocabulary:
         """The same ids with other bytes, for a model that knows nothing of bytes.

@@ -22,7 +22,7 @@ from explorer.errors import (
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.states import DONE
-from explorer.vocabulary import Transducer, Vocabulary
+from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
 from tests.tokens.test_against_pynini import as_acceptor
 from widgets.toy import ToyModel
@@ -36,7 +36,7 @@ DROPPED = SPACES.transducer.then([(0, b" ", b"", 1), *NOT_A_SPACE], accepting=[0
 PATTERNS = ["(a|b)*", "a b|ba", "[ab]+ ?a", "b*", "a{2,3}"]
 
 
-def composed(constraint: explorer.Constraint, transducer: Transducer) -> pynini.Fst:
+def composed(constraint: explorer.Constraint, transducer: TokenTransducer) -> pynini.Fst:
     """The definition: T ∘ A, its input side, determinized, by pynini alone."""
     fst = fst_of(transducer)
     fst.set_input_symbols(None)
@@ -46,7 +46,7 @@ def composed(constraint: explorer.Constraint, transducer: Transducer) -> pynini.
 
 
 @st.composite
-def transducers(draw: st.DrawFn) -> Transducer:
+def transducers(draw: st.DrawFn) -> TokenTransducer:
     """Up to three states, a few arcs, what they write at random; some read nothing."""
     states = draw(st.integers(1, 3))
     state = st.integers(0, states - 1)
@@ -54,7 +54,7 @@ def transducers(draw: st.DrawFn) -> Transducer:
     data = st.sampled_from([b"", b"a", b"b", b" ", b"ab", b" a", b"ba"])
     arcs = draw(st.lists(st.tuples(state, token, data, state), min_size=1, max_size=8))
     ends = draw(st.sets(state, min_size=1))
-    return Transducer.from_arcs(arcs, SPACES, ends)
+    return TokenTransducer.from_arcs(arcs, SPACES, ends)
 
 
 def end_of_each(machine: explorer.TokenDFA, ids: tuple[int, ...]) -> bool:
@@ -64,7 +64,9 @@ def end_of_each(machine: explorer.TokenDFA, ids: tuple[int, ...]) -> bool:
 
 @given(transducers(), st.sampled_from(PATTERNS))
 @settings(max_examples=examples(80))
-def test_any_transducer_is_composed_as_pynini_does(transducer: Transducer, pattern: str) -> None:
+def test_any_transducer_is_composed_as_pynini_does(
+    transducer: TokenTransducer, pattern: str
+) -> None:
     constraint = explorer.regex(pattern)
     definition = composed(constraint, transducer)
     try:
@@ -191,7 +193,7 @@ def test_what_is_not_a_transducer() -> None:
     with pytest.raises(ConstraintError, match="not followed together"):
         explorer.compile(limited, transducer=DROPPED)
     with pytest.raises(VocabularyError, match="without end"):
-        Transducer.from_arcs([(0, None, b"a", 0)], SPACES).written([])
+        TokenTransducer.from_arcs([(0, None, b"a", 0)], SPACES).written([])
 
 
 def test_the_report_says_who_composed() -> None:

@@ -2,5 +2,6 @@
 
 Reading order: `subset` (an NFA becomes a DFA), `reaching` (the arcs, searched backwards),
 `refinement` and `minimize` (equal states become one), `operations` (products and joins, and all of
-them by name, each under a budget), `transduce` (small transducers, composed with a machine).
+them by name, each under a budget), `transduce` (small transducers, composed with a machine),
+`token_sequences` (any transducer from tokens to bytes, composed with a machine).
 """

@@ -18,18 +18,18 @@ from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.openfst import fst_from_arrays, read_fst
 from explorer.automata.textbook.detokenizing import byte_symbols, readable, token_symbols
 from explorer.errors import VocabularyError
-from explorer.vocabulary import Transducer, Vocabulary
+from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc, Lexicon
 
 if TYPE_CHECKING:
     import pynini
 
 
-def transducer_of(given: object, vocabulary: Vocabulary | None) -> Transducer:
+def transducer_of(given: object, vocabulary: Vocabulary | None) -> TokenTransducer:
     """A transducer from whatever a user gave.
 
     Args:
-        given: A `Transducer`, a pynini machine, or a list of arcs ``(source, token, bytes,
+        given: A `TokenTransducer`, a pynini machine, or a list of arcs ``(source, token, bytes,
             target)``.
         vocabulary: Its ids and ends of text; ``None`` for ids up to the largest one that is read,
             named by what they write, and one more for the end of text.
@@ -41,10 +41,10 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> Transducer:
         >>> transducer_of([(0, 0, b"a", 0), (0, 1, b"bc", 0)], None).vocabulary.tokens
         (b'a', b'bc', None)
     """
-    if isinstance(given, Transducer):
+    if isinstance(given, TokenTransducer):
         if vocabulary is None or vocabulary == given.vocabulary:
             return given
-        return Transducer.from_arcs(given.arcs, vocabulary, given.accepting)
+        return TokenTransducer.from_arcs(given.arcs, vocabulary, given.accepting)
     if hasattr(given, "write_to_string"):  # A pynini machine; pynini is not imported to see that.
         return _from_fst(cast(Any, given), vocabulary)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -54,7 +54,7 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> Transducer:
             "of arcs (source, token, bytes, target).",
         )
     arcs = list(cast("Iterable[Arc]", given))
-    return Transducer.from_arcs(arcs, vocabulary or _ids_of(arcs))
+    return TokenTransducer.from_arcs(arcs, vocabulary or _ids_of(arcs))
 
 
 def _ids_of(arcs: Iterable[Arc]) -> Vocabulary:
@@ -68,7 +68,7 @@ def _ids_of(arcs: Iterable[Arc]) -> Vocabulary:
     return Vocabulary.from_bytes([*tokens, None], eos_ids=[count])
 
 
-def _from_fst(given: Any, vocabulary: Vocabulary | None) -> Transducer:
+def _from_fst(given: Any, vocabulary: Vocabulary | None) -> TokenTransducer:
     tables = given.input_symbols(), given.output_symbols()
     bare = given.copy()
     bare.set_input_symbols(None)
@@ -91,17 +91,17 @@ def _from_fst(given: Any, vocabulary: Vocabulary | None) -> Transducer:
     ]
     ends = [number[state] for state in accepting.nonzero()[0].tolist()]
     if vocabulary is not None:
-        return Transducer.from_arcs(rows, vocabulary, ends)
+        return TokenTransducer.from_arcs(rows, vocabulary, ends)
     ids = [token for _, token, _, _ in rows if token is not None]
     count = 1 + max(ids, default=-1)
     silent = Vocabulary.from_bytes([None] * (count + 1), eos_ids=[count])
-    made = Transducer.from_arcs(rows, silent, ends)
+    made = TokenTransducer.from_arcs(rows, silent, ends)
     if made.words is None:
         named = [f"<{token}>".encode() for token in range(count)]
-        return Transducer.from_arcs(
+        return TokenTransducer.from_arcs(
             rows, Vocabulary.from_bytes([*named, None], eos_ids=[count]), ends
         )
-    return Transducer.from_arcs(rows, cast(Vocabulary, made.words), ends)
+    return TokenTransducer.from_arcs(rows, cast(Vocabulary, made.words), ends)
 
 
 def _token_names(vocabulary: Vocabulary) -> dict[str, int]:
@@ -146,7 +146,7 @@ def _byte(label: int, table: Any) -> bytes:
     return bytes([label_byte(label)])
 
 
-def fst_of(transducer: Transducer | Lexicon) -> pynini.Fst:
+def fst_of(transducer: TokenTransducer | Lexicon) -> pynini.Fst:
     """A transducer as a pynini machine, a byte on each arc, with symbol tables.
 
     Of a lexicon the sides are swapped: bytes in, tokens out.
@@ -174,7 +174,7 @@ def fst_of(transducer: Transducer | Lexicon) -> pynini.Fst:
 
 
 def _byte_by_byte(
-    transducer: Transducer,
+    transducer: TokenTransducer,
 ) -> tuple[list[tuple[int, int | None, int | None, int]], int]:
     """Arcs that write at most one byte; the token is read with the last, as Algorithm 1 has it."""
     states = transducer.num_states
@@ -189,7 +189,7 @@ def _byte_by_byte(
     return rows, states
 
 
-def drawn_transducer(transducer: Transducer | Lexicon) -> DrawnTransducer:
+def drawn_transducer(transducer: TokenTransducer | Lexicon) -> DrawnTransducer:
     """A transducer to be looked at: an arc for each token, with all that it writes.
 
     A lexicon reads byte by byte and writes the token with the last one, as Figure 3 of Cognetta et

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, cast
 
 from explorer.alphabet import id_digits
 from explorer.arguments import listed, whole_number
-from explorer.automata.construction.spelled import spelled
+from explorer.automata.construction.token_sequences import token_sequences
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build, texts_of
 from explorer.automata.tree.nodes import Node, Source, TokenPiece
@@ -69,7 +69,7 @@ class Detokenized(Combination):
         known = dict(self.names)
         read = {token for _, token, _, _ in self.rows if token is not None}
         names = {token: known.get(token) or id_digits(token) for token in read}
-        return spelled(self.rows, self.accepting, names, build(part, meter), meter)
+        return token_sequences(self.rows, self.accepting, names, build(part, meter), meter)
 
     def fields(self) -> dict[str, object]:
         """The arcs, with bytes in hexadecimal."""

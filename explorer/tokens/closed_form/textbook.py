@@ -17,7 +17,7 @@ choice, 40 ms for quoted text, 0.6 s for a JSON object; by functions it is 0.5 t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,6 @@ from explorer.tokens.states import DEAD
 from explorer.tokens.walks.trie import Trie, trie_for
 from explorer.tokens.walks.walk import states_reached
 from explorer.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import pynini
 
 STAGE: Final = "Tabulating pynini's machine"
 
@@ -111,7 +108,7 @@ def class_trie(trie: Trie, dfa: Dfa) -> ClassTrie:
     return ClassTrie(np.concatenate(parents), np.concatenate(symbols), node)
 
 
-def _detokenizing(words: ClassTrie, ends: Int64) -> pynini.Fst:
+def _detokenizing(words: ClassTrie, ends: Int64) -> Any:
     """T_V over words: the label of a word is one more than its place in ``ends``."""
     # Parents stand in order, level by level; the root is the first.
     inside = words.parent[np.append(True, np.diff(words.parent) > 0)]
@@ -133,7 +130,7 @@ def _detokenizing(words: ClassTrie, ends: Int64) -> pynini.Fst:
     return cast(Any, fst_from_arrays(len(inside), 0, arcs, accepting)).arcsort("olabel")
 
 
-def _acceptor(dfa: Dfa) -> pynini.Fst:
+def _acceptor(dfa: Dfa) -> Any:
     """The character FSA over its byte classes; class c has the label c + 1."""
     source, symbol = np.nonzero(dfa.table != NO_ARC)
     arcs = np.column_stack([source, symbol + 1, symbol + 1, dfa.table[source, symbol]])
@@ -186,7 +183,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
 
 
 def _columns(arcs: Int32, num_states: int, num_symbols: int, meter: Meter) -> tuple[Int32, Int32]:
-    """Where each symbol leads, as columns of a table; symbols that do the same share one.
+    """The targets of each symbol, as columns of a table; symbols that do the same share one.
 
     Args:
         arcs: int32[arcs, 3], rows ``(source, symbol, target)``, at most one for a source and a

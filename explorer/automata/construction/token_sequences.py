@@ -24,7 +24,7 @@ from explorer.budget import Meter
 STAGE: Final = "Composing the transducer"
 
 
-def spelled(
+def token_sequences(
     arcs: Iterable[tuple[int, int | None, bytes, int]],
     accepting: frozenset[int],
     names: Mapping[int, Sequence[int]],
