@@ -31,7 +31,7 @@ from explorer.languages.schema.values.deepening import Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import SchemaPlace, Site
 from explorer.languages.schema.values.scalars import Scalars
-from explorer.languages.schema.values.texts import NO_NUMBERS, Numbers, StringPart, Strings, checked
+from explorer.languages.schema.values.texts import Numbers, StringPart, Strings, checked, no_numbers
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
@@ -192,7 +192,7 @@ class ValueSets:
         """The numbers of a set."""
         if wanted.key in self._numbers:
             return self._numbers[wanted.key]
-        several: list[Numbers] = [NO_NUMBERS]
+        several: list[Numbers] = [no_numbers()]
         for case in self._looking(wanted):
             types, scalars = self._types(case.plain), self._constants(case.plain)
             if not types & {"number", "integer"}:

@@ -8,6 +8,7 @@ union of three parts, so long bounds never become states here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -213,7 +214,7 @@ class Numbers:
         if not other.dfa.num_states or not self.dfa.num_states:
             return self
         if self.dfa is other.dfa:
-            return NO_NUMBERS
+            return no_numbers()
         return Numbers(difference(self.dfa, other.dfa, meter))
 
     def joined(self, other: Numbers, meter: Meter) -> Numbers:
@@ -226,4 +227,7 @@ class Numbers:
         return Numbers(both, self.every | other.every)
 
 
-NO_NUMBERS = Numbers(nothing())
+@cache
+def no_numbers() -> Numbers:
+    """The empty set of numbers."""
+    return Numbers(nothing())

@@ -1,0 +1,170 @@
+"""The machine code of kernels: made by Numba, kept on disk, checked before it runs.
+
+The code is cached beside the source or in the user's folder for caches, so a process after the
+first loads it in milliseconds. The cache is a help and never a condition: where no folder can be
+written, kernels are compiled in every process, with a warning; and a file that is not what was
+written, which its checksum shows, is compiled anew. (Numba's own cache raises on both, and runs
+machine code of which a bit was flipped.)
+
+This file alone imports Numba, which takes a fifth of a second: `explorer.jit` loads it with the
+first kernel that is called.
+"""
+
+# Numba ships no stubs: what it gives is typed here once.
+# pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from os import stat
+from os.path import exists
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numba
+import numpy as np
+from numba.core import event
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
+from numba.extending import typeof_impl
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_DIGEST: Final = hashlib.sha256
+
+_warned: set[str] = set()
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """A function as machine code, which is loaded or made for each types of arguments."""
+    if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
+        return np.errstate(over="ignore")(function)
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    # What was typed into a prompt has no file to keep machine code beside.
+    if exists(function.__code__.co_filename):
+        try:
+            dispatcher._cache = _Cache(function)
+        except (RuntimeError, OSError) as error:
+            _warn_once(error)
+    return dispatcher
+
+
+def connect(kernel: type[Any], begun: Callable[[], None], done: Callable[[], None]) -> None:
+    """Let kernels call kernels, and say when machine code is made; once in a process.
+
+    Args:
+        kernel: The class of the functions that have their machine code as ``compiled``.
+        begun, done: Called around each piece of compiling; the pieces may nest.
+    """
+
+    def type_of(value: Any, context: object) -> object:
+        return numba.typeof(value.compiled)
+
+    class Listener(event.Listener):
+        def on_start(self, event: object) -> None:
+            begun()
+
+        def on_end(self, event: object) -> None:
+            done()
+
+    typeof_impl.register(kernel)(type_of)
+    event.register("numba:compile", Listener())
+
+
+def _warn_once(error: Exception) -> None:
+    if not _warned:
+        _warned.add("no cache")
+        warnings.warn(
+            "explorer keeps no machine code: no folder for it can be written, so each process "
+            f"compiles it anew, which takes seconds ({error}). Set NUMBA_CACHE_DIR to a folder "
+            "that can be written.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+class _Cache(FunctionCache):
+    """The machine code of one kernel on disk; where it cannot be used it is as if there were none.
+
+    Args:
+        function: The kernel.
+
+    Raises:
+        RuntimeError: No folder can be written.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            self.cache_path, f"{self._impl.filename_base}-sum", _stamps(function)
+        )
+
+    def load_overload(self, sig: object, target_context: Any) -> object:
+        """The compiled function for a signature, or ``None``.
+
+        Numba's own also loads all that is known of types and their operations, a fifth of a second
+        that only compiling needs. Machine code needs the functions that count references.
+        """
+        try:
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
+        except Exception:  # A damaged pickle raises what it likes.
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep the compiled function for a signature, if the disk takes it."""
+        with suppress(OSError, pickle.PickleError, EOFError):
+            super().save_overload(sig, data)
+
+
+def _stamps(function: Callable[..., object]) -> tuple[bytes, ...]:
+    """Checksums of a kernel's file and of those that it calls, whose code is compiled into its own.
+
+    Numba knows a kernel by its own file alone.
+    """
+    paths: set[str] = set()
+    seen: set[object] = set()
+    todo = [function]
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            paths.add(one.__code__.co_filename)
+            known = (one.__globals__.get(name) for name in one.__code__.co_names)
+            # A kernel, or what Numba made of it.
+            todo += [called.py_func for called in known if hasattr(called, "py_func")]
+    return tuple(_sum_of(path, stat(path).st_mtime_ns) for path in sorted(paths))
+
+
+@cache
+def _sum_of(path: str, changed: int) -> bytes:
+    """The checksum of a file that was changed at that time."""
+    return _DIGEST(Path(path).read_bytes()).digest()
+
+
+class _CheckedFiles(IndexDataCacheFile):
+    """Numba's files of machine code, each with its checksum in front."""
+
+    def _load_data(self, name: str) -> object:
+        path = str(self._data_path(name))
+        stored = Path(path).read_bytes()
+        size = _DIGEST().digest_size
+        if stored[:size] != _DIGEST(stored[size:]).digest():
+            raise pickle.UnpicklingError(f"{name} is damaged")
+        return pickle.loads(stored[size:])
+
+    def _save_data(self, name: str, data: object) -> None:
+        content: bytes = self._dump(data)
+        path = str(self._data_path(name))
+        with self._open_for_write(path) as file:
+            file.write(_DIGEST(content).digest() + content)
