@@ -10,11 +10,16 @@ From then on the editor offers it under that name, and traces, saved token DFAs 
 under its ``kind``. Explanations need nothing more, as they read the tree that it lowers to. What a
 notebook registers is known in that kernel only: a process that compiles for it is sent the
 constraint, and a file that holds it is read where it is registered.
+
+The kinds of the engine are listed here by their files, which are imported when somebody asks for a
+kind that is not loaded: a process that only writes patterns never loads the reader of schemas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Final, TypeVar, cast
 
 from explorer.automata.tree.nodes import Source
@@ -25,6 +30,42 @@ Kind = TypeVar("Kind", bound=type[Source])
 _KINDS: Final[dict[str, type[Source]]] = {}
 _READERS: Final[dict[str, Callable[[str], Source]]] = {}
 _NAMES: Final[dict[type[Source], str]] = {}
+
+_BUILT_IN: Final = (
+    "regex.source",
+    "sources.choice",
+    "sources.algebra",
+    "sources.imported",
+    "sources.detokenized",
+    "sources.aliases",
+    "grammar.source",
+    "grammar.bounded",
+    "schema.source",
+    "template.generated",
+    "types.source",
+    "stages.staged",
+)
+"""The files whose kinds every process knows."""
+
+_ORDER: Final = (
+    "regex",
+    "choices",
+    "grammar",
+    "grammar (Lark)",
+    "grammar (EBNF)",
+    "JSON Schema",
+    "choices with aliases",
+    "template",
+    "Python type",
+    "Python calls",
+)
+"""The names in the order in which the editor offers them; what is registered later follows."""
+
+
+@cache
+def _load_built_in() -> None:
+    for name in _BUILT_IN:
+        import_module(f"explorer.languages.{name}")
 
 
 def register(name: str) -> Callable[[Kind], Kind]:
@@ -39,6 +80,8 @@ def register(name: str) -> Callable[[Kind], Kind]:
 
     def known(made: Kind) -> Kind:
         kind = cast("type[Source]", made)
+        if not kind.__module__.startswith("explorer.languages."):
+            _load_built_in()  # So that their names are taken.
         other = _KINDS.get(kind.kind)
         if other is not None and other.__qualname__ != kind.__qualname__:
             raise ConstraintError(
@@ -80,6 +123,8 @@ def kind_of(kind: str) -> type[Source]:
     Raises:
         DamagedFile: There is no such kind.
     """
+    if kind not in _KINDS:
+        _load_built_in()
     known = _KINDS.get(kind)
     if known is None:
         raise DamagedFile(
@@ -96,8 +141,10 @@ def name_of(source: Source) -> str:
 
 
 def offered() -> tuple[str, ...]:
-    """The names under which a source can be written, in the order in which they were registered."""
-    return tuple(_READERS)
+    """The names under which a source can be written: ours, then those registered since."""
+    _load_built_in()
+    ours = [name for name in _ORDER if name in _READERS]
+    return (*ours, *(name for name in _READERS if name not in ours))
 
 
 def read(name: str, text: str) -> Source:
@@ -111,18 +158,19 @@ def read(name: str, text: str) -> Source:
         ExplorerError: The kind refuses the text.
 
     Example:
-        >>> from explorer.languages import constraint  # Registers the kinds.
         >>> str(read("choices", "yes\\nno"))
         "choice(['yes', 'no'])"
     """
-    reader = _READERS.get(name)
+    reader = reader_of(name)
     if reader is None:
         made = name in _NAMES.values()
         why = "is made in Python, not written as text" if made else "is not a kind of constraint"
-        raise ConstraintError(f"{name!r} {why}.", remedy=f"Choose one of {', '.join(_READERS)}.")
+        raise ConstraintError(f"{name!r} {why}.", remedy=f"Choose one of {', '.join(offered())}.")
     return reader(text)
 
 
 def reader_of(name: str) -> Callable[[str], Source] | None:
     """The function that reads the texts of a name, if there is one."""
+    if name not in _READERS:
+        _load_built_in()
     return _READERS.get(name)

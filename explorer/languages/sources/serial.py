@@ -11,35 +11,7 @@ from typing import Final, cast
 
 from explorer.automata.tree.nodes import Source
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.languages.grammar import bounded as _bounded
-from explorer.languages.grammar import source as _grammar
-from explorer.languages.regex import source as _regex
-from explorer.languages.schema import source as _schema
-from explorer.languages.sources import algebra as _algebra
-from explorer.languages.sources import aliases as _aliases
-from explorer.languages.sources import choice as _choice
-from explorer.languages.sources import detokenized as _detokenized
-from explorer.languages.sources import imported as _imported
 from explorer.languages.sources.registry import kind_of
-from explorer.languages.stages import staged as _staged
-from explorer.languages.template import generated as _template
-from explorer.languages.types import source as _types
-
-BUILT_IN: Final = (
-    _regex,
-    _choice,
-    _algebra,
-    _imported,
-    _detokenized,
-    _schema,
-    _aliases,
-    _template,
-    _types,
-    _staged,
-    _grammar,
-    _bounded,
-)
-"""The files whose kinds every process knows."""
 
 MAX_DEPTH: Final = 200
 """The deepest nesting of sources."""

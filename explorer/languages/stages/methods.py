@@ -1,25 +1,23 @@
-"""The methods of a constraint that put a stage around it."""
+"""The methods of a constraint that put a stage around it.
+
+The file of a stage is imported by its method: they read tokenizers and tables of Unicode, which a
+process that uses none of them need not load.
+"""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from explorer.arguments import plain
 from explorer.errors import ConstraintError
-from explorer.languages.stages.canonical import Canonical
-from explorer.languages.stages.declared import steps_of
-from explorer.languages.stages.forms.normal_forms import Form
-from explorer.languages.stages.normalized import Normalized
-from explorer.languages.stages.preprocessed import Preprocessed
-from explorer.languages.stages.restricted import Restricted
-from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
-from explorer.languages.stages.stage import PipelineStage
-from explorer.languages.stages.valid import ValidUtf8
-from explorer.vocabulary.canonical.rules import rules_of
-from explorer.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from explorer.languages.stages.forms.normal_forms import Form
+    from explorer.languages.stages.stage import PipelineStage
+    from explorer.vocabulary.vocabulary import Vocabulary
 
 
 class StageMethods:
@@ -69,6 +67,8 @@ class StageMethods:
             >>> regex("[a-z ]{1,12}").restrict(words=["cat", "dog"]).accepts("dog cat")
             True
         """
+        from explorer.languages.stages.restricted import Restricted
+
         return self.through(Restricted.of(name, scripts, chars, words))
 
     def normalized(self, form: Form | str = "NFC") -> Self:
@@ -85,6 +85,8 @@ class StageMethods:
             >>> choice(["\\u00e9", "e\\u0301"]).normalized("NFC").examples()
             ['é']
         """
+        from explorer.languages.stages.normalized import Normalized
+
         given = cast("object", plain(form))
         name = given.upper() if isinstance(given, str) else given
         return self.through(Normalized(cast("Form", name)))
@@ -97,6 +99,8 @@ class StageMethods:
             >>> literal("ä").valid_utf8().accepts("ä")
             True
         """
+        from explorer.languages.stages.valid import ValidUtf8
+
         return self.through(ValidUtf8())
 
     def preprocessed(self, tokenizer: object = None) -> Self:
@@ -126,6 +130,9 @@ class StageMethods:
             >>> explorer.regex("a+").preprocessed(vocab).examples(2)
             [' a', ' aa']
         """
+        from explorer.languages.stages.declared import steps_of
+        from explorer.languages.stages.preprocessed import Preprocessed
+
         vocabulary = _vocabulary(tokenizer)
         if vocabulary is None:
             raise ConstraintError(
@@ -152,6 +159,8 @@ class StageMethods:
             >>> [machine.step(after, token) is not None for token in (2, 3)]  # é, è
             [False, True]
         """
+        from explorer.languages.stages.spellings import WithoutRedundantBytes
+
         return self.through(WithoutRedundantBytes(_vocabulary(tokenizer)))
 
     def without_isolated_spaces(self, tokenizer: object = None) -> Self:
@@ -170,6 +179,8 @@ class StageMethods:
             >>> [lm.vocabulary.tokens[k] for k in machine.allowed(after_a).nonzero()[0]]
             [b' c', b' cat']
         """
+        from explorer.languages.stages.spellings import WithoutIsolatedSpaces
+
         return self.through(WithoutIsolatedSpaces(_vocabulary(tokenizer)))
 
     def canonical(self, tokenizer: object = None) -> Self:
@@ -196,11 +207,16 @@ class StageMethods:
             >>> regex("[A-Z][a-z]+").canonical()
             regex('[A-Z][a-z]+').canonical()
         """
+        from explorer.languages.stages.canonical import Canonical
+        from explorer.vocabulary.canonical.rules import rules_of
+
         return self.through(Canonical(None if tokenizer is None else rules_of(tokenizer)))
 
 
 def _vocabulary(tokenizer: object) -> Vocabulary | None:
     """The vocabulary of a tokenizer; ``None`` where none was given."""
+    from explorer.vocabulary.vocabulary import Vocabulary
+
     if tokenizer is None or isinstance(tokenizer, Vocabulary):
         return tokenizer
     if isinstance(tokenizer, str | os.PathLike):

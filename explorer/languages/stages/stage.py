@@ -20,6 +20,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import ClassVar, Final, Self, TypeVar
 
 from explorer.automata.drawn import DrawnTransducer
@@ -160,6 +162,17 @@ class TokenStage(PipelineStage):
 
 _STAGES: Final[dict[str, type[PipelineStage]]] = {}
 
+_BUILT_IN: Final = (
+    "canonical", "normalized", "preprocessed", "restricted", "spellings", "valid",
+)  # fmt: skip
+"""The files whose stages every process knows, imported when somebody asks for one by its name."""
+
+
+@cache
+def _load_built_in() -> None:
+    for name in _BUILT_IN:
+        import_module(f"explorer.languages.stages.{name}")
+
 
 def register_stage(made: Kind) -> Kind:
     """Make a kind of stage known; a decorator for its class.
@@ -167,6 +180,8 @@ def register_stage(made: Kind) -> Kind:
     Raises:
         ConstraintError: Another class is registered as this kind.
     """
+    if not made.__module__.startswith("explorer.languages."):
+        _load_built_in()  # So that their names are taken.
     other = _STAGES.get(made.kind)
     if other is not None and other.__qualname__ != made.__qualname__:
         raise ConstraintError(
@@ -178,8 +193,14 @@ def register_stage(made: Kind) -> Kind:
 
 
 def stages_alone() -> tuple[PipelineStage, ...]:
-    """The stages that need no arguments, in the order in which they were registered."""
-    return tuple(made.load({}) for made in _STAGES.values() if made.alone)
+    """The stages that need no arguments: ours by the names of their files, then all others."""
+    _load_built_in()
+    files = [f"explorer.languages.stages.{name}" for name in _BUILT_IN]
+    made = sorted(
+        _STAGES.values(),
+        key=lambda made: files.index(made.__module__) if made.__module__ in files else len(files),
+    )
+    return tuple(one.load({}) for one in made if one.alone)
 
 
 def stage_to_dict(stage: PipelineStage) -> dict[str, object]:
@@ -197,12 +218,13 @@ def stage_from_dict(data: object) -> PipelineStage:
         DamagedFile: The kind is not known, or a field is missing or impossible.
 
     Example:
-        >>> from explorer.languages import constraint  # Registers the kinds.
         >>> str(stage_from_dict({"kind": "canonical"}))
         'canonical()'
     """
     fields: Mapping[str, object] = data if isinstance(data, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     name = fields.get("kind")
+    if name not in _STAGES:
+        _load_built_in()
     made = _STAGES.get(name) if isinstance(name, str) else None
     if made is None:
         raise DamagedFile(
