@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from math import inf, log10
 from types import MappingProxyType
 
-import wcwidth
-
 LONGEST_WORD = 400
 """Characters of a word of a message, a name or a number that a user gave among them."""
 
@@ -94,6 +92,8 @@ def display_width(text: str) -> int:
         >>> display_width("a日e\u0301")
         4
     """
+    import wcwidth  # Its tables take longer to load than all of this package's first file.
+
     # A control character has no width of its own (-1); a terminal shows something in its place.
     return sum(abs(wcwidth.wcwidth(character)) for character in text)
 

@@ -87,13 +87,14 @@ class Kernel(Generic[P, R]):
         self._compiled: Callable[P, R] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of the function."""
         return self.compiled(*args, **kwargs)
 
     @property
     def compiled(self) -> Callable[P, R]:
         """The compiled function. Two threads that come at once make it twice, to no harm."""
         if self._compiled is None:
-            compiled: Callable[P, R] = _machine_code().compiled(self.py_func)
+            compiled: Callable[P, R] = _machine_code().machine_code_of(self.py_func)
             self._compiled = compiled
             name = self.py_func.__name__
             for module in list(sys.modules.values()):

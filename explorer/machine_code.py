@@ -4,7 +4,8 @@ The code is cached beside the source or in the user's folder for caches, so a pr
 first loads it in milliseconds. The cache is a help and never a condition: where no folder can be
 written, kernels are compiled in every process, with a warning; and a file that is not what was
 written, which its checksum shows, is compiled anew. (Numba's own cache raises on both, and runs
-machine code of which a bit was flipped.)
+machine code of which a bit was flipped.) It also loads only what running needs: Numba's own loads
+all that compiling needs with it, three times as much.
 
 This file alone imports Numba, which takes a fifth of a second: `explorer.jit` loads it with the
 first kernel that is called.
@@ -13,12 +14,15 @@ first kernel that is called.
 # Numba ships no stubs: what it gives is typed here once.
 # pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportAttributeAccessIssue=false
+# pyright: reportAttributeAccessIssue=false, reportPrivateUsage=false, reportCallIssue=false
+# pyright: reportUnnecessaryComparison=false
 
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,9 +34,12 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
 import numpy as np
-from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.runtime import rtsys
+from llvmlite import binding
+from numba.core import environment, event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 from numba.extending import typeof_impl
 
 P = ParamSpec("P")
@@ -43,7 +50,7 @@ _DIGEST: Final = hashlib.sha256
 _warned: set[str] = set()
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
+def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
     """A function as machine code, which is loaded or made for each types of arguments."""
     if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
         return np.errstate(over="ignore")(function)
@@ -91,6 +98,90 @@ def _warn_once(error: Exception) -> None:
         )
 
 
+class _Library(JITCodeLibrary):
+    """Machine code from the disk, which is run as it is.
+
+    Its intermediate code is parsed when it goes into another kernel that is compiled.
+    """
+
+    def restore(self, object_code: bytes, intermediate_code: bytes, names: set[str]) -> None:
+        """Link the machine code, which defines some names."""
+        self._intermediate_code = intermediate_code
+        self.enable_object_caching()
+        self._set_compiled_object(object_code)
+        self._finalize_final_module()
+        self._codegen._engine._defined_symbols |= names
+
+    def _get_module_for_linking(self) -> object:
+        if self._shared_module is None:
+            self._shared_module = binding.parse_bitcode(self._intermediate_code)
+            self._codegen._engine._load_defined_symbols(self._shared_module)
+        return super()._get_module_for_linking()
+
+
+class _Loading(CompileResultCacheImpl):
+    """Makes a compiled function of what was kept, as Numba does, but with a `_Library`."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
+        """The compiled function."""
+        (name, _, code), described, env, signature, objectmode, lifted, notes, *rest = payload
+        reload_init, referenced_envs = rest
+        for again in reload_init:
+            again()
+        codegen = target_context.codegen()
+        library = _Library(codegen, name)
+        names = {
+            described.llvm_func_name,
+            described.llvm_cpython_wrapper_name,
+            described.llvm_cfunc_wrapper_name,
+        }
+        library.restore(*code, names)
+        result = CompileResult(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=env,
+            entry_point=target_context.get_executable(library, described, env),
+            fndesc=described,
+            type_annotation=notes,
+            signature=signature,
+            objectmode=objectmode,
+            lifted=lifted,
+            typing_error=None,
+            call_helper=None,
+            metadata=None,
+            reload_init=reload_init,
+            referenced_envs=referenced_envs,
+        )
+        for each in referenced_envs:
+            codegen.set_env(each.env_name, each)
+        return result
+
+
+def _environment(module: str, constants: list[object], name: str) -> object:
+    """The environment of a compiled function: its constants, and the names of its module.
+
+    Only Python code would look the names up, so a module of Numba is not imported for that.
+    """
+    if module in sys.modules or not module.startswith("numba."):
+        return environment._rebuild_env(module, constants, name)
+    known = environment.lookup_environment(name)
+    if known is None:
+        known = environment.Environment({"__name__": module})
+        known.consts[:] = constants
+        known.env_name = name
+        environment.Environment._memo[name] = known
+    return known
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """The object of a name; Numba's environments are made by us."""
+        if global_name == "_rebuild_env":
+            return _environment
+        return super().find_class(module_name, global_name)
+
+
 class _Cache(FunctionCache):
     """The machine code of one kernel on disk; where it cannot be used it is as if there were none.
 
@@ -100,6 +191,8 @@ class _Cache(FunctionCache):
     Raises:
         RuntimeError: No folder can be written.
     """
+
+    _impl_class = _Loading
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
@@ -140,7 +233,7 @@ def _stamps(function: Callable[..., object]) -> tuple[bytes, ...]:
         if one not in seen:
             seen.add(one)
             paths.add(one.__code__.co_filename)
-            known = (one.__globals__.get(name) for name in one.__code__.co_names)
+            known: list[Any] = [one.__globals__.get(name) for name in one.__code__.co_names]
             # A kernel, or what Numba made of it.
             todo += [called.py_func for called in known if hasattr(called, "py_func")]
     return tuple(_sum_of(path, stat(path).st_mtime_ns) for path in sorted(paths))
@@ -161,7 +254,7 @@ class _CheckedFiles(IndexDataCacheFile):
         size = _DIGEST().digest_size
         if stored[:size] != _DIGEST(stored[size:]).digest():
             raise pickle.UnpicklingError(f"{name} is damaged")
-        return pickle.loads(stored[size:])
+        return _Unpickler(io.BytesIO(stored[size:])).load()
 
     def _save_data(self, name: str, data: object) -> None:
         content: bytes = self._dump(data)

@@ -20,7 +20,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A module may import its own layer and those before it.
 LAYERS = (
-    ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo", "numbering"),
+    (
+        "errors",
+        "arguments",
+        "alphabet",
+        "budget",
+        "files",
+        "machine_code",
+        "jit",
+        "hashing",
+        "memo",
+        "numbering",
+    ),
     ("vocabulary",),
     ("automata",),
     ("languages",),

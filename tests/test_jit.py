@@ -40,6 +40,12 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module_of(tmp_path / "kernel_of_a_test.py", "def double(x):\n    return 2 * x\n").double
 
 
+def compiled_of(function: Any) -> Any:
+    """What Numba makes of a function, which knows where its machine code came from."""
+    kernel: Any = jit(function)
+    return kernel.compiled
+
+
 needs_compiler = pytest.mark.skipif(
     bool(config.DISABLE_JIT),  # pyright: ignore[reportAttributeAccessIssue]
     reason="nothing is compiled here",
@@ -49,7 +55,7 @@ needs_compiler = pytest.mark.skipif(
 @needs_compiler
 def test_machine_code_is_found_again(kernel: Any) -> None:
     for hits in (0, 1, 1):
-        compiled: Any = jit(kernel).compiled
+        compiled: Any = compiled_of(kernel)
         assert compiled(4) == 8
         assert sum(compiled.stats.cache_hits.values()) == hits
 
@@ -66,7 +72,7 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(
         third = module_of(tmp_path / "third.py", call.format("outer", "middle"))
         second.inner = jit(first.inner)
         third.middle = jit(second.middle)
-        compiled: Any = jit(third.outer).compiled
+        compiled: Any = compiled_of(third.outer)
         assert compiled(4) == 4 * factor
         assert sum(compiled.stats.cache_hits.values()) == hits
 
@@ -114,18 +120,18 @@ def test_a_damaged_file_is_compiled_anew(
     assert jit(kernel)(4) == 8
     (path,) = (tmp_path / "cache").rglob(f"*{suffix}")
     path.write_bytes(damage(path.read_bytes()))
-    again: Any = jit(kernel).compiled
+    again: Any = compiled_of(kernel)
     assert again(4) == 8
     if (suffix, damage) != (".nbi", one_bit):  # That may leave a key or a name that is whole.
         assert not again.stats.cache_hits
     assert jit(kernel)(4) == 8
-    last: Any = jit(kernel).compiled
+    last: Any = compiled_of(kernel)
     assert last(4) == 8 and sum(last.stats.cache_hits.values()) == 1
 
 
 @needs_compiler
 def test_a_folder_that_is_lost_later_costs_nothing(kernel: Any, tmp_path: Path) -> None:
-    compiled: Any = jit(kernel).compiled
+    compiled: Any = compiled_of(kernel)
     shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_text("a file where the folder was")
     assert compiled(4) == 8

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -32,17 +32,11 @@ from explorer.errors import (
     VocabularyError,
 )
 from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.diagnosis.conflicts import Shortest
-from explorer.languages.types.functions import from_type
-from explorer.languages.types.schema import is_type
+from explorer.languages.stages.staged import token_stages
 from explorer.tokens.closed_form.assemble import Assembled, assemble
-from explorer.tokens.closed_form.textbook import compose_textbook
-from explorer.tokens.filtered.apply import filtered
-from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.through import through
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
@@ -51,6 +45,9 @@ from explorer.tokens.walks.trie import trie_for, trie_of
 from explorer.tokens.words import class_words, packed_bytes
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc
+
+if TYPE_CHECKING:
+    from explorer.tokens.lazy import LazyMachine
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
 _FUNCTION_SHARE = 0.25
@@ -176,11 +173,8 @@ def compile(
         >>> dfa.allowed(dfa.start).tolist()
         [True, True, False]
     """
-    if is_type(constraint):
-        constraint = from_type(constraint)
     if not isinstance(constraint, Constraint):
-        remedy = "Make one with regex(...), choice([...]), json_schema(...) or from_type(...)."
-        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
+        constraint = _of_type(constraint)
     if (vocabulary is None and transducer is None) or not isinstance(vocabulary, Vocabulary | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
@@ -197,12 +191,33 @@ def compile(
         )
     meter = Meter(budget)
     if transducer is not None:
+        from explorer.tokens.through import through
+
         constraint, vocabulary = through(constraint, transducer, vocabulary)
     vocabulary = cast(Vocabulary, vocabulary)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
     machine = compile_texts(constraint, vocabulary, meter, lazy, method)
+    if not token_stages(constraint.source):
+        return machine
+    from explorer.tokens.filtered.apply import filtered
+
     return filtered(machine, constraint, meter.budget)
+
+
+def _of_type(given: object) -> Constraint:
+    """The constraint of a Python type.
+
+    Raises:
+        ConstraintError: It is not a type either.
+    """
+    from explorer.languages.types.functions import from_type
+    from explorer.languages.types.schema import is_type
+
+    if is_type(given):
+        return from_type(given)
+    remedy = "Make one with regex(...), choice([...]), json_schema(...) or from_type(...)."
+    raise wrong("constraint", given, "a constraint", remedy=remedy, error=ConstraintError)
 
 
 @overload
@@ -356,6 +371,8 @@ def _lazily(
     reason: str,
 ) -> LazyMachine:
     """The lazy machine, once it is known that the vocabulary can write something."""
+    from explorer.tokens.lazy import LazyMachine
+
     closed = byte_machine.closed is not None
     written_out = [WRITTEN_OUT] if closed and is_over_tokens(byte_machine) and not reason else []
     report = Report(
@@ -396,6 +413,8 @@ def _compose(
 ) -> tuple[Assembled, str]:
     """The composed and trimmed machine, and how it was made."""
     if method == "pynini":
+        from explorer.tokens.closed_form.textbook import compose_textbook
+
         machine = compose_textbook(vocabulary, char_dfa, meter)
         lap("composition")
         return machine, "pynini"
@@ -419,6 +438,8 @@ def _compose(
 def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
     if byte_machine.stacks is not None:
+        from explorer.languages.grammar.diagnosis.conflicts import Shortest
+
         network = byte_machine.stacks.network
         word = Shortest(network, Meter()).word[network.root]
     else:

@@ -18,7 +18,6 @@ from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import Trie, single_bytes, trie_for
 from explorer.tokens.walks.walk import states_reached, walk_trie
 from explorer.vocabulary import Vocabulary
@@ -112,6 +111,8 @@ def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
     """
     dfa = constraint.for_tokens(Meter())
     trie = trie_for(vocabulary, dfa)
+    from explorer.tokens.walks.finishing import Finishing
+
     finishing = Finishing(dfa, trie)
     meter = Meter()
     states = states_reached(

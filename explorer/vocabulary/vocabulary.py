@@ -41,8 +41,6 @@ from explorer.errors import VocabularyError
 from explorer.files import file_errors
 from explorer.vocabulary.assemble import Parts, checked_ids, extend_to, vocabulary_parts
 from explorer.vocabulary.configs import Beside, read_beside
-from explorer.vocabulary.files import read_path
-from explorer.vocabulary.readers.huggingface import declared_decoder, read_tokenizer
 from explorer.vocabulary.reading import Encoder, checked_width
 from explorer.vocabulary.transducer import TokenTransducer
 
@@ -191,6 +189,8 @@ class Vocabulary:
             >>> Vocabulary.from_tokenizer(pair, eos_ids=[3]).tokens
             (b'a', b' ', b' a', None)
         """
+        from explorer.vocabulary.readers.huggingface import declared_decoder, read_tokenizer
+
         declared = declared_decoder(decoder)
         if isinstance(tokenizer, Tokenizer):
             reading = read_tokenizer(tokenizer, decoder=declared)
@@ -248,6 +248,9 @@ class Vocabulary:
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
         """
+        from explorer.vocabulary.files import read_path
+        from explorer.vocabulary.readers.huggingface import declared_decoder
+
         given = file_path("path", path)
         with file_errors(given):
             reading, beside = read_path(given, declared_decoder(decoder))

@@ -19,7 +19,6 @@ from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import ByteMachine
-from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.tree.build import build
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
@@ -77,6 +76,8 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     try:
         net = parts.net(meter)
     except (HoldsGrammar, NotRegular):  # The second where the grammar is within a combination.
+        from explorer.automata.stacks.of_grammar import of_grammar
+
         return of_grammar(node, budget, meter)
     return _over_net(net, budget, parts)
 

@@ -17,7 +17,6 @@ import unicodedata
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate, groupby, pairwise
 from typing import Final
 
@@ -49,6 +48,8 @@ def scripts() -> Mapping[str, CharSet]:
         >>> ord("ж") in scripts()["Cyrillic"], ord("1") in scripts()["Common"]
         (True, True)
     """
+    from importlib.resources import files
+
     text = files("explorer.languages.regex").joinpath("scripts.json").read_text("utf-8")
     steps: dict[str, list[int]] = json.loads(text)
     bounds = {name: list(accumulate(distances)) for name, distances in steps.items()}

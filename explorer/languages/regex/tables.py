@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-import platformdirs
-
 from explorer.automata.tree.charset import MAX_CODE_POINT
 from explorer.files import write_whole
 
@@ -31,6 +29,8 @@ def cache_folder() -> Path:
     """The folder of the tables; the folder may not exist."""
     if given := os.environ.get("EXPLORER_CACHE"):
         return Path(given)
+    import platformdirs
+
     return platformdirs.user_cache_path("explorer", appauthor=False)
 
 

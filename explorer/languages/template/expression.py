@@ -21,7 +21,6 @@ from explorer.arguments import check_whole_characters, instance
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, ExplorerError, Located, RegexError, caret
 from explorer.languages.regex.source import Regex
-from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import (
     REPEATING,
     Complement,
@@ -96,6 +95,8 @@ def source_of_schema(schema: object, **options: Any) -> Source:
         schema: Python data or JSON text.
         options: As `json_schema` has them.
     """
+    from explorer.languages.schema.source import JsonSchema  # A third of all there is to load.
+
     return JsonSchema.of(schema, **options)
 
 
