@@ -296,7 +296,7 @@ def test_an_interrupt_during_the_imports_ends_without_a_word() -> None:
         "sys.meta_path.insert(0, Interrupts())\n"
         "sys.exit(main(['--version']))\n"
     )
-    for module in ("explorer.cli.commands", "numpy", "numba", "explorer.tokens.compile"):
+    for module in ("explorer.cli.commands", "numpy", "explorer.tokens.compile"):
         ended = subprocess.run(
             [sys.executable, "-c", script, module], cwd=ROOT, capture_output=True, text=True
         )

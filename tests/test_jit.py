@@ -187,3 +187,108 @@ assert abs(spent + making_code.seconds - wall) < 0.5 * wall + 0.05, (spent, wall
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+FIRST = """
+import sys
+from explorer.jit import before_making_code
+import explorer
+
+before_making_code(lambda: print("told"))
+assert "numba" not in sys.modules
+for _ in range(2):
+    print(explorer.regex("a|b").accepts("a"))
+assert "numba" in sys.modules
+"""
+
+
+@needs_compiler
+def test_only_the_first_process_makes_machine_code_and_says_so(tmp_path: Path) -> None:
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", FIRST],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+        ).stdout.split()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert said == [["told", "True", "True"], ["True", "True"]]
+
+
+INTERRUPTED = """
+import os, signal, sys
+from explorer.hashing import first_slot
+import numpy as np
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.compiler":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupts())
+try:
+    first_slot(np.uint64(1), 15)
+except KeyboardInterrupt:
+    print("interrupted")
+print(first_slot(np.uint64(1), 15))
+"""
+
+
+@needs_compiler
+def test_an_interrupt_waits_until_numba_is_loaded() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    assert done.stdout.split() == ["interrupted", "1"]
+
+
+CALLER = """
+from explorer.hashing import mixed
+from explorer.jit import jit
+
+def outer(code, value):
+    return mixed(code, value)
+"""
+
+
+@needs_compiler
+def test_machine_code_from_the_disk_goes_into_a_kernel_that_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = mixed(SEED, 7)  # From here on it is on the disk, whatever was there before.
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import caller, explorer.hashing as hashing\n"
+        "hashing.mixed(hashing.SEED, 7)\n"
+        "assert sum(hashing.mixed.stats.cache_hits.values()) == 1, hashing.mixed.stats\n"
+        "kernel = caller.jit(caller.outer)\n"
+        "print(int(kernel(hashing.SEED, 7)))\n"
+        "assert not kernel.compiled.stats.cache_hits\n"
+    )
+    (tmp_path / "caller.py").write_text(CALLER)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    assert int(done.stdout) == int(np.uint64(expected))
+
+
+LATE = """
+import sys, explorer
+explorer.regex, explorer.compile, explorer.Vocabulary
+print(*sys.modules)
+"""
+
+
+def test_the_names_of_the_package_load_no_compiler_and_no_other_front_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    loaded = set(done.stdout.split())
+    assert "explorer.tokens.compile" in loaded
+    for name in ("numba", "pynini", "interegular", "referencing", "wcwidth"):
+        assert name not in loaded
+    for part in ("schema.source", "types.source", "template.generated", "grammar.source"):
+        assert f"explorer.languages.{part}" not in loaded

@@ -34,6 +34,7 @@ from explorer.cli.why import add_parser as add_why
 from explorer.cli.witness import add_parser as add_witness
 from explorer.errors import ExplorerError
 from explorer.files import file_error
+from explorer.jit import before_making_code
 
 
 def parser(
@@ -75,6 +76,8 @@ def run(words: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character shows its escape; that is not a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if sys.stderr.isatty():
+        before_making_code(_announce)
     try:
         with text_only():
             status: int | None = arguments.run(arguments)
@@ -93,6 +96,13 @@ def run(words: Sequence[str] | None = None) -> int:
             print(f"explorer: {without_controls(as_options(str(error)))}", file=sys.stderr)
         return UNUSABLE
     return status or 0
+
+
+def _announce() -> None:
+    print(
+        "explorer: making machine code, once for this installation; it takes some seconds.",
+        file=sys.stderr,
+    )
 
 
 def _nameless(error: OSError) -> ExplorerError:
