@@ -225,6 +225,51 @@ class Editing:
             raise ExplorerError(f"There is no stage {kind!r} that needs no arguments.")
         return self._restage((*self._stages(self._cursor.session), (made[0], True)))
 
+    def rewrite(self, token: int, writes: str | None, missing: bool) -> Later:
+        """Change an arc of the detokenizing transducer: what a token writes, or that it is there.
+
+        Args:
+            writes: The text; ``None`` for the usual bytes.
+            missing: Whether the token has no arc any more.
+
+        Returns:
+            The rest of it: compiling.
+
+        Raises:
+            ExplorerError: It is not an id of text, or there is no constraint.
+        """
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        session, worker, question = self._cursor.session, self._worker(), self.text()
+        constraint = session.constraint
+        if constraint is None:
+            raise ExplorerError("There is no constraint, so nothing is composed.")
+        now = session.vocabulary
+        usual = now if session.lm is None else session.lm.vocabulary
+        data = usual.tokens[token] if 0 <= token < len(usual) else None
+        if data is None:
+            raise ExplorerError(f"The id {token} is not a token of text.")
+        data = None if missing else data if writes is None else writes.encode()
+        tokens = (*now.tokens[:token], data, *now.tokens[token + 1 :])
+        vocabulary = usual if tokens == usual.tokens else now.writing(tokens)
+        stages = self._stages(session)
+        asked = Constraint(unstaged(without_healing(constraint).source))
+
+        def work() -> Callable[[], None]:
+            machine = worker.compile(asked, vocabulary, self.budget, mine, stages)
+            character_view(machine)
+
+            def put() -> None:
+                mine.check()
+                if self._cursor.session.lm is not session.lm:
+                    raise CalledOff("Another model was chosen meanwhile.")
+                self._written[machine] = question
+                self._cursor.edit(constraint=machine)
+
+            return put
+
+        return Later(work)
+
     def _stages(self, session: Session) -> tuple[Placed, ...]:
         constraint = session.constraint
         return () if constraint is None else stages_of(without_healing(constraint).source)

@@ -28,12 +28,14 @@ from explorer.analysis.explaining.step import (
 from explorer.analysis.session import Session
 from explorer.arguments import counted
 from explorer.automata.tree.nodes import Source
+from explorer.budget import Budget
 from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 from explorer.tokens.machine import TokenMachine, table_of
+from widgets.compiling.worker import CompileWorker
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
@@ -71,6 +73,9 @@ from widgets.toy import ToyModel
 
 MOST_BOXES: Final = 8_192
 """Of how many steps the token's box is kept."""
+
+MOST_FOR_PYNINI: Final = 20_000
+"""The ids of a vocabulary up to which pynini composes what is drawn, too."""
 
 MOST_INNER: Final = 64
 """The most drawings of the detokenizing FST that are kept."""
@@ -142,6 +147,34 @@ class PageData:
             )
         # What stands under a warning is the line that it is about; the editor shows the text.
         return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
+
+    def composed(self, worker: CompileWorker | None, budget: Budget) -> str:
+        """A line on who composed the machine: pynini too, where it can, in the worker's process.
+
+        Args:
+            worker: The process that compiles; ``None`` where no page has needed it.
+        """
+        constraint, report = self.machine.constraint, self.machine.report
+        if constraint is None or worker is None:
+            return ""
+        table = table_of(self.machine)
+        filters = report.method.partition(", then ")[2]
+        behind = f"; then the filter {filters}, which nobody composes" if filters else ""
+        if table is None and not filters:
+            return f"not composed as a whole: {report.reason or 'rows are worked out when visited'}"
+        spent = sum(report.milliseconds.get(name, 0.0) for name in ("composition", "trimming"))
+        ours = f"composed by functions, {spent:.1f} ms"
+        if report.method.startswith("lazy") or len(self.vocabulary) > MOST_FOR_PYNINI:
+            return f"{ours if spent else 'not composed as a whole'}{behind}"
+        answer = worker.composed(constraint, self.vocabulary, budget)
+        if answer is None or answer.times is None:
+            reason = "" if answer is None or not answer.reason else f" ({answer.reason})"
+            return f"{ours}{reason}{behind}"
+        by_pynini, by_functions = answer.times
+        return (
+            f"composed by pynini, {by_pynini:.1f} ms; by functions, {by_functions:.1f} ms; the "
+            f"same machine{behind}"
+        )
 
     @cached_property
     def vocabulary_name(self) -> Packet:

@@ -360,6 +360,21 @@ class TokenDFA:
         )
 
 
+def same_machine(one: TokenDFA, other: TokenDFA) -> bool:
+    """Whether two tables are one machine, state by state and token by token.
+
+    The numbers of their classes may differ; what either says of every token may not.
+    """
+    return (
+        np.array_equal(one.char_state, other.char_state)
+        and np.array_equal(one.accepting, other.accepting)
+        and np.array_equal(one.distance, other.distance)
+        and np.array_equal(one.stuck, other.stuck)
+        and one.num_classes == other.num_classes
+        and np.array_equal(one.table[:, one.token_class], other.table[:, other.token_class])
+    )
+
+
 def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     """The machine of the texts in a file, without the stages of the tokens.
 

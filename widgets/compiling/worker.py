@@ -48,6 +48,7 @@ from widgets import kinds
 from widgets.compiling.child import Child, Gone
 from widgets.compiling.worker_process import (
     Job,
+    Outcome,
     Question,
     TokenBytes,
     compile_soon,
@@ -199,7 +200,8 @@ class CompileWorker:
         if stages is None:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
         with self._my_turn(off):
-            made_soon = self._there(question, stages, vocabulary, budget, off)
+            answer = self._there(question, stages, vocabulary, budget, off)
+            made_soon = None if isinstance(answer, Outcome) else answer
         asked = (
             None if made_soon is None or isinstance(made_soon, _OnlyLazy) else made_soon.constraint
         )
@@ -211,6 +213,26 @@ class CompileWorker:
             made_soon = lazy.with_reason(made_soon.reason)
         off.check()
         return kept_machine(filtered(made_soon, made, budget), made, vocabulary, budget)
+
+    def composed(
+        self, constraint: Constraint, vocabulary: Vocabulary, budget: Budget
+    ) -> Outcome | None:
+        """Compose by pynini and by functions in the process, and compare.
+
+        Returns:
+            Both times, or the reason why pynini composed nothing; ``None`` where the process
+            cannot do it, or is not there.
+
+        Raises:
+            ExplorerError: The compilation raised it, or the two machines differ.
+        """
+        off = CallOff()
+        stages = stages_of(constraint.source)
+        with self._my_turn(off):
+            if self._child is None:
+                return None
+            answer = self._there(constraint, stages, vocabulary, budget, off, both=True)
+        return answer if isinstance(answer, Outcome) else None
 
     def close(self) -> None:
         """End the process. Later compilations run in this process."""
@@ -244,7 +266,8 @@ class CompileWorker:
         vocabulary: Vocabulary,
         budget: Budget,
         off: CallOff,
-    ) -> TokenMachine | _OnlyLazy | None:
+        both: bool = False,
+    ) -> TokenMachine | _OnlyLazy | Outcome | None:
         """The token DFA from the process, or why there is only a lazy machine.
 
         ``None`` if it cannot be compiled there.
@@ -265,7 +288,7 @@ class CompileWorker:
         os.close(handle)
         path = Path(name)
         try:
-            return self._ask(child, packed, vocabulary, budget, path, off)
+            return self._ask(child, packed, vocabulary, budget, path, off, both)
         finally:
             path.unlink(missing_ok=True)
 
@@ -277,9 +300,10 @@ class CompileWorker:
         budget: Budget,
         path: Path,
         off: CallOff,
-    ) -> TokenMachine | _OnlyLazy | None:
+        both: bool,
+    ) -> TokenMachine | _OnlyLazy | Outcome | None:
         seconds = budget.seconds + self._margin
-        job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path))
+        job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path), both)
         began = time.perf_counter()
         late = threading.Event()
 
@@ -308,6 +332,8 @@ class CompileWorker:
             raise _broke_down(child.process.returncode, said) from None
         if answer.error is not None:
             raise answer.error
+        if answer.outcome == "composed":
+            return answer
         if answer.outcome == "lazy":
             return _OnlyLazy(answer.reason)
         if answer.outcome != "done":

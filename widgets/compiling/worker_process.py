@@ -19,6 +19,7 @@ import traceback
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,8 +31,8 @@ from explorer.languages.constraint import Constraint, regex
 from explorer.languages.stages.staged import Placed, stages_of, with_stages
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.machine import storable_of
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import storable_of, table_of
+from explorer.tokens.token_dfa import TokenDFA, same_machine
 from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
@@ -70,6 +71,8 @@ class Job:
     Args:
         question: A pickled `Question` and the stages around it; by itself, because its class may
             not exist in the worker.
+        both: Whether to compose by pynini and by functions and to compare, instead of answering
+            with the machine.
     """
 
     question: bytes
@@ -77,6 +80,7 @@ class Job:
     budget: Budget
     seconds: float
     path: str
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,14 @@ class Outcome:
         outcome: ``"ready"``, ``"done"``, ``"lazy"``, when the table is over the budget and a
             machine that works its rows out is not, ``"failed"``, ``"unknown vocabulary"`` or
             ``"foreign"``, when the question cannot be read here.
+            ``"composed"`` has the milliseconds of pynini and those of functions in ``times``.
         error: The exception, if it failed.
     """
 
     outcome: str
     error: Exception | None = None
     reason: str = ""
+    times: tuple[float, float] | None = None
 
 
 def serve(inbox: Connection, outbox: Connection) -> NoReturn:
@@ -159,6 +165,8 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     limit = _limit_memory(2 * job.budget.bytes)
     try:
         made = staged_constraint(question, stages)
+        if job.both:
+            return compose_both(made, vocabulary, job.budget)
         # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
         # has the tokenizer.
         machine = compile_soon(made, vocabulary, job.budget)
@@ -175,6 +183,38 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return Outcome("done")
+
+
+def compose_both(constraint: Constraint, vocabulary: Vocabulary, budget: Budget) -> Outcome:
+    """Compose by pynini and by functions, and compare the two machines state by state.
+
+    Raises:
+        ExplorerError: It cannot be compiled, or the machines differ.
+    """
+    if find_spec("pynini") is None:
+        return Outcome("composed", reason="pynini is not installed")
+    tables: list[TokenDFA] = []
+    for method in (
+        "functions",
+        "pynini",
+        "functions",
+        "pynini",
+    ):  # First, code is loaded; then the time counts.
+        machine = compile_texts(constraint, vocabulary, Meter(budget), None, method)
+        table = table_of(machine)
+        if not isinstance(table, TokenDFA):
+            return Outcome("composed", reason=machine.report.reason)
+        tables.append(table)
+    ours, theirs = tables[2:]
+    if not same_machine(ours, theirs):
+        raise ExplorerError(
+            "pynini composes another machine than we do; that is a fault of the explorer.",
+            evidence={"constraint": str(constraint)},
+        )
+    spent = [table.report.milliseconds["composition"] for table in (theirs, ours)]
+    # Trimming is a part of pynini's composition.
+    spent[1] += ours.report.milliseconds["trimming"]
+    return Outcome("composed", times=(spent[0], spent[1]))
 
 
 def compile_soon(

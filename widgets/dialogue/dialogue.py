@@ -261,6 +261,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "draw": Entry(ask.Draw, handlers.on_draw, quiet=True, later=True),
     "stage_machine": Entry(ask.StageMachine, handlers.on_stage_machine, quiet=True, later=True),
     "arc": Entry(ask.ArcClasses, handlers.on_arc, unasked=True),
+    "composed": Entry(ask.ComposedBy, handlers.on_composed, quiet=True, later=True, unasked=True),
     "words": Entry(ask.TokenTexts, handlers.on_words, later=True),
     "line": Entry(ask.WholeLine, handlers.of_the_widget),
     "rows": Entry(ask.MaskRowsAt, handlers.on_rows),
@@ -273,6 +274,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "switch_stage": Entry(
         ask.SwitchStage, handlers.on_switch_stage, moves=True, quiet=True, later=True
     ),
+    "rewrite": Entry(ask.RewriteToken, handlers.on_rewrite, moves=True, quiet=True, later=True),
     "add_stage": Entry(ask.AddStage, handlers.on_add_stage, moves=True, quiet=True, later=True),
     "schemes": Entry(ask.WriteSchemes, handlers.of_the_widget, moves=True, later=True),
     "scheme": Entry(ask.ChooseScheme, handlers.of_the_widget, moves=True, later=True),

@@ -283,6 +283,12 @@ def on_stage_machine(place: ShownPlace, message: ask.StageMachine) -> Later:
     return Later.of(lambda: {"stage": page.stage(number, session, trace, k)})
 
 
+def on_composed(place: ShownPlace, message: ask.ComposedBy) -> Later:
+    """Tell who composed the machine and how long it took; a process of its own works it out."""
+    page, editing = place.page, place.editing
+    return Later.of(lambda: {"composed": page.composed(editing.worker, editing.budget)})
+
+
 def on_words(place: ShownPlace, message: ask.TokenTexts) -> Later:
     """Tell the readable text of every token."""
     page = place.page
@@ -319,6 +325,11 @@ def on_choose_model(place: ShownPlace, message: ask.ChooseModel) -> Reply:
 def on_switch_stage(place: ShownPlace, message: ask.SwitchStage) -> Reply:
     """Switch a stage on or off, and compile again."""
     return place.editing.switch_stage(message.stage, message.on)
+
+
+def on_rewrite(place: ShownPlace, message: ask.RewriteToken) -> Reply:
+    """Change what a token writes, and compile for the changed transducer."""
+    return place.editing.rewrite(message.token, message.writes, message.missing)
 
 
 def on_add_stage(place: ShownPlace, message: ask.AddStage) -> Reply:

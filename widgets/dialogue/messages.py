@@ -223,6 +223,10 @@ class ArcClasses(PageMessage, frozen=True, kw_only=True):
     form: Form = "characters"
 
 
+class ComposedBy(PageMessage, frozen=True):
+    """The question who composed the machine that is drawn, and how long it took."""
+
+
 class TokenTexts(PageMessage, frozen=True):
     """The readable text of every token."""
 
@@ -292,6 +296,19 @@ class OpenStep(PageMessage, frozen=True, kw_only=True):
 
     row: int
     k: int
+
+
+class RewriteToken(PageMessage, frozen=True, kw_only=True):
+    """Change an arc of the detokenizing transducer.
+
+    Args:
+        writes: The text that the token writes from now on; ``None`` for its usual bytes.
+        missing: Whether the token has no arc any more.
+    """
+
+    token: int
+    writes: str | None = None
+    missing: bool = False
 
 
 class SwitchStage(PageMessage, frozen=True, kw_only=True):

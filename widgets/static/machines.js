@@ -20,7 +20,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let built = null; // The construction of the token DFA.
   const tabs = h("div.lmx-tabs", { role: "tablist" });
   const holder = h("div.lmx-machines", {}, tabs);
-  el.append(holder);
+  const composed = composedBy(ui, replay);
+  el.append(holder, composed.line);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
@@ -60,7 +61,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, lesson, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
     if (!replay && name === "character_fsa") tools.prepend(asked.inBytes);
-    if (!replay && name === "detokenizing_fst") tools.prepend(addToken(ui, title));
+    if (!replay && name === "detokenizing_fst") {
+      const editor = arcEditor(ui, title);
+      tools.prepend(addToken(ui, title), editor.open);
+      offer.before(editor.form);
+    }
     if (name === "token_dfa") {
       built = construction(ui, title, graphs, lesson, () => update());
       if (!replay) tools.prepend(built.select);
@@ -175,6 +180,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     offerTokens(ui, graphs.detokenizing_fst, boxes.detokenizing_fst.offer, replay);
     const sets = lit(ui, graphs);
     built.light(sets);
+    composed.read();
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
       box.classList.toggle("active", name === active);
@@ -204,6 +210,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   return () => {
     wide.end();
     missing.end();
+    composed.end();
     off();
   };
 }

@@ -64,6 +64,8 @@ VIEWS: Final = {
             "construction",
             "whole_machine",
             "kept_tokens",
+            "arc_editor",
+            "composed",
         ),
     ),
     "stepper": ViewPart("renderStepper", ("words",), keys=True),
