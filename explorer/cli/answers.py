@@ -226,6 +226,8 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
         yield f"  {report.kind:<15} {_column(machine.num_states, 'state')} so far; no table is made"
         if report.reason:
             yield f"  {report.reason}"
+    if report.kind == "table":
+        yield f"  {'composed by':<15} {report.method}"
     for warning in report.warnings:
         yield f"  warning: {warning}".replace("\n", "\n           ")
     for stage, spent in report.milliseconds.items():

@@ -50,6 +50,12 @@ def add_parser(commands: Commands) -> None:
         "--seconds", type=positive, default=60.0, help="the most time to spend (default 60)"
     )
     add_lazy(command)
+    command.add_argument(
+        "--method",
+        choices=("functions", "pynini"),
+        default="functions",
+        help="who composes the table: our own composition, or pynini, which makes the same machine",
+    )
     command.add_argument("--save", metavar="PATH", help="write the token DFA to a file")
     add_json(command)
 
@@ -68,7 +74,9 @@ def run(arguments: argparse.Namespace) -> None:
     if constraint is None:  # The parser asks for one.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
-    machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
+    machine = compiled(
+        arguments, constraint, vocabulary, Budget(seconds=arguments.seconds), arguments.method
+    )
     if arguments.save:
         storable = storable_of(machine)
         if storable is None:

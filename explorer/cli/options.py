@@ -29,7 +29,7 @@ from explorer.languages.sources.registry import offered, read
 from explorer.languages.template.expression import read_expression
 from explorer.languages.template.functions import template
 from explorer.languages.types.functions import from_type
-from explorer.tokens.compile import compile
+from explorer.tokens.compile import Method, compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -310,19 +310,21 @@ def compiled(
     constraint: Constraint,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
+    method: Method = "functions",
 ) -> TokenMachine:
     """The token machine that the options ask for.
 
     Args:
         arguments: The parsed options, with that of `add_lazy`.
-        constraint, vocabulary, budget: As `explorer.compile` has them.
+        constraint, vocabulary, budget, method: As `explorer.compile` has them.
 
     Raises:
         ExplorerError: As `explorer.compile` has it.
     """
-    if arguments.lazy:
+    if arguments.lazy and method == "functions":
         return compile(constraint, vocabulary, budget, lazy=True)
-    return compile(constraint, vocabulary, budget)
+    lazy = True if arguments.lazy else None
+    return compile(constraint, vocabulary, budget, lazy=lazy, method=method)
 
 
 def add_eos(command: argparse.ArgumentParser) -> None:

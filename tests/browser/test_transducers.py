@@ -1,4 +1,4 @@
-"""Who composed the machine, and an arc of the detokenizing transducer that is changed on the page."""
+"""The line that says who composed the machine, and the editor of the transducer's arcs."""
 
 from __future__ import annotations
 

@@ -202,7 +202,8 @@ FIELDS: dict[str, dict[str, object]] = {
     "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
     "add_stage": {"stage": "utf8"}, "choose_model": {"model": "tiny-sp"},
-    "rewrite": {"token": FOR, "writes": "food"}, "open": {"row": 0, "k": 0}, "scheme": {"scheme": "ours"},
+    "rewrite": {"token": FOR, "writes": "food"},
+    "open": {"row": 0, "k": 0}, "scheme": {"scheme": "ours"},
 }  # fmt: skip
 
 
