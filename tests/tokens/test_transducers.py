@@ -9,11 +9,14 @@ import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
 from explorer.analysis.session import Session
 from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of, transducer_of
+from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import (
+    BudgetExceeded,
     ConstraintError,
     EmptyConstraint,
     IncompatibleVocabulary,
@@ -21,6 +24,8 @@ from explorer.errors import (
 )
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.filtered.canonical_automaton import canonical_automaton
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
@@ -167,6 +172,55 @@ def test_the_lexicon_is_the_inverse() -> None:
     machine = explorer.compile(explorer.literal("abba"), vocabulary)
     assert pynini.equivalent(promoted, as_acceptor(machine))
     assert lexicon.invert() is vocabulary.transducer or lexicon.invert().words == vocabulary
+
+
+def by_merges() -> tuple[Tokenizer, Vocabulary]:
+    pieces = {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, ".": 7}
+    merges = [("b", "c"), ("a", "b"), ("a", "bc"), ("a", "a")]
+    tokenizer = Tokenizer(models.BPE(pieces, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer, Vocabulary.from_tokenizer(tokenizer, eos_ids=[7])
+
+
+def test_canonical_tokenization_is_an_automaton() -> None:
+    """It has what the tokenizer writes and nothing else, and intersecting is filtering."""
+    tokenizer, vocabulary = by_merges()
+    made = canonical_automaton(vocabulary)
+    leads = {(source, token): target for source, token, target in made.arcs.tolist()}
+    for length in range(1, 5):
+        for ids in product(range(7), repeat=length):
+            state: int | None = 0
+            for token in ids:
+                state = None if state is None else leads.get((state, token))
+            text = b"".join(vocabulary.tokens[token] or b"" for token in ids).decode()
+            canonical = tuple(tokenizer.encode(text).ids) == ids
+            assert (state in made.accepting) == canonical, ids
+    for pattern in ("(a|b|c){1,4}", "(abc)*", "a+bc"):
+        constraint = explorer.regex(pattern)
+        every = explorer.compile(constraint, vocabulary, lazy=False)
+        both = pynini.intersect(as_acceptor(every).arcsort(), made.fst)
+        kept = explorer.compile(constraint.canonical(vocabulary), vocabulary)
+        for length in range(1, 5):
+            for ids in product(range(7), repeat=length):
+                path = fst_of_ids(ids)
+                inside = pynini.intersect(path, both).connect().num_states() > 0
+                assert inside == end_of(kept, ids), (pattern, ids)
+    with pytest.raises(BudgetExceeded, match="Writing out canonical"):
+        canonical_automaton(vocabulary, explorer.Budget(arcs=20))
+
+
+def fst_of_ids(ids: tuple[int, ...]) -> pynini.Fst:
+    rows = [(k, token + 1, token + 1, k + 1) for k, token in enumerate(ids)]
+    ends = np.arange(len(ids) + 1) == len(ids)
+    return fst_from_arrays(len(ids) + 1, 0, np.array(rows, np.int32), ends)
+
+
+def end_of(machine: TokenMachine, ids: tuple[int, ...]) -> bool:
+    state: int | None = machine.start
+    for token in ids:
+        state = None if state is None else machine.step(state, token)
+    return state is not None and machine.is_final(state)
 
 
 def test_a_machine_behind_a_transducer_is_saved(tmp_path) -> None:  # type: ignore[no-untyped-def]

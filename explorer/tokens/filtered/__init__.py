@@ -5,6 +5,7 @@ Reading order: `token_filter` (a filter as a value), `machine` (the one machine 
 small machines over tokens), `table` (the table of a filtered machine, by exhaustion), and `apply`
 (the stages of a constraint, in turn). What a tokenizer would write begins at `canonical`: `reading`
 (all tokens, read in texts with the cuts marked), `of_tokenizer` (what its filters share),
-`neighbours` (tokenizers that merge), `guard` (a normal form and added tokens beside them) and
-`by_words` (tokenizers that look ahead for their pieces).
+`neighbours` (tokenizers that merge), `guard` (a normal form and added tokens beside them),
+`by_words` (tokenizers that look ahead for their pieces) and `canonical_automaton` (all of it
+written out, for small vocabularies).
 """
