@@ -1,6 +1,6 @@
 """The construction as the textbook has it, by pynini: what the fast one is compared with.
 
 Reading order: `detokenizing` (the transducer T_V, and Algorithm 1 line by line), `composition`
-(Algorithm 2, from end to end and stage by stage), `steps` (determinization, minimization and the
-product of small machines, one step at a time).
+(Algorithm 2, from end to end and stage by stage), `pushdown_composition` (Algorithm 3), `steps`
+(determinization, minimization and the product of small machines, one step at a time).
 """

@@ -29,6 +29,7 @@ from explorer.automata.rules.pushdown import (
 )
 from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.stacks.single import SingleStack
+from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.grammar.functions import grammar
@@ -119,6 +120,11 @@ def test_tokens_are_accepted_as_algorithm_three_says(name: str) -> None:
     defined = by_algorithm_three(name)
     assert len(defined) > 5
     assert by_the_machine(name) == defined
+    # So does the composition that the engine offers, made of the rules that it runs.
+    words = [token.encode() for token in CASES[name][2]]
+    network = automaton(CASES[name][0])[0].stacks.network  # type: ignore[union-attr]
+    offered = token_sequences_by_pynini(network, words, MOST[name])
+    assert [list(ids) for ids in offered] == defined
     # The arcs that are drawn accept the same.
     text, _, tokens = CASES[name]
     drawn = composed(automaton(text)[1], [token.encode() for token in tokens], Meter())
