@@ -205,6 +205,14 @@ def test_composition(show: Show) -> None:
     assert set(shown.value("costs")) == {
         "loop, each step", "index, made once", "composition, made once", "composition, each step",
     }  # fmt: skip
+    # pynini's machine is ours, and another transducer gives another machine.
+    assert "the same machine: True" in shown.printed("textbook")
+    assert [line.split("  ")[0] for line in shown.printed("socket").splitlines()] == [
+        "as it is", "for writes food", "no arc for foo",
+    ]  # fmt: skip
+    firsts = [re.findall(r"\[.*?\]", line)[0] for line in shown.printed("socket").splitlines()]
+    assert firsts == ["[0, 2, 4]", "[0, 2, 3, 4]", "[0, 4]"]
+    assert shown.printed("lexicon").count("(") == 1 + len(shown.value('ways("foofood")'))
     assert "tokens allowed" in widget(shown)
     # The exercises, by the engine.
     trimmed = (

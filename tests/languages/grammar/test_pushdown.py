@@ -143,7 +143,7 @@ def test_tokens_are_accepted_as_algorithm_three_says(name: str) -> None:
 
 def steps_alike(drawn: Pushdown, machine: Any, labels: int, longest: int) -> None:
     """Read every sequence of labels with both; they go on alike, and may end alike."""
-    waiting = [((drawn.start, ()), machine.start, 0)]
+    waiting: list[tuple[Any, Any, int]] = [((drawn.start, ()), machine.start, 0)]
     while waiting:
         config, state, read = waiting.pop()
         ends = config[0] in drawn.finals and not config[1]
