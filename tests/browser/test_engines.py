@@ -9,7 +9,6 @@ import pytest
 
 from tests.browser.acting import STEP, at, press, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_screenshots import theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -92,10 +91,10 @@ def test_other_engines_beside_the_mask(lab: Lab, notebook: Notebook) -> None:
     assert why.locator("b").inner_text() in ("Unicode class", "dialect", "forced tokens")
     assert rows.locator('button[aria-expanded="true"]').count() == 1
     for name, file in (("JupyterLab Light", "light"), ("JupyterLab Dark", "dark")):
-        theme(notebook, name)
+        notebook.theme(name)
         table(root)
         picture(root, file)
-    theme(notebook, "JupyterLab Light")
+    notebook.theme("JupyterLab Light")
     size = notebook.page.viewport_size
     assert size is not None
     notebook.page.set_viewport_size({"width": 620, "height": size["height"]})

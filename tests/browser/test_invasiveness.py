@@ -9,7 +9,6 @@ from explorer.decoding.models.load import load_model
 from tests.browser.acting import END, press, quiet, rest
 from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_contrast import CONTRAST
-from tests.browser.test_screenshots import theme
 from widgets.views.invasiveness import Invasiveness
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def test_rows_open_steps(notebook: Notebook, lab: Lab) -> None:
 
     # Text stands out, light and dark: what is the strip's own, dimmed ahead of the place, is left.
     for name in ("JupyterLab Dark", "JupyterLab Light"):
-        theme(notebook, name)
+        notebook.theme(name)
         seen = rows.evaluate(
             f"(el) => {{ const own = {CONTRAST}; return own(['.lmx-scheme']); }}",
         )

@@ -10,7 +10,6 @@ import explorer
 from explorer.tokens.machine import TokenMachine
 from tests.browser.acting import BACK, STEP, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_screenshots import theme
 
 CELL = """
 import explorer
@@ -85,7 +84,7 @@ def test_the_pairs_that_the_canonical_stage_refuses(notebook: Notebook, lab: Lab
     folder = os.environ.get("EXPLORER_STILLS")
     for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)) if folder else ():
         notebook.page.set_viewport_size({"width": size, "height": 1000})
-        theme(notebook, "JupyterLab Dark" if name == "dark" else "JupyterLab Light")
+        notebook.theme("JupyterLab Dark" if name == "dark" else "JupyterLab Light")
         rest(root)
         root.screenshot(path=f"{folder}/pairs-{name}.png")
     # A step leads to another place, with other pairs; going back, to the same ones.

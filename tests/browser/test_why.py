@@ -11,7 +11,6 @@ import pytest
 
 from tests.browser.acting import STEP, TOY, allowed, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_screenshots import theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -307,7 +306,7 @@ def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Pat
     ask(night, token)
     for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)):
         notebook.page.set_viewport_size({"width": size, "height": 1000})
-        theme(notebook, "JupyterLab Dark" if name == "dark" else "JupyterLab Light")
+        notebook.theme("JupyterLab Dark" if name == "dark" else "JupyterLab Light")
         path = tmp_path / f"why-{name}.png"
         night.screenshot(path=path, animations="disabled")
         assert path.stat().st_size > 20_000
