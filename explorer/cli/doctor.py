@@ -26,6 +26,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from explorer.automata.interchange.libraries import REMEDIES
 from explorer.cli.answers import print_json
 from explorer.cli.options import Commands, add_command, add_json
 
@@ -35,9 +36,9 @@ _LIBRARIES: Final = (
     # import name, distribution, what needs it, extra, whether the engine itself needs it
     ("numpy", "numpy", "everything", "", True),
     ("numba", "numba", "fast compiling", "", True),
-    ("pynini", "pynini", "character machines", "", True),
+    ("pynini", "pynini", "machines of OpenFST", "interchange", False),
     ("tokenizers", "tokenizers", "reading tokenizers", "", True),
-    ("interegular", "interegular", "machines from elsewhere", "", True),
+    ("interegular", "interegular", "machines of interegular", "interchange", False),
     ("torch", "torch", "models and stepping", "models", False),
     ("transformers", "transformers", "models", "models", False),
     ("safetensors", "safetensors", "models", "models", False),
@@ -134,8 +135,7 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
         importlib.import_module(module)
     except ImportError as error:
         remedy = f"pip install '{package}'"
-        if module == "pynini" and not sys.platform.startswith("linux"):
-            remedy = "conda install -c conda-forge pynini; its wheels are for Linux only"
+        remedy = REMEDIES.get(module, remedy)
         return Finding(module, level, f"{error}; needed for {use}", remedy)
     try:
         version = importlib.metadata.version(distribution)

@@ -15,6 +15,7 @@ import numpy as np
 
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.construction.operations import minimal_dfa
+from explorer.automata.interchange.libraries import library
 from explorer.automata.interchange.validate import checked_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.token_marks import marks_from
@@ -38,9 +39,9 @@ _UNKNOWN: Final = -1
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
     """The minimal byte machine of an interegular FSM; see `Constraint.from_fsm`."""
-    from interegular.fsm import FSM, anything_else
-
-    if not isinstance(fsm, FSM):  # pyright: ignore[reportUnnecessaryIsInstance]
+    classes_of_interegular = library("interegular.fsm", "from_fsm()")
+    anything_else = classes_of_interegular.anything_else
+    if not isinstance(fsm, classes_of_interegular.FSM):
         raise ConstraintError(
             f"from_fsm() takes an interegular FSM, not a {type(fsm).__name__}.",
             remedy="Convert a parsed pattern first: interegular.parse_pattern(...).to_fsm().",
@@ -204,8 +205,8 @@ def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Pi
 
 def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
     """An interegular FSM with the same words; see `Constraint.to_interegular`."""
-    from interegular.fsm import FSM, Alphabet, anything_else
-
+    classes = library("interegular.fsm", "to_interegular()")
+    FSM, Alphabet, anything_else = classes.FSM, classes.Alphabet, classes.anything_else
     arcs = character_arcs(dfa)
     cuts = sorted(
         {0, 0x110000}

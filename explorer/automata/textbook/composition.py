@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from explorer.alphabet import EPSILON, label_byte, label_token, token_label
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange import openfst
+from explorer.automata.interchange.libraries import library
 from explorer.automata.interchange.openfst import dfa_to_fst
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.textbook.detokenizing import detokenizing_fst
@@ -40,9 +41,9 @@ def fst_letters(fst: pynini.Fst) -> DrawnTransducer:
         >>> fst_letters(pynini.cross("ab", "x")).arcs
         ((0, 'a', 'x', 1), (1, 'b', '', 2))
     """
-    library = cast(Any, fst)  # pynini's stubs leave out its symbol tables.
-    tables = (library.input_symbols(), library.output_symbols())
-    bare = library.copy()
+    machine = cast(Any, fst)  # pynini's stubs leave out its symbol tables.
+    tables = (machine.input_symbols(), machine.output_symbols())
+    bare = machine.copy()
     bare.set_input_symbols(None)
     bare.set_output_symbols(None)
     states, start, arcs, accepting = openfst.read_fst(bare.write_to_string())
@@ -111,18 +112,15 @@ def deterministic(
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    import pynini
-
+    openfst = library("pynini", "Composition with OpenFST")
     meter.check_time(COMPOSING)
-    # pynini's stubs leave most types out.
-    library = cast(Any, pynini)
     operations: tuple[Callable[[Any], Any], ...] = (
         lambda machine: machine.project("input"),
         lambda machine: machine.rmepsilon(),
-        library.determinize,
+        openfst.determinize,
         lambda machine: machine.connect(),
     )
-    machine = library.compose(transducer, acceptor)
+    machine = openfst.compose(transducer, acceptor)
     for operation in operations:
         meter.check(COMPOSING, states=machine.num_states())
         machine = operation(machine)
@@ -189,9 +187,7 @@ def composition_stages(
         >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]
         ('trimmed', 4, 0)
     """
-    import pynini
-
-    operations = cast(Any, pynini)  # Its stubs leave out keyword arguments and base classes.
+    operations = library("pynini", "Composition step by step")
     transducer = cast(Any, detokenizing_fst(vocabulary, only=only))
     transducer.set_input_symbols(None)
     transducer.set_output_symbols(None)

@@ -1,0 +1,40 @@
+"""The libraries that machines are exchanged with, which need not be installed.
+
+pynini has wheels for Linux x86-64 alone, and interegular is asked for where pynini is. Nothing but
+what exchanges machines with them needs them; see `docs/decisions/0098`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+from explorer.errors import MissingDependency
+
+REMEDIES: Final = {
+    "pynini": "Install it: pip install pynini on Linux x86-64, and conda install -c conda-forge "
+    "pynini there, on macOS and on ARM Linux; there is none for Windows but in WSL.",
+    "interegular": "Install it: pip install interegular.",
+}
+"""Ways to get a library, by its name."""
+
+
+def library(name: str, use: str) -> Any:
+    """A library for exchanging machines.
+
+    Args:
+        name: ``pynini``, ``interegular``, or a module of theirs.
+        use: The use that needs it, as the subject of a sentence.
+
+    Raises:
+        MissingDependency: It is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        missing = name.split(".")[0]
+        raise MissingDependency(
+            f"{use} needs the library {missing!r}, which is not installed.",
+            remedy=REMEDIES[missing],
+            evidence={"library": missing},
+        ) from error
