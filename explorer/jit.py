@@ -5,7 +5,7 @@ discovered machines and of stacks, walks of the token trie, packed masks. They r
 thousands of small integers and cannot be written as numpy expressions without tenfold work. They
 are plain Python functions over numpy arrays; `jit` makes a `Kernel` of each, which hands it to
 Numba when it is first called. So a process loads Numba with the first constraint that it compiles,
-and one that only imports the engine does not.
+and one that only imports the engine does not (`docs/decisions/0098`).
 Kernels release the interpreter lock and come back after a bounded amount of work, so that a
 budget, a cancel or another thread is never kept waiting.
 

@@ -19,7 +19,7 @@ import torch
 
 import explorer
 from explorer.decoding.models.model import Reading
-from explorer.errors import ExplorerError
+from explorer.errors import ExplorerError, MissingDependency
 
 
 class Model:
@@ -402,6 +402,8 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
 def test_a_wrong_argument_is_our_own_error(words: str, call: Callable[[Any], object]) -> None:
     with pytest.raises(ExplorerError) as caught:
         call(given())
+    if isinstance(caught.value, MissingDependency):
+        raise caught.value  # Skipped, where it is pynini or interegular.
     assert words in str(caught.value)
     assert caught.value.remedy.endswith(".") and len(caught.value.remedy) > 5
 

@@ -25,12 +25,12 @@ names the extra. The library has no types of its own, so that it is `Any` for a 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote, unquote
@@ -359,13 +359,23 @@ class SweepFolder:
 
 def _lock(file: IO[str], path: Path) -> None:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        _take(file)
+    except OSError:
         raise ExplorerError(
             f"Another sweep is writing to {path}.",
             remedy="Wait until it has ended, or give another folder.",
             evidence={"folder": str(path)},
         ) from None
+
+
+def _take(file: IO[str]) -> None:
+    """Lock a file for this process, as the system does it; not at all where it has no locks."""
+    if find_spec("fcntl") is not None:
+        posix: Any = import_module("fcntl")
+        posix.flock(file, posix.LOCK_EX | posix.LOCK_NB)
+    elif find_spec("msvcrt") is not None:
+        windows: Any = import_module("msvcrt")
+        windows.locking(file.fileno(), windows.LK_NBLCK, 1)
 
 
 def read_manifest(folder: Path) -> KnownSweep:

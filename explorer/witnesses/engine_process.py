@@ -11,7 +11,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import resource
 import sys
 import time
 from collections import OrderedDict
@@ -142,7 +141,14 @@ class Answering:
 
 
 def limit_memory(more: int) -> None:
-    """Limit the addresses of this process, and let it leave no core."""
+    """Limit the addresses of this process, and let it leave no core.
+
+    Linux only, because elsewhere neither the present size nor the limit can be relied on.
+    """
+    if sys.platform != "linux":
+        return
+    import resource
+
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -182,6 +182,8 @@ class EngineProcess:
 
     def _start(self) -> None:
         began = time.perf_counter()
+        if sys.platform == "win32":
+            raise ProcessEnded("Other engines are asked on Linux and macOS; on Windows, in WSL.")
         questions, self._write = os.pipe()
         self._read, answers = os.pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - Closed by `_end`.
@@ -330,6 +332,8 @@ def serve_scripts() -> None:
 
 def _ran(text: str, seconds: float) -> tuple[str, int | None]:
     """The output of a script, and how it ended; ``None`` where it was stopped."""
+    if not hasattr(os, "fork"):  # Windows: each script loads the engines anew.
+        return _ran_alone(text, seconds)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -343,6 +347,22 @@ def _ran(text: str, seconds: float) -> tuple[str, int | None]:
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return printed.decode(errors="replace").strip(), code if in_time else None
+
+
+def _ran_alone(text: str, seconds: float) -> tuple[str, int | None]:
+    """The same, in a process that is started for it."""
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-c", text], stdin=subprocess.DEVNULL, stdout=printed, stderr=printed
+        )
+        code: int | None = None
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        printed.seek(0)
+        return printed.read(MOST_PRINTED).decode(errors="replace").strip(), code
 
 
 def _until_closed(read: int, deadline: float) -> tuple[bytes, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pynini
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.textbook.detokenizing import readable
 from explorer.errors import VocabularyError
 from tests.evidence import examples
+from tests.optional import pynini
 from tests.patterns import vocabularies
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from tests.evidence import examples
+from tests.optional import pynini
 
 BYTES = [0, 97, 98, 99, 200, 255]
 

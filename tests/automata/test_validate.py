@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import interegular
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interegular.fsm import FSM, Alphabet
 
 import explorer
 from explorer.automata.construction.minimize import minimize
@@ -20,6 +18,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.evidence import examples
+from tests.optional import interegular, interegular_fsm
 from tests.patterns import patterns
 
 GIVEN = explorer.regex("(foo)+d").dfa
@@ -156,13 +155,13 @@ def test_size_is_announced() -> None:
     assert (caught.value.resource, caught.value.reached) == ("states", 5000)
 
 
-def _fsm(**changes: Any) -> FSM:
+def _fsm(**changes: Any) -> Any:
     symbols: Any = {"a": 0}
     parts: dict[str, Any] = {
-        "alphabet": Alphabet(symbols), "states": {0, 1}, "initial": 0, "finals": {1},
-        "map": {0: {0: 1}},
+        "alphabet": interegular_fsm.Alphabet(symbols), "states": {0, 1}, "initial": 0,
+        "finals": {1}, "map": {0: {0: 1}},
     }  # fmt: skip
-    made = FSM(**parts)
+    made = interegular_fsm.FSM(**parts)
     made.__dict__.update(changes)  # The class checks only some of this itself.
     return made
 

@@ -6,8 +6,6 @@ import pickle
 import re
 from itertools import product
 
-import interegular
-import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +17,7 @@ from explorer.languages.constraint import regex
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.automata.test_operations import nfas
 from tests.evidence import examples
+from tests.optional import interegular, pynini
 from tests.patterns import ALPHABET, patterns
 
 TEXTS = ["".join(t) for n in range(4) for t in product(ALPHABET, repeat=n)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pynini
 import pytest
 from hypothesis import given, settings
 
@@ -23,6 +22,7 @@ from explorer.tokens.states import DEAD, DONE, EOS_CLASS
 from explorer.tokens.walks.trie import trie_of
 from tests.bench.constraints import CASES, Case
 from tests.evidence import examples
+from tests.optional import pynini
 from tests.patterns import patterns, vocabularies
 
 

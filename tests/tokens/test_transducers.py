@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
+from tests.optional import pynini
 from tests.tokens.test_against_pynini import as_acceptor
 from widgets.toy import ToyModel
 

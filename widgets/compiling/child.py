@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from multiprocessing.connection import Connection
-from typing import Final
+from contextlib import suppress
+from typing import BinaryIO, Final, cast
 
 from widgets.compiling.worker_process import (
     Job,
     Outcome,
     TokenBytes,
+    receive,
+    send,
 )
 
 # An interrupt of the kernel goes to its whole process group, and is not meant for the child.
@@ -36,32 +37,18 @@ class Child:
         self.killed = False
         # What it says when it breaks; a file without a name, closed with the rest.
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
-        read, answers = os.pipe()
-        questions, write = os.pipe()
         try:
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    _PROGRAM,
-                    json.dumps([str(place) for place in sys.path]),
-                    json.dumps([questions, answers]),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=self.log,
+                [sys.executable, "-c", _PROGRAM, json.dumps([str(place) for place in sys.path])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=self.log,
-                pass_fds=(questions, answers),
             )
         except BaseException:
-            os.close(read)
-            os.close(write)
             self.log.close()
             raise
-        finally:
-            os.close(questions)
-            os.close(answers)
-        self.inbox = Connection(read, writable=False)
-        self.outbox = Connection(write, readable=False)
+        self.inbox = cast("BinaryIO", self.process.stdout)
+        self.outbox = cast("BinaryIO", self.process.stdin)
 
     @property
     def ended(self) -> bool:
@@ -80,8 +67,8 @@ class Child:
             Gone: It ended instead.
         """
         try:
-            answer: Outcome = pickle.loads(self.inbox.recv_bytes())
-        except (EOFError, OSError) as error:
+            answer: Outcome = pickle.loads(receive(self.inbox))
+        except (EOFError, OSError, ValueError) as error:
             raise Gone from error
         return answer
 
@@ -92,8 +79,8 @@ class Child:
             Gone: It ended instead.
         """
         try:
-            self.outbox.send_bytes(pickle.dumps(message))
-        except OSError as error:
+            send(self.outbox, pickle.dumps(message))
+        except (OSError, ValueError) as error:  # The second where it was released.
             raise Gone from error
         return self.receive()
 
@@ -110,5 +97,6 @@ class Child:
 
     def release(self) -> None:
         """Close our ends of the pipes."""
-        for connection in (self.inbox, self.outbox):
-            connection.close()
+        for pipe in (self.inbox, self.outbox):
+            with suppress(OSError):  # The rest of a question that nobody takes any more.
+                pipe.close()

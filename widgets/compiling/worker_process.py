@@ -10,7 +10,6 @@ the wall limit.
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
 import pickle
 import sys
@@ -19,11 +18,11 @@ import traceback
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NoReturn, cast
+from typing import BinaryIO, Final, NoReturn, cast
 
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
@@ -101,7 +100,31 @@ class Outcome:
     times: tuple[float, float] | None = None
 
 
-def serve(inbox: Connection, outbox: Connection) -> NoReturn:
+def send(pipe: BinaryIO, message: bytes) -> None:
+    """Send a message, its length in front: pipes of the standard streams are on every system."""
+    pipe.write(len(message).to_bytes(8, "little"))
+    pipe.write(message)
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO) -> bytes:
+    """The next message.
+
+    Raises:
+        EOFError: There is none, or it breaks off.
+    """
+    length = int.from_bytes(_exactly(pipe, 8), "little")
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: BinaryIO, length: int) -> bytes:
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def serve(inbox: BinaryIO, outbox: BinaryIO) -> NoReturn:
     """Answer messages until the pipe is closed.
 
     Args:
@@ -114,7 +137,7 @@ def serve(inbox: Connection, outbox: Connection) -> NoReturn:
     vocabularies: OrderedDict[str, Vocabulary] = OrderedDict()
     answer = Outcome("ready")
     while True:
-        outbox.send_bytes(_dumps(answer))
+        send(outbox, _dumps(answer))
         message: TokenBytes | Job = pickle.loads(messages.get())
         if isinstance(message, TokenBytes):
             answer = _keep(message, vocabularies)
@@ -122,11 +145,11 @@ def serve(inbox: Connection, outbox: Connection) -> NoReturn:
             answer = _run(message, vocabularies)
 
 
-def _listen(inbox: Connection, messages: SimpleQueue[bytes]) -> None:
+def _listen(inbox: BinaryIO, messages: SimpleQueue[bytes]) -> None:
     last = b""
     with suppress(EOFError, OSError):
         while True:
-            last = inbox.recv_bytes()
+            last = receive(inbox)
             messages.put(last)
     # The kernel is gone: nobody else removes the file for the answer.
     with suppress(Exception):
@@ -140,6 +163,7 @@ def _warm() -> None:
     """Load the compiled loops, and everything else that a first compile imports."""
     toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
     compile(regex("(foo)+d"), toy)
+    import_module("explorer.tokens.filtered.apply")
 
 
 def _keep(words: TokenBytes, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
@@ -288,6 +312,10 @@ def _dumps(answer: Outcome) -> bytes:
 
 
 def main() -> NoReturn:
-    """Run the process; its last command-line argument is a JSON list of its arguments."""
-    read, write = json.loads(sys.argv[-1])
-    serve(Connection(read, writable=False), Connection(write, readable=False))
+    """Run the process: questions on its standard input, answers on its standard output.
+
+    What anything here prints goes to standard error, which the kernel keeps.
+    """
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(inbox, outbox)

@@ -15,7 +15,7 @@ import numpy as np
 
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.construction.operations import minimal_dfa
-from explorer.automata.interchange.libraries import library
+from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.validate import checked_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.token_marks import marks_from
@@ -39,7 +39,7 @@ _UNKNOWN: Final = -1
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
     """The minimal byte machine of an interegular FSM; see `Constraint.from_fsm`."""
-    classes_of_interegular = library("interegular.fsm", "from_fsm()")
+    classes_of_interegular = installed("interegular.fsm", "from_fsm()")
     anything_else = classes_of_interegular.anything_else
     if not isinstance(fsm, classes_of_interegular.FSM):
         raise ConstraintError(
@@ -205,7 +205,7 @@ def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Pi
 
 def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
     """An interegular FSM with the same words; see `Constraint.to_interegular`."""
-    classes = library("interegular.fsm", "to_interegular()")
+    classes = installed("interegular.fsm", "to_interegular()")
     FSM, Alphabet, anything_else = classes.FSM, classes.Alphabet, classes.anything_else
     arcs = character_arcs(dfa)
     cuts = sorted(
@@ -234,7 +234,7 @@ def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
             transitions[state][class_] = target
     # interegular wants one state at least; without any arc into a final one it has no word.
     return FSM(
-        alphabet=cast(Any, Alphabet)(symbols),
+        alphabet=Alphabet(symbols),
         states=set(arcs) or {0},
         initial=max(dfa.start, 0),
         finals={state for state in arcs if dfa.accepting[state]},

@@ -19,7 +19,7 @@ REMEDIES: Final = {
 """Ways to get a library, by its name."""
 
 
-def library(name: str, use: str) -> Any:
+def installed(name: str, use: str) -> Any:
     """A library for exchanging machines.
 
     Args:

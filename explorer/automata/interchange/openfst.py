@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label
 from explorer.automata.construction.operations import empty_dfa, minimal_dfa
-from explorer.automata.interchange.libraries import library
+from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.validate import check_text, checked_nfa
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
@@ -145,7 +145,7 @@ def fst_from_arrays(
     num_states: int, start: int, arcs: Int32, accepting: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> pynini.Fst:
     """A pynini machine from flat arrays; see `write`."""
-    pynini = library("pynini", "A machine of OpenFST")
+    pynini = installed("pynini", "A machine of OpenFST")
     return pynini.Fst.read_from_string(write(num_states, start, arcs, accepting))
 
 
@@ -165,9 +165,10 @@ def dfa_to_fst(dfa: Dfa) -> pynini.Fst:
 
 def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     """The minimal byte machine of an acceptor; see `Constraint.from_fst`."""
-    if not isinstance(acceptor, library("pynini", "from_fst()").Fst):
+    given: object = acceptor
+    if not isinstance(given, installed("pynini", "from_fst()").Fst):
         raise ConstraintError(
-            f"from_fst() takes a pynini machine, not a {type(acceptor).__name__}.",
+            f"from_fst() takes a pynini machine, not a {type(given).__name__}.",
             remedy="Build one with pynini, for instance pynini.accep(text).",
         )
     if labels not in ("bytes", "codepoints", "explorer"):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from explorer.alphabet import EPSILON, label_byte, label_token, token_label
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange import openfst
-from explorer.automata.interchange.libraries import library
+from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.openfst import dfa_to_fst
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.textbook.detokenizing import detokenizing_fst
@@ -112,15 +112,15 @@ def deterministic(
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    openfst = library("pynini", "Composition with OpenFST")
+    fsts = installed("pynini", "Composition with OpenFST")
     meter.check_time(COMPOSING)
     operations: tuple[Callable[[Any], Any], ...] = (
         lambda machine: machine.project("input"),
         lambda machine: machine.rmepsilon(),
-        openfst.determinize,
+        fsts.determinize,
         lambda machine: machine.connect(),
     )
-    machine = openfst.compose(transducer, acceptor)
+    machine = fsts.compose(transducer, acceptor)
     for operation in operations:
         meter.check(COMPOSING, states=machine.num_states())
         machine = operation(machine)
@@ -187,7 +187,7 @@ def composition_stages(
         >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]
         ('trimmed', 4, 0)
     """
-    operations = library("pynini", "Composition step by step")
+    operations = installed("pynini", "Composition step by step")
     transducer = cast(Any, detokenizing_fst(vocabulary, only=only))
     transducer.set_input_symbols(None)
     transducer.set_output_symbols(None)

@@ -22,7 +22,7 @@ import numpy as np
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
 from explorer.arguments import instance, listed, plain, shown, whole_number
 from explorer.automata.drawn import DrawnTransducer
-from explorer.automata.interchange.libraries import library
+from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -82,7 +82,7 @@ def readable(data: bytes) -> str:
 
 def byte_symbols() -> SymbolTable:
     """Names for byte labels: printable ASCII as itself, other bytes as ``<C3>``."""
-    table = library("pynini", "A symbol table").SymbolTable("bytes")
+    table = installed("pynini", "A symbol table").SymbolTable("bytes")
     table.add_symbol("ε", EPSILON)
     for byte in range(NUM_BYTES):
         name = chr(byte) if 0x20 < byte < 0x7F else show_bytes(bytes([byte]))
@@ -98,7 +98,7 @@ def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -
         vocabulary: The tokens; ids that are not text are left out.
         only: Ids to name; default all.
     """
-    table = library("pynini", "A symbol table").SymbolTable("tokens")
+    table = installed("pynini", "A symbol table").SymbolTable("tokens")
     table.add_symbol("ε", EPSILON)
     taken = {"ε"}
     for token in range(len(vocabulary)) if only is None else sorted(only):
