@@ -98,14 +98,21 @@ def test_what_linux_alone_has_is_not_needed(script: str) -> None:
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["all"]), done.stderr[-3000:]
 
 
+def manylinux(machine: str) -> list[str]:
+    """The tags of Linux, the old names of the oldest among them."""
+    return [f"manylinux2014_{machine}", f"manylinux2010_{machine}"] + [
+        f"manylinux_2_{version}_{machine}" for version in range(5, 42)
+    ]
+
+
 PLATFORMS = {
     "Linux x86-64": (
         "Linux",
         "x86_64",
         "linux",
-        [f"manylinux_2_{k}_x86_64" for k in range(17, 36)],
+        manylinux("x86_64"),
     ),
-    "Linux ARM": ("Linux", "aarch64", "linux", [f"manylinux_2_{k}_aarch64" for k in range(17, 36)]),
+    "Linux ARM": ("Linux", "aarch64", "linux", manylinux("aarch64")),
     "macOS, Apple": ("Darwin", "arm64", "darwin", [f"macosx_{k}_0_arm64" for k in range(11, 16)]),
     "macOS, Intel": (
         "Darwin",

@@ -67,9 +67,6 @@ def setup() -> Path:
 
 def main(words: Sequence[str]) -> int:
     """Run a command, and return its exit status."""
-    if sys.version_info < (3, 11):
-        print(f"Python 3.11 or later is needed; this is {sys.version.split()[0]}.")
-        return 2
     if not words or words[0] not in ("setup", "lab", "test"):
         print(__doc__)
         return 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,7 +30,7 @@ from tests.patterns import patterns, vocabularies
 
 def by_definition(
     constraint: explorer.Constraint, vocabulary: explorer.Vocabulary, form: str
-) -> pynini.Fst:
+) -> Any:
     """Determinize(input side of T_V ∘ A), with pynini alone."""
     transducer = explorer.detokenizing_fst(vocabulary, form)  # type: ignore[arg-type]
     transducer.set_input_symbols(None)
@@ -38,7 +40,7 @@ def by_definition(
     return pynini.determinize(composed.rmepsilon()).connect()
 
 
-def as_acceptor(dfa: explorer.TokenDFA, table: np.ndarray | None = None) -> pynini.Fst:
+def as_acceptor(dfa: explorer.TokenDFA, table: np.ndarray | None = None) -> Any:
     """The machine as an acceptor over token labels, EOS left out."""
     table = dfa.table if table is None else table
     state, class_ = np.nonzero((table != DEAD) & (table != DONE))

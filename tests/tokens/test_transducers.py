@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ DROPPED = SPACES.transducer.then([(0, b" ", b"", 1), *NOT_A_SPACE], accepting=[0
 PATTERNS = ["(a|b)*", "a b|ba", "[ab]+ ?a", "b*", "a{2,3}"]
 
 
-def composed(constraint: explorer.Constraint, transducer: TokenTransducer) -> pynini.Fst:
+def composed(constraint: explorer.Constraint, transducer: TokenTransducer) -> Any:
     """The definition: T ∘ A, its input side, determinized, by pynini alone."""
     fst = fst_of(transducer)
     fst.set_input_symbols(None)
@@ -210,7 +211,7 @@ def test_canonical_tokenization_is_an_automaton() -> None:
         canonical_automaton(vocabulary, explorer.Budget(arcs=20))
 
 
-def fst_of_ids(ids: tuple[int, ...]) -> pynini.Fst:
+def fst_of_ids(ids: tuple[int, ...]) -> Any:
     rows = [(k, token + 1, token + 1, k + 1) for k, token in enumerate(ids)]
     ends = np.arange(len(ids) + 1) == len(ids)
     return fst_from_arrays(len(ids) + 1, 0, np.array(rows, np.int32), ends)

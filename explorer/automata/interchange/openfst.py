@@ -165,10 +165,9 @@ def dfa_to_fst(dfa: Dfa) -> pynini.Fst:
 
 def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     """The minimal byte machine of an acceptor; see `Constraint.from_fst`."""
-    given: object = acceptor
-    if not isinstance(given, installed("pynini", "from_fst()").Fst):
+    if not isinstance(acceptor, installed("pynini", "from_fst()").Fst):
         raise ConstraintError(
-            f"from_fst() takes a pynini machine, not a {type(given).__name__}.",
+            f"from_fst() takes a pynini machine, not a {type(cast(object, acceptor)).__name__}.",
             remedy="Build one with pynini, for instance pynini.accep(text).",
         )
     if labels not in ("bytes", "codepoints", "explorer"):
