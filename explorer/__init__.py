@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from explorer.decoding.trace.trace import Trace
     from explorer.languages.constraint import Constraint, choice, literal, regex
     from explorer.languages.grammar.functions import grammar
+    from explorer.languages.phases.functions import any_text, any_tokens, text_until, token
     from explorer.languages.schema.functions import json, json_schema, profile
     from explorer.languages.template.functions import gen, many, template
     from explorer.languages.types.functions import from_type
@@ -59,6 +60,8 @@ __all__ = [
     "TokenDFA",
     "Trace",
     "Vocabulary",
+    "any_text",
+    "any_tokens",
     "choice",
     "compile",
     "detokenizing_fst",
@@ -83,6 +86,8 @@ __all__ = [
     "select",
     "sweep",
     "template",
+    "text_until",
+    "token",
     "witness",
 ]
 
@@ -95,6 +100,8 @@ _LATER = {
     "Constraint": "explorer.languages.constraint",
     "TokenDFA": "explorer.tokens.token_dfa",
     "Vocabulary": "explorer.vocabulary",
+    "any_text": "explorer.languages.phases.functions",
+    "any_tokens": "explorer.languages.phases.functions",
     "choice": "explorer.languages.constraint",
     "compile": "explorer.tokens.compile",
     "detokenizing_fst": "explorer.automata.textbook.detokenizing",
@@ -111,6 +118,8 @@ _LATER = {
     "profile": "explorer.languages.schema.functions",
     "regex": "explorer.languages.constraint",
     "template": "explorer.languages.template.functions",
+    "text_until": "explorer.languages.phases.functions",
+    "token": "explorer.languages.phases.functions",
     "witness": "explorer.witnesses.witness",
 }
 _WITH_TORCH = {

@@ -21,19 +21,34 @@ _QUOTABLE: Final = re.compile(r"(\\*)([^\\]|$)", re.DOTALL)
 """Backslashes, and the character after them."""
 
 
-# Machines over tokens read more than bytes: what the detokenizing transducer writes for a token is
-# its bytes and then a mark. A machine with these symbols is one "over token ends".
+# A token that is not text (a *control token*, an image) writes no bytes of the text. A machine that
+# speaks of it reads a *letter* instead: bytes that begin with one that no text holds, then the
+# token's name, and its id. A constraint may name the token by either and leave the other open.
+LETTER: Final = 0xF8
+"""The first byte of the letter of a control token; no UTF-8 has it, so no text is confused."""
+
+LETTER_ID: Final = 0xF9
+"""The byte between the name and the id."""
+
+ID_DIGITS: Final = 4
+"""The bytes of an id, each six of its bits on top of `FIRST_ID_DIGIT`."""
+
+FIRST_ID_DIGIT: Final = 0x80
+LAST_ID_DIGIT: Final = 0xBF
+
+MOST_ID: Final = 64**ID_DIGITS - 1
+"""The highest id that has a letter."""
+
+_A_LETTER: Final = re.compile(rb"\xf8([^\xf8-\xff]*)\xf9([\x80-\xbf]{4})")
+
+
+# Machines over tokens also read the ends of tokens: what the detokenizing transducer writes for a
+# token is its bytes, or its letter, and then a mark.
 TOKEN_END: Final = NUM_BYTES
 """The end of a token."""
 
-FIRST_DIGIT: Final = TOKEN_END + 1
-"""A token that is not text writes its id instead of bytes, in hexadecimal: digit d is this + d."""
-
-NUM_DIGITS: Final = 8
-"""The digits of an id."""
-
-NUM_TOKEN_SYMBOLS: Final = FIRST_DIGIT + 16
-"""Bytes, the end of a token, and the digits of ids."""
+NUM_TOKEN_SYMBOLS: Final = TOKEN_END + 1
+"""Bytes, and the end of a token."""
 
 TOKEN_BEGIN: Final = NUM_TOKEN_SYMBOLS
 """The beginning of a token; only in the parts that such a machine is put together from."""
@@ -42,14 +57,56 @@ NUM_PART_SYMBOLS: Final = TOKEN_BEGIN + 1
 """All of them."""
 
 
-def id_digits(token: int) -> tuple[int, ...]:
-    """The symbols that a token which is not text writes: its id.
+def id_digits(token: int) -> bytes:
+    """The bytes of an id at the end of a letter.
 
     Example:
-        >>> [symbol - FIRST_DIGIT for symbol in id_digits(31)]
-        [0, 0, 0, 0, 0, 0, 1, 15]
+        >>> id_digits(65).hex(" ")
+        '80 80 81 81'
     """
-    return tuple(FIRST_DIGIT + int(digit, 16) for digit in f"{token:0{NUM_DIGITS}x}")
+    return bytes(FIRST_ID_DIGIT + (token >> 6 * k & 63) for k in range(ID_DIGITS - 1, -1, -1))
+
+
+def letter(name: str, token: int) -> bytes:
+    """The letter of a control token.
+
+    Args:
+        name: Its name; empty if it has none.
+        token: Its id.
+
+    Example:
+        >>> letter("<a>", 7)
+        b'\xf8<a>\xf9\x80\x80\x80\x87'
+    """
+    written = name.encode(errors="replace")
+    return bytes([LETTER, *written, LETTER_ID]) + id_digits(token)
+
+
+def between_letters(data: bytes) -> list[bytes | tuple[str, int]]:
+    """Bytes cut at the letters in them: stretches of text, and pairs of a name and an id.
+
+    The stretches are at the even places, so one that is empty may stand between two letters.
+
+    Example:
+        >>> between_letters(b"a" + letter("<b>", 1))
+        [b'a', ('<b>', 1), b'']
+    """
+    if LETTER not in data:
+        return [data]
+    parts: list[bytes | tuple[str, int]] = []
+    at = 0
+    for match in _A_LETTER.finditer(data):
+        token = 0
+        for digit in match[2]:
+            token = token << 6 | digit - FIRST_ID_DIGIT
+        parts += [data[at : match.start()], (match[1].decode(errors="replace"), token)]
+        at = match.end()
+    return [*parts, data[at:]]
+
+
+def without_letters(data: bytes) -> bytes:
+    """The text alone: control tokens write nothing into it."""
+    return _A_LETTER.sub(b"", data) if LETTER in data else data
 
 
 def show_bytes(data: bytes) -> str:

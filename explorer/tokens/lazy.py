@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
+from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, ByteMachine, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
@@ -109,8 +110,10 @@ class LazyMachine(NumberedPlaces[int]):
         self._report = report
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
-        self._finishing = Finishing(byte_machine, self._trie)
+        self._letters_stand = constraint.source.letters_stand
+        self._finishing = Finishing(byte_machine, self._trie, self._letters_stand)
         self._over_tokens = is_over_tokens(byte_machine)
+        self._beyond_bytes = self._over_tokens or reads_letters(byte_machine)
         self._words = walked(self._trie, plain=not self._over_tokens)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
@@ -152,7 +155,7 @@ class LazyMachine(NumberedPlaces[int]):
         except BudgetExceeded:
             return walked
         self._shown_states = [shown.start]
-        self._shown_finishing = Finishing(shown, self._trie)
+        self._shown_finishing = Finishing(shown, self._trie, self._letters_stand)
         return shown
 
     def byte_state(self, state: int) -> int:
@@ -268,7 +271,7 @@ class LazyMachine(NumberedPlaces[int]):
         return known
 
     def _after(self, place: int, token: int) -> int | None:
-        if self._over_tokens:
+        if self._beyond_bytes:
             symbols = written(self._vocabulary, self._walked, token)
         else:
             symbols = self._vocabulary.tokens[token] or b""

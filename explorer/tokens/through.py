@@ -37,7 +37,8 @@ def through(
     words = transducer.words
     if words is not None:
         return constraint, cast(Vocabulary, words)
-    if constraint.over_tokens or token_stages(constraint.source):
+    source = constraint.source
+    if source.over_tokens or source.control_tokens or token_stages(source):
         raise ConstraintError(
             "This constraint says something about tokens, and the transducer remembers something "
             "between tokens; the two are not followed together.",
@@ -49,18 +50,20 @@ def through(
         data = None if token is None else known.tokens[token]
         if token is not None and data is not None and _is_text(data):
             names.setdefault(data, token)
-    source = Detokenized(
-        constraint.source,
-        transducer.arcs,
-        transducer.accepting,
-        tuple((token, data) for data, token in names.items()),
-    )
     # Half a character, or a name that is taken: such a token stands for its id.
     tokens = [
         data if data is not None and names.get(data) == token else None
         for token, data in enumerate(known.tokens)
     ]
-    return Constraint(source), known.writing(tokens)
+    vocabulary = known.writing(tokens)
+    named = {token: data for data, token in names.items()}
+    for _, token, _, _ in transducer.arcs:
+        if token is not None and token in vocabulary.letters:
+            named.setdefault(token, vocabulary.letters[token])
+    source = Detokenized(
+        constraint.source, transducer.arcs, transducer.accepting, tuple(named.items())
+    )
+    return Constraint(source), vocabulary
 
 
 def _is_text(data: bytes) -> bool:

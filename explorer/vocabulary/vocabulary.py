@@ -28,6 +28,7 @@ from typing import Protocol, cast, runtime_checkable
 from tokenizers import Tokenizer
 from tokenizers.decoders import Decoder
 
+from explorer.alphabet import letter
 from explorer.arguments import (
     check_whole_characters,
     file_path,
@@ -328,6 +329,27 @@ class Vocabulary:
         return tuple(token for token in silent if token not in other)
 
     @cached_property
+    def letters(self) -> Mapping[int, bytes]:
+        """The letters (`explorer.alphabet.letter`) that ids of `not_text` write for machines."""
+        return MappingProxyType(
+            {token: letter(self.special.get(token, ""), token) for token in self.not_text}
+        )
+
+    def written(self, ids: Iterable[int]) -> bytes:
+        """The bytes of some ids, control tokens as letters, as `Constraint.accepts` takes them.
+
+        Example:
+            >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>"})
+            >>> vocab.written([0, 1, 0, 2])
+            b'a\\xf8<think>\\xf9\\x80\\x80\\x80\\x81a'
+        """
+        given = listed("ids", ids, "a list of token ids", error=VocabularyError)
+        last = len(self) - 1
+        chosen = [whole_number("id", token, 0, last, error=VocabularyError) for token in given]
+        letters = self.letters
+        return b"".join(self.tokens[token] or letters.get(token, b"") for token in chosen)
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the bytes of every id and the ends of text, in hexadecimal.
 
@@ -405,9 +427,6 @@ class Vocabulary:
 
     def ids_of(self, data: bytes) -> tuple[int, ...]:
         """All ids that write exactly these bytes, in order.
-
-        Args:
-            data: Token bytes.
 
         Example:
             >>> Vocabulary.from_bytes([b" ", b"a", b" "], eos_ids=[3]).ids_of(b" ")

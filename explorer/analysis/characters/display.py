@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from explorer.alphabet import in_quotes, show_bytes
+from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes
 from explorer.automata.tree.charset import (
     ANY,
     NOT_NEWLINE,
@@ -239,7 +239,17 @@ def show_text(data: bytes, most: int = 60) -> str:
     Example:
         >>> print(show_text(b" the"), show_text(b"a\\xc3"), show_text(b"\\xa4"))
         ' the' 'a'<C3> <A4>
+        >>> from explorer.alphabet import letter
+        >>> print(show_text(letter("<a>", 1) + b"<a>"))  # A control token, and text.
+        <a>'<a>'
     """
+    if LETTER in data and len(parts := between_letters(data)) > 1:
+        texts = [show_text(each, most) for each in parts if isinstance(each, bytes) and each]
+        texts.reverse()
+        return "".join(
+            ((each[0] or f"<{each[1]}>") if isinstance(each, tuple) else texts.pop())
+            for each in parts if each
+        )  # fmt: skip
     text, rest = split_tail(data)
     head, whole = split_head(text)
     shown = ""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import LETTER
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered, TextExplanation, explain_text
 from explorer.analysis.explaining.searched import (
@@ -215,7 +216,7 @@ class Explanation(Answered):
         target = self.machine.step(self.state, self.token)
         if target is None:
             return None
-        text = self.verdict.prefix + (self.verdict.data or b"")
+        text = self.verdict.prefix + self.machine.vocabulary.written((self.token,))
         if target < 0:
             return Completion((), text, b"")
         paths = self._background.paths
@@ -223,7 +224,7 @@ class Explanation(Answered):
             tokens = paths.completion(self.machine.byte_state(target), paths.meter(self.budget))
         except BudgetExceeded as error:
             return error
-        rest = b"".join(self.machine.vocabulary.tokens[token] or b"" for token in tokens)
+        rest = self.machine.vocabulary.written(tokens)
         end = self.machine.vocabulary.eos_ids[0]
         return Completion((*tokens, end), text + rest, self._forced(target))
 
@@ -416,6 +417,10 @@ def explain(
         instance("history", history, History, "a History")
     background = background_of(machine)
     state, wanted = whole_number("state", state, None), token_or_text(token)
+    if history is not None and machine.vocabulary.letters and history.states[0] == machine.start:
+        # The text alone does not say where control tokens stood.
+        spelled = machine.vocabulary.written(history.tokens)
+        text = spelled if LETTER in spelled else text
     prefix, assumed = _prefix(background, state, text, meter)
     asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(machine, wanted)
     index = 0
@@ -425,7 +430,7 @@ def explain(
         following = machine.step(here, asked[index])
         if following is None:
             break
-        prefix += machine.vocabulary.tokens[asked[index]] or b""
+        prefix += machine.vocabulary.written(asked[index : index + 1])
         here = following
         passed.append(here)
         index += 1

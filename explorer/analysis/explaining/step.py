@@ -148,7 +148,7 @@ def _at(explanation: Explanation, index: int, text: bytes, k: int) -> Explanatio
     if index == explanation.index or history is None:
         return explanation
     before = explanation.asked[:index]
-    data = b"".join(explanation.machine.vocabulary.tokens[token] or b"" for token in before)
+    data = explanation.machine.vocabulary.written(before)
     one = explain(
         explanation.machine, history.states[k + index], explanation.asked[index], text=text + data,
         history=History(history.states[: k + index + 1], history.tokens[: k + index]),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.paths import Paths
+from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
@@ -208,7 +209,9 @@ class Background:
         """
         machine, constraint = self.byte_machine, self.machine.constraint
         if constraint is None or not constraint.over_tokens:
-            return int(run(machine, machine.start, text)[-1])
+            after = int(run(machine, machine.start, text)[-1])
+            # A text does not say where the control tokens stood.
+            return wanted if after != wanted and reads_letters(machine) else after
         texts = constraint.machine
         return NO_ARC if run(texts, texts.start, text)[-1] == NO_ARC else wanted
 
@@ -237,7 +240,7 @@ class Background:
         if table is None:
             # Every byte state can finish, so with all bytes at hand there is no question.
             with_all_bytes = bool(single_bytes(self.trie).all())
-            if is_over_tokens(self.byte_machine):
+            if is_over_tokens(self.byte_machine) or reads_letters(self.byte_machine):
                 return None
             return np.ones(self.byte_machine.num_states, np.bool_) if with_all_bytes else None
         kept = np.zeros(self.byte_machine.num_states, np.bool_)

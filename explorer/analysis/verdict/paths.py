@@ -211,7 +211,7 @@ class Paths:
             search = self._from_start
             while state not in search.settled and search.settle(meter) is not None:
                 pass
-            return b"".join(self._tokens[token] or b"" for token in search.way_to(state))
+            return self._ground.machine.vocabulary.written(search.way_to(state))
 
     def text_of(self, state: int, meter: Meter | None = None) -> bytes:
         """The text that a machine remembers of a token state, else a shortest one to it.

@@ -21,11 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from explorer.alphabet import FIRST_DIGIT, TOKEN_END
+from explorer.alphabet import LETTER, TOKEN_END
 from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
 from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.token_marks import ANY_ID, control_tokens_from
 from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
@@ -117,6 +118,7 @@ class Verdict:
         ended_by: The id that ended the text before the token, where it has ended and that is known.
         mark: What a machine that reads the ends of tokens could read at the failing place, or after
             the token, besides bytes: the ``"end"`` of the token, an ``"id"``, or nothing.
+        control: The control tokens that could stand at the failing place, as they are shown.
         refusal: For the stage "filtered": what the filter says.
     """
 
@@ -140,6 +142,7 @@ class Verdict:
     mark: Mark = ""
     refusal: Refusal | None = None
     could_end: bool = False
+    control: tuple[str, ...] = ()
 
     @property
     def ends_too_soon(self) -> bool:
@@ -229,17 +232,26 @@ def judge(
         stage, token, data, prefix, state, byte_state, read.byte_offset, read.char_offset,
         read.expected, writable, read.may_end, read.begin, read.chars, read.mid_character,
         read.walk, dead_end, ended_by, _mark(byte_machine, read.here), refusal, read.could_end,
+        control_at(byte_machine, read.here),
     )  # fmt: skip
 
 
 def _mark(machine: ByteMachine, state: int) -> Mark:
     """The label that a machine could read in a state besides bytes: `end`, `id`, or none."""
-    if state == NO_ARC or not is_over_tokens(machine):
+    if state == NO_ARC:
         return ""
-    if machine.step(state, TOKEN_END) != NO_ARC:
+    if is_over_tokens(machine) and machine.step(state, TOKEN_END) != NO_ARC:
         return "end"
-    digits = range(FIRST_DIGIT, FIRST_DIGIT + 16)
-    return "id" if any(machine.step(state, digit) != NO_ARC for digit in digits) else ""
+    return "id" if machine.step(state, LETTER) != NO_ARC else ""
+
+
+def control_at(machine: ByteMachine, state: int) -> tuple[str, ...]:
+    """The control tokens that a machine could read in a state, as a sentence names them."""
+    if state == NO_ARC:
+        return ()
+    tokens = dict.fromkeys(token for token, _ in control_tokens_from(machine, state))
+    shown = [f"token {each}" if isinstance(each, int) else each or ANY_ID for each in tokens]
+    return tuple(sorted(shown, key=ANY_ID.__eq__))  # What is not told apart comes last.
 
 
 def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
@@ -294,6 +306,7 @@ def judge_recorded(
         stage, token, data or None, prefix, state, byte_state, read.byte_offset, read.char_offset,
         read.expected, None, read.may_end, read.begin, read.chars, read.mid_character,
         read.walk, ended_by=ended_by, mark=_mark(machine, read.here), could_end=read.could_end,
+        control=control_at(machine, read.here),
     )  # fmt: skip
 
 
@@ -322,6 +335,8 @@ def _read(
     ended: bool,
 ) -> _Bytes:
     """Read a token's bytes after a text."""
+    if LETTER in data:  # A byte of no text, as 0xFF is; here it would begin a letter.
+        data = data.replace(bytes([LETTER]), b"\xff")
     states = run(machine, state, data).tolist()
     failed = next((k for k, after in enumerate(states[1:]) if after == NO_ARC), None)
     if state == NO_ARC:
@@ -351,7 +366,7 @@ def _read(
         walk,
         failed,
         None if failed is None else ends,
-        machine.expected(here),
+        machine.expected(here).replace(bytes([LETTER]), b""),
         machine.is_accepting(state) or ended,
         begin,
         chars,

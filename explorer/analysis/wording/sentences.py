@@ -33,6 +33,7 @@ from explorer.analysis.wording.words import (
     show_writable,
     title,
 )
+from explorer.automata.token_marks import ANY_ID, MOST_IDS
 from explorer.languages.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -65,6 +66,8 @@ def reason(verdict: Verdict, names: Names | None) -> str:
             return f"the vocabulary has the ids 0 to {0 if names is None else len(names) - 1:,}"
         case "not_text":
             named = names is not None and verdict.token in names.special
+            if verdict.control:
+                return f"of the tokens that are not text only {_listed(verdict.control)} may come"
             return f"{'a special or control token' if named else 'an unused id'} writes no text"
         case "empty_token":
             return "an empty token writes no bytes, and could be repeated for ever"
@@ -86,7 +89,7 @@ def reason(verdict: Verdict, names: Names | None) -> str:
 
 def _constraint(verdict: Verdict) -> str:
     if verdict.mark == "id" and not verdict.expected:
-        return "only a token that is not text may come here"
+        return f"only {_listed(verdict.control)} may come here"
     if not verdict.expected and not verdict.byte_offset:
         if not verdict.may_end:
             return "no text of the constraint begins like this"
@@ -105,6 +108,12 @@ def _constraint(verdict: Verdict) -> str:
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
     return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"
+
+
+def _listed(tokens: Sequence[str]) -> str:
+    """Control tokens in a sentence."""
+    shown = [each if each == ANY_ID else inline(each) for each in tokens[:MOST_IDS]]
+    return " or ".join([*shown, *(["others"] if len(tokens) > MOST_IDS else [])])
 
 
 def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
@@ -260,6 +269,9 @@ def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
                 yield "Logits past them are padding and mean nothing."
         case "not_text":
             what = "a special or control token" if _named(verdict, names) else "an unused id"
+            if verdict.control:
+                yield f"It is {what}; of those only {_listed(verdict.control)} may come here."
+                return
             yield f"It is {what} and writes no text, so no constraint on text can ask for it."
         case "empty_token":
             yield (
@@ -320,7 +332,7 @@ def _needed(verdict: Verdict) -> str:
 def _constraint_in_sentences(verdict: Verdict) -> Iterator[str]:
     subject = "the text" if verdict.token is None else "this token"
     if verdict.mark == "id" and not verdict.expected:
-        yield "Only a token that is not text may come here."
+        yield f"Only {_listed(verdict.control)} may come here."
         return
     if verdict.ends_too_soon:
         expected = show_characters(verdict.expected_chars)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from explorer.alphabet import in_quotes, show_bytes
+from explorer.alphabet import LETTER, in_quotes, show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
@@ -23,6 +23,7 @@ from explorer.analysis.characters.display import (
 )
 from explorer.analysis.places.part import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
+from explorer.automata.token_marks import MOST_IDS
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
@@ -105,6 +106,10 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
         return " where there is no state"
     if not verdict.prefix:
         return " at the start"
+    if LETTER in verdict.prefix:  # From the last control token on.
+        at = verdict.prefix.rindex(LETTER)
+        shown = show_text(verdict.prefix[at:], 2 * TAIL)
+        return f"{', for example' if assumed else ''} after {'…' if at else ''}{shown}"
     text = verdict.prefix
     cut = ""
     if len(text) > 4 * TAIL:
@@ -172,6 +177,9 @@ def show_expected(verdict: Verdict) -> str:
     words = show_characters(verdict.expected_chars)
     if verdict.mark == "end":
         return f"{words}, or the end of the token"
+    if verdict.control:
+        shown = [inline(each) for each in verdict.control[:MOST_IDS]]
+        words = " or ".join([words, *shown] if verdict.expected else shown)
     ends = verdict.could_end and verdict.stage == "constraint"
     return f"{words}, or the end of text" if ends else words
 

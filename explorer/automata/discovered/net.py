@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import LETTER
 from explorer.automata.construction.reaching import by_head, steps_from
 from explorer.automata.machine import Bool, Int32, Nfa
 from explorer.automata.tree.repeats import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
@@ -80,12 +81,13 @@ class Net(NamedTuple):
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some arc reads, and those that a late part may read."""
-        if self.late.any():
-            return np.ones(len(self.symbol_class), np.bool_)
         hit = np.zeros(self.num_classes + 1, np.int64)
         np.add.at(hit, self.arcs[:, 0], 1)
         np.add.at(hit, self.arcs[:, 1] + 1, -1)
-        return hit.cumsum()[self.symbol_class] > 0
+        read = hit.cumsum()[self.symbol_class] > 0
+        if self.late.any():
+            read[:LETTER] = True  # A late part is text.
+        return read
 
 
 @jit

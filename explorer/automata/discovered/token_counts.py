@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.budget import Meter
@@ -101,10 +101,8 @@ class CountingTokens(WholeRows[_Reached]):
     def __init__(self, graph: PartGraph, reached: tuple[_Reached, ...] = ()) -> None:
         self._graph = graph
         joint, self._lowest = joint_classes([*graph.machines])
-        # The end of a token is a class of its own, and so are the digits, which nothing reads.
         count = len(self._lowest)
-        marks = np.full(NUM_TOKEN_SYMBOLS - NUM_BYTES, count + 1, np.int32)
-        marks[TOKEN_END - NUM_BYTES] = count
+        end = np.array([count], np.int32)  # The end of a token is a class of its own.
         self._leaving: list[list[int]] = [[] for _ in range(graph.nodes)]
         for number, arc in enumerate(graph.arcs):
             self._leaving[arc.source].append(number)
@@ -114,7 +112,7 @@ class CountingTokens(WholeRows[_Reached]):
         self._begun: dict[int, tuple[tuple[_Way, ...], bool]] = {}
         first, complete = self._from(0)
         start = _Reached(False, complete, _lowest_counts(first))
-        super().__init__(np.concatenate([joint, marks]), count + 2, [*reached] or [start])
+        super().__init__(np.concatenate([joint, end]), count + 1, [*reached] or [start])
         self._bytes_left: dict[tuple[int, int], int | None] = {}
 
     def _from(self, node: int) -> tuple[tuple[_Way, ...], bool]:
@@ -158,7 +156,7 @@ class CountingTokens(WholeRows[_Reached]):
         """The states after each class of bytes, and after the end of a token."""
         here = self._met[state]
         row = [self._after(here.ways, byte) for byte in self._lowest]
-        row += [self._ended(here), NO_ARC]
+        row.append(self._ended(here))
         count = self.num_states
         meter.check(STAGE, states=count, arcs=count * len(row), bytes=count * (512 + 8 * len(row)))
         return row

@@ -4,7 +4,8 @@ The kernels index arrays with the numbers that a machine holds, without looking:
 2,000,000,000 ends the process. So a machine that was read from a file, or handed over by another
 library, becomes a `Dfa` or an `Nfa` here and nowhere else. What is checked: shapes, types and
 ranges of every array; for a `Dfa` also that it is minimal (so every state can be reached and can
-finish, which words, distances and explanations rely on) and that its words are valid UTF-8.
+finish, which words, distances and explanations rely on) and that its words are valid UTF-8 with
+control tokens between characters.
 
 Cost: one minimisation and one product with the machine of valid UTF-8, 8 states, about a
 millisecond for a thousand states.
@@ -21,8 +22,8 @@ from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.operations import difference
+from explorer.automata.control_letters import texts_and_letters
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
-from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError
@@ -222,7 +223,7 @@ class _Check:
         return array
 
     def text(self, dfa: Dfa) -> None:
-        foreign = difference(dfa, any_text(), self.meter)
+        foreign = difference(dfa, texts_and_letters(), self.meter)
         if foreign.num_states:
             word = shortest_word(foreign)
             raise self.fault(f"has words that are not valid UTF-8, such as {word!r}", word=word)

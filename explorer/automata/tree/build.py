@@ -37,15 +37,15 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import (
-    FIRST_DIGIT,
+    LETTER,
     NUM_BYTES,
-    NUM_DIGITS,
     NUM_PART_SYMBOLS,
     NUM_TOKEN_SYMBOLS,
     TOKEN_BEGIN,
     TOKEN_END,
 )
 from explorer.automata.construction import operations
+from explorer.automata.control_letters import inside_letters, letter_arcs
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, Nfa
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.layout import lay_out
@@ -113,7 +113,6 @@ def build(node: Node, meter: Meter) -> Dfa:
 
 Arc = tuple[int, int, int, int]
 
-_LAST_DIGIT: Final = FIRST_DIGIT + 15
 _NO_EPSILONS: Final[Int32] = np.empty((0, 2), np.int32)
 
 
@@ -145,7 +144,7 @@ def is_over_tokens(machine: ByteMachine | None) -> bool:
 
 
 def texts_of(machine: Dfa, meter: Meter) -> Dfa:
-    """The texts of a machine over token ends, however they are cut; ids are left out.
+    """The texts of a machine over token ends, however they are cut; control tokens are left out.
 
     Args:
         machine: From `build_over_tokens`.
@@ -154,7 +153,9 @@ def texts_of(machine: Dfa, meter: Meter) -> Dfa:
         BudgetExceeded: A limit was reached.
     """
     nfa = operations.dfa_to_nfa(machine)
-    marks = nfa.arcs[:, 1] >= NUM_BYTES
+    silent = np.isin(nfa.arcs[:, 0], inside_letters(machine))
+    marks = (nfa.arcs[:, 1] >= NUM_BYTES) | silent
+    marks |= (nfa.arcs[:, 1] == LETTER) & (nfa.arcs[:, 2] == LETTER)
     arcs = nfa.arcs[~marks].copy()
     crossing = arcs[:, 2] >= NUM_BYTES
     epsilons = np.concatenate([nfa.arcs[marks][:, [0, 3]], arcs[crossing][:, [0, 3]]])
@@ -277,11 +278,11 @@ def _at_most(most: int) -> Dfa:
     """Pieces that at most so many tokens write.
 
     A token writes the bytes between two marks, so those runs are counted. The first and the last
-    run may be the end and the beginning of tokens that also write what stands around the piece. The
-    digits of an id are a run as well: a token that is not text counts as one.
+    run may be the end and the beginning of tokens that also write what stands around the piece. A
+    letter is a run as well: a control token counts as one.
     """
     marks = ((TOKEN_END, TOKEN_END), (TOKEN_BEGIN, TOKEN_BEGIN))
-    written = ((0, NUM_BYTES - 1), (FIRST_DIGIT, _LAST_DIGIT))
+    written = ((0, NUM_BYTES - 1),)
     # State 2k: after k runs, at a mark; state 2k - 1: inside of run k.
     arcs = [(state, low, high, state + state % 2) for state in range(2 * most + 1)
             for low, high in marks]  # fmt: skip
@@ -304,7 +305,7 @@ def _any_tokens() -> Dfa:
 
 @cache
 def _tokenized() -> Dfa:
-    """Texts cut into tokens that are not empty, and ids between them: what T_V writes."""
+    """Texts cut into tokens that are not empty, and letters between them: what T_V writes."""
     text = any_text()
     n = text.num_states
     plain = operations.dfa_to_nfa(text)
@@ -316,16 +317,12 @@ def _tokenized() -> Dfa:
         np.column_stack([source + n, low, high, target + 2 * n]),
         np.column_stack([source + 2 * n, low, high, target + 2 * n]),
     ]
-    # An id stands between characters: after a beginning in the start state of the text.
-    here = int(text.start) + n
-    digits: list[Arc] = []
-    states = 3 * n
-    for _ in range(NUM_DIGITS):
-        digits.append((here, FIRST_DIGIT, _LAST_DIGIT, states))
-        here = states
-        states += 1
-    digits.append((here, TOKEN_END, TOKEN_END, int(text.start)))
-    rows = np.concatenate([*arcs, np.array(digits)]).astype(np.int32)
+    # A letter is a token of its own and stands between characters.
+    written = 3 * n
+    letter, inner = letter_arcs(int(text.start) + n, written, written + 1)
+    letter.append((written, TOKEN_END, TOKEN_END, int(text.start)))
+    states = written + 1 + inner
+    rows = np.concatenate([*arcs, np.array(letter)]).astype(np.int32)
     nfa = Nfa(states, int(text.start), rows, _NO_EPSILONS, plain.accepting, NUM_PART_SYMBOLS)
     return operations.minimal_dfa(nfa, Meter())
 

@@ -13,8 +13,7 @@ is one of two kinds. A match is of the whole text: laziness and captures make no
 A pattern has a node for each character, so the nodes of patterns are msgspec's structs: frozen like
 dataclasses, and made in a tenth of the time. Leaves refer to no node (``gc=False``).
 
-The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
-"""
+The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`)."""
 
 from __future__ import annotations
 
@@ -85,12 +84,7 @@ class Branch(Struct, frozen=True):
 
 
 class Repeat(Struct, frozen=True):
-    """A piece and its quantifier.
-
-    Args:
-        maximum: The most repetitions; ``None`` for no limit.
-        lazy: Whether the quantifier ends in ``?``.
-    """
+    """A piece and its quantifier; a maximum of ``None`` is no limit."""
 
     start: int
     end: int
@@ -101,12 +95,7 @@ class Repeat(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Parentheses.
-
-    Args:
-        number: The number of a capturing group, else ``None``.
-        name: The name of a named group, else ``None``.
-    """
+    """Parentheses; only those that capture have a number, and only those with a name a name."""
 
     start: int
     end: int
@@ -473,6 +462,16 @@ class Source(ABC):
     def over_tokens(self) -> bool:
         """Whether a part of it speaks about tokens, so that texts alone do not decide."""
         return any(child.over_tokens for child in self.children)
+
+    @property
+    def control_tokens(self) -> tuple[str | int, ...]:
+        """The control tokens that it speaks of, by name or id; each must be in a vocabulary."""
+        return tuple(dict.fromkeys(each for part in self.children for each in part.control_tokens))
+
+    @property
+    def letters_stand(self) -> bool:
+        """Whether a vocabulary that has all control tokens can write each where it is asked for."""
+        return all(child.letters_stand for child in self.children)
 
     @cached_property
     def tree(self) -> Written:

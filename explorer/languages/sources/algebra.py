@@ -100,6 +100,11 @@ class Pair(Combination):
         """Both parts."""
         return self.left, self.right
 
+    @property
+    def letters_stand(self) -> bool:
+        """Not if one part may take away what the other asks for."""
+        return not self.control_tokens
+
     def with_children(self, children: tuple[Source, ...]) -> Self:
         """The same combination of two others."""
         return type(self)(*children)  # pyright: ignore[reportCallIssue]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
-from explorer.alphabet import id_digits
+from explorer.alphabet import letter
 from explorer.arguments import listed, whole_number
 from explorer.automata.construction.token_sequences import token_sequences
 from explorer.automata.machine import Dfa
@@ -35,7 +35,7 @@ class Detokenized(Combination):
         part: The texts that the transducer shall write.
         rows: Its arcs, ``(source, token or None, bytes, target)``.
         accepting: Its states in which a text may end.
-        names: The bytes that stand for each token that it reads and that is text.
+        names: The bytes that stand for each token that it reads: its text, or its letter.
     """
 
     kind: ClassVar[str] = "detokenized"
@@ -68,7 +68,7 @@ class Detokenized(Combination):
         meter = Meter()
         known = dict(self.names)
         read = {token for _, token, _, _ in self.rows if token is not None}
-        names = {token: known.get(token) or id_digits(token) for token in read}
+        names = {token: known.get(token) or letter("", token) for token in read}
         return token_sequences(self.rows, self.accepting, names, build(part, meter), meter)
 
     def fields(self) -> dict[str, object]:

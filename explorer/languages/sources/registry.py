@@ -44,6 +44,8 @@ _BUILT_IN: Final = (
     "template.generated",
     "types.source",
     "stages.staged",
+    "phases.control",
+    "phases.free",
 )
 """The files whose kinds every process knows."""
 
@@ -58,6 +60,10 @@ _ORDER: Final = (
     "template",
     "Python type",
     "Python calls",
+    "control token",
+    "any tokens",
+    "any text",
+    "text until",
 )
 """The names in the order in which the editor offers them; what is registered later follows."""
 

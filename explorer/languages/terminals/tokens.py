@@ -18,15 +18,15 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import (
-    FIRST_DIGIT,
+    LETTER,
+    MOST_ID,
     NUM_BYTES,
-    NUM_DIGITS,
     NUM_PART_SYMBOLS,
     TOKEN_BEGIN,
     TOKEN_END,
-    id_digits,
 )
 from explorer.automata.construction import operations
+from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.nodes import Node, TokenPiece
 from explorer.automata.valid_utf8 import any_text
@@ -35,9 +35,9 @@ from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register
 
 Arc = tuple[int, int, int, int]
 
-_LAST_BYTE: Final = NUM_BYTES - 1
+_LAST_BYTE: Final = LETTER - 1
+"""The last byte of text: from `LETTER` on stand the letters of control tokens."""
 _NEWLINE: Final = ord("\n")
-_MOST_ID: Final = 16**NUM_DIGITS - 1
 
 
 def _machine(arcs: Sequence[Arc], accepting: int, num_symbols: int = NUM_PART_SYMBOLS) -> Dfa:
@@ -104,8 +104,8 @@ def _until_arcs(phrase: bytes) -> list[Arc]:
     arcs: list[Arc] = []
     for state, row in enumerate(_progress(phrase)):
         low = 0
-        for byte in range(1, NUM_BYTES + 1):
-            if byte == NUM_BYTES or row[byte] != row[low]:
+        for byte in range(1, _LAST_BYTE + 2):
+            if byte > _LAST_BYTE or row[byte] != row[low]:
                 arcs.append((state, low, byte - 1, row[low]))
                 low = byte
     return arcs
@@ -133,18 +133,15 @@ def _until_text(phrase: bytes) -> Dfa:
 
 @lru_cache(maxsize=64)
 def _image(ids: tuple[int, ...]) -> Dfa:
-    arcs: list[Arc] = [(0, TOKEN_BEGIN, TOKEN_BEGIN, 1)]
-    last, states = 2, 4
-    words = [id_digits(token) for token in ids]
-    for word in words or [None]:
-        here = 1
-        for k in range(NUM_DIGITS):
-            there = last if k == NUM_DIGITS - 1 else states
-            states += there == states
-            low, high = (word[k], word[k]) if word else (FIRST_DIGIT, FIRST_DIGIT + 15)
-            arcs.append((here, low, high, there))
-            here = there
-    return _machine([*arcs, (last, TOKEN_END, TOKEN_END, 3)], 3)
+    letters = control_letters_of(frozenset(ids)) if ids else control_letters_but(frozenset())
+    nfa = operations.dfa_to_nfa(letters)
+    n = nfa.num_states
+    marks = [(n, TOKEN_BEGIN, TOKEN_BEGIN, nfa.start)]
+    marks += [(state, TOKEN_END, TOKEN_END, n + 1) for state in nfa.accepting.tolist()]
+    rows = np.concatenate([nfa.arcs, np.array(marks, np.int32)])
+    ends = np.array([n + 1], np.int32)
+    whole = Nfa(n + 2, n, rows, np.empty((0, 2), np.int32), ends, NUM_PART_SYMBOLS)
+    return operations.minimal_dfa(whole, Meter())
 
 
 def _has_newline(data: bytes, offset: int) -> str:
@@ -180,7 +177,7 @@ def _image_of(group: TerminalGroup) -> Node:
     ids: list[int] = []
     for argument in group.arguments:
         written = argument.text.strip()
-        if not (written.isascii() and written.isdecimal()) or int(written) > _MOST_ID:
+        if not (written.isascii() and written.isdecimal()) or int(written) > MOST_ID:
             raise group.bad(
                 f"{argument.text!r} is not a token id",
                 "Write ids with a bar between them, as in (?P<IMAGE>10|11); none at all stands "

@@ -137,7 +137,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
             tokens.append(token)
         if state != self.start:
             return None
-        return b"".join(self._vocabulary.tokens[token] or b"" for token in reversed(tokens))
+        return self._vocabulary.written(reversed(tokens))
 
     def distance_to_end(self, state: int) -> int | None:
         """Known of the sentinels alone; ``None`` of every other state."""

@@ -21,8 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, TOKEN_END
+from explorer.alphabet import LETTER, NUM_BYTES, TOKEN_END
 from explorer.automata.construction.reaching import by_target, steps_from
+from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
@@ -60,6 +61,8 @@ class Finishing:
     Args:
         machine: The byte machine.
         trie: The vocabulary.
+        letters_stand: Whether the vocabulary has each control token that the machine asks for
+            (`Source.letters_stand`), so that letters need not be looked for.
 
     Example:
         >>> from explorer import Vocabulary, regex
@@ -72,9 +75,12 @@ class Finishing:
         [False, True]
     """
 
-    def __init__(self, machine: ByteMachine, trie: Trie) -> None:
+    def __init__(self, machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> None:
         self._machine, self._trie = machine, trie
         at_hand = single_bytes(trie)
+        if letters_stand and reads_letters(machine):
+            at_hand = at_hand.copy()
+            at_hand[LETTER:] = True
         # Every state of a byte machine can finish, so with all bytes at hand there is no question.
         # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
         over_tokens = is_over_tokens(machine)

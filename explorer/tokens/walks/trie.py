@@ -6,15 +6,15 @@ walk is then one loop over the nodes with a stack indexed by depth; where the ma
 the loop jumps past the whole subtree. 131,072 tokens with 878 kB of bytes make about 310,000
 nodes. Built once per vocabulary, in tens of milliseconds.
 
-Most byte machines read bytes, and a token writes its bytes. A machine over token ends
-(`explorer.automata.tree.build`) also reads a mark after each token, and the digits of the id
-of a token that is not text. So for such a machine each word ends in the mark, and ids are words
-too; every walk of the trie is then the same walk.
+Most byte machines read bytes, and a token writes its bytes. For a machine that reads control
+tokens (`explorer.automata.control_letters`) their letters are words too, and for one over token
+ends (`explorer.automata.tree.build`) each word also ends in a mark; every walk of the trie is then
+the same walk. Where letters are words, a token of text that holds the first byte of a letter is
+left out: no text has that byte, so the token is never allowed.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -22,7 +22,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END, id_digits
+from explorer.alphabet import LETTER, NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
+from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
 from explorer.automata.tree.build import is_over_tokens
 from explorer.jit import jit
@@ -45,7 +46,7 @@ class Trie:
         further_word, further_id: int32[n], the other ids of words that several ids share.
         max_depth: The longest word, in bytes.
         num_tokens: The width of the vocabulary, ids that are not text included.
-        tokens: The bytes of each id.
+        tokens: The bytes of each id, or its letter.
     """
 
     byte: UInt8
@@ -120,14 +121,20 @@ def trie_arrays(
 
 
 @memo
-def trie_of(vocabulary: Vocabulary, with_ends: bool = False) -> Trie:
+def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool = False) -> Trie:
     """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
 
     Args:
         vocabulary: The tokens.
         with_ends: Whether the words are what tokens write for a machine over token ends.
+        with_letters: Whether the letters of control tokens are words; they always are with ends.
     """
-    tokens = vocabulary.tokens
+    tokens: Sequence[bytes | None] = vocabulary.tokens
+    if with_ends or with_letters:
+        chosen = [None if data and LETTER in data else data for data in tokens]
+        for token, data in vocabulary.letters.items():
+            chosen[token] = data
+        tokens = chosen
     ids = [token for token, data in enumerate(tokens) if data is not None]
     # Sorting keeps the order of the ids that share a word.
     ids.sort(key=cast("Callable[[int], bytes]", tokens.__getitem__))
@@ -135,12 +142,9 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False) -> Trie:
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     data = np.frombuffer(b"".join(words), np.uint8)
     if with_ends:
-        digits = [[*id_digits(token), TOKEN_END] for token in vocabulary.not_text]
-        wide = np.insert(data.astype(np.int16), np.cumsum(lengths), TOKEN_END)
         # Symbols instead of bytes; the walks do not mind how wide they are.
-        data = cast("UInt8", np.append(wide, np.array(digits, np.int16)).astype(np.int16))
-        lengths = np.append(lengths + 1, [len(each) for each in digits]).astype(np.int64)
-        ids += vocabulary.not_text
+        data = cast("UInt8", np.insert(data.astype(np.int16), np.cumsum(lengths), TOKEN_END))
+        lengths += 1
     start = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=start[1:])
     byte, depth, skip, word, word_start = trie_arrays(data, start)
@@ -164,7 +168,10 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False) -> Trie:
 
 def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
     """The trie of what tokens write for a machine."""
-    return trie_of(vocabulary, is_over_tokens(machine))
+    if is_over_tokens(machine):
+        return trie_of(vocabulary, with_ends=True)
+    # One call form per trie: what is kept is found by the arguments as they were written.
+    return trie_of(vocabulary, with_letters=True) if reads_letters(machine) else trie_of(vocabulary)
 
 
 @memo
@@ -189,13 +196,11 @@ def written(vocabulary: Vocabulary, machine: ByteMachine, token: int) -> Sequenc
         [97, 98, 256]
     """
     data = vocabulary.tokens[token]
-    if not is_over_tokens(machine):
-        return data or b""
-    if data is not None:
-        return [*data, TOKEN_END]
-    at = bisect_left(vocabulary.not_text, token)
-    known = vocabulary.not_text[at : at + 1] == (token,)
-    return [*id_digits(token), TOKEN_END] if known else ()
+    if data is None:
+        data = vocabulary.letters.get(token, b"")
+    elif LETTER in data:
+        return b""
+    return [*data, TOKEN_END] if data and is_over_tokens(machine) else data
 
 
 def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.alphabet import NUM_BYTES, TOKEN_END
+from explorer.alphabet import LETTER, TOKEN_END
 from explorer.automata.discovered.discover import discover_limits
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.token_counts import CountingTokens
@@ -91,7 +91,7 @@ def test_it_reads_what_is_written_out(constraint: explorer.Constraint) -> None:
     while waiting:
         here, there = waiting.pop()
         assert closed.is_accepting(here) == found.is_accepting(there)
-        for symbol in [*b'ab-x"', *"ä".encode(), TOKEN_END, NUM_BYTES + 1]:
+        for symbol in [*b'ab-x"', *"ä".encode(), TOKEN_END, LETTER]:
             pair = closed.step(here, symbol), found.step(there, symbol)
             assert (pair[0] == NO_ARC) == (pair[1] == NO_ARC)
             if pair[0] != NO_ARC and pair not in pairs and len(pairs) < 2_000:

@@ -1,0 +1,161 @@
+"""Free text: any text without some strings, and text up to the first of some strings.
+
+Both are exact over characters, whatever tokens write them: a token may hold the end of the text and
+the beginning of what stands behind it. Neither holds a control token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Self, cast
+
+from explorer.arguments import listed
+from explorer.automata.construction import operations
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import Concat, Machine, Node, Source, Texts
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.sources.choice import check_encodable
+from explorer.languages.sources.registry import register
+
+
+class _OfStrings(Source):
+    """A source that is some strings; its text has one on each line."""
+
+    strings: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A string on each line."""
+        return "\n".join(self.strings)
+
+    def fields(self) -> dict[str, object]:
+        """The strings."""
+        return {"strings": list(self.strings)}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The strings that were saved."""
+        saved = listed("strings", fields["strings"], "a list of texts", error=DamagedFile)
+        try:
+            return cls(checked_strings("strings", saved))  # pyright: ignore[reportCallIssue]
+        except ConstraintError as error:
+            raise DamagedFile(f"Saved strings cannot be read: {error.message}") from error
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A string on each line; empty lines do not count."""
+        lines = [line for line in text.split("\n") if line]
+        return cls(checked_strings("strings", lines))  # pyright: ignore[reportCallIssue]
+
+
+@register("any text")
+@dataclass(frozen=True)
+class AnyText(_OfStrings):
+    """Any text in which none of some strings occurs; any text at all without strings."""
+
+    kind: ClassVar[str] = "any_text"
+
+    strings: tuple[str, ...]
+
+    def lower(self) -> Node:
+        """The machine that follows the longest beginning of a string that was just read."""
+        return Machine(0, len(self.text), _without(self.strings))
+
+    def __str__(self) -> str:
+        return f"any_text(excluding={list(self.strings)!r})" if self.strings else "any_text()"
+
+
+@register("text until")
+@dataclass(frozen=True)
+class TextUntil(_OfStrings):
+    """Any text up to the first end of one of some strings, and that string."""
+
+    kind: ClassVar[str] = "text_until"
+
+    strings: tuple[str, ...]
+
+    def lower(self) -> Node:
+        """The machine that follows the longest beginning of a string that was just read."""
+        return Machine(0, len(self.text), _until(self.strings))
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A string on each line, one at least."""
+        return cls(_some(super().read(text).strings))
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The strings that were saved, one at least."""
+        made = super().load(fields, children)
+        if not made.strings:
+            raise DamagedFile("A saved text_until has no string.")
+        return made
+
+    def __str__(self) -> str:
+        return f"text_until({', '.join(map(repr, self.strings))})"
+
+
+def checked_strings(name: str, given: object) -> tuple[str, ...]:
+    """Strings that may end a text or be kept out of it, each once.
+
+    Raises:
+        ConstraintError: They are not a list of texts, or one is empty or not valid text.
+    """
+    if isinstance(given, str):
+        raise ConstraintError(
+            f"{name}={given!r} would mean its single characters.",
+            remedy=f"Give a list: {name}=[{given!r}].",
+        )
+    texts = listed(name, given, "a list of texts", error=ConstraintError)
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise ConstraintError(
+                f"{name} has {text!r}, which is not a string with characters.",
+                remedy="Give strings of at least one character.",
+            )
+        check_encodable(text)
+    return tuple(dict.fromkeys(cast("list[str]", texts)))
+
+
+def _some(strings: tuple[str, ...]) -> tuple[str, ...]:
+    if not strings:
+        raise ConstraintError("There is no string to end the text.", remedy="Give one.")
+    return strings
+
+
+def text_until_source(strings: object) -> TextUntil:
+    """The source of text up to the first of some strings.
+
+    Raises:
+        ConstraintError: As for `checked_strings`; or there is none.
+    """
+    return TextUntil(_some(checked_strings("end", strings)))
+
+
+@lru_cache(maxsize=256)
+def _without(strings: tuple[str, ...]) -> Dfa:
+    every = any_text()
+    if not strings:
+        return every
+    free = Machine(0, 0, every)
+    holding = build(Concat(0, 0, (free, Texts(0, 0, strings), free)), Meter())
+    return operations.difference(every, holding, Meter())
+
+
+@lru_cache(maxsize=256)
+def _until(strings: tuple[str, ...]) -> Dfa:
+    free, ends = Machine(0, 0, any_text()), Texts(0, 0, strings)
+    some = operations.difference(any_text(), _empty(), Meter())
+    ending = build(Concat(0, 0, (free, ends)), Meter())
+    earlier = build(Concat(0, 0, (free, ends, Machine(0, 0, some))), Meter())
+    return operations.difference(ending, earlier, Meter())
+
+
+@lru_cache(maxsize=1)
+def _empty() -> Dfa:
+    return build(Texts(0, 0, ("",)), Meter())
