@@ -44,7 +44,7 @@ def marks_from(machine: ByteMachine, state: int) -> tuple[tuple[str, int], ...]:
         >>> marks_from(explorer.regex("(?P<IMAGE>5|6)").for_tokens(Meter()), 0)
         (('token 5, 6', 7),)
         >>> marks_from((explorer.token("<a>") | explorer.token("<b>")).dfa, 0)
-        (('<a>, <b>', 5),)
+        (('<a>, <b>', 9),)
     """
     if state == NO_ARC:
         return ()
