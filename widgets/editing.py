@@ -27,7 +27,7 @@ from explorer.languages.stages.staged import Placed, stages_of, unstaged
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
-from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
+from widgets.compiling.worker import CallOff, CompileWorker, Question, shared_worker
 from widgets.cursor import Aside, Cursor
 from widgets.dialogue.later import CalledOff, Later
 from widgets.figures.machines.character_fsa import character_view
@@ -116,6 +116,7 @@ class Editing:
         worker = self._worker()
         before = self._aside.session if elsewhere and self._aside else session
         stages = () if brings else self._stages(before)
+        asked = question if preset is not None else self._with_options(question)
 
         def work() -> Callable[[], None]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
@@ -129,7 +130,7 @@ class Editing:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
             around = kinds.preset_stages(chosen, vocabulary) if chosen and staged else stages
-            dfa = worker.compile(question, vocabulary, self.budget, mine, around)
+            dfa = worker.compile(asked, vocabulary, self.budget, mine, around)
             character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
             def put() -> None:
@@ -152,6 +153,21 @@ class Editing:
             return put
 
         return Later(work)
+
+    def _with_options(self, question: tuple[str, str]) -> Question:
+        """A kind and a text, with the options of the present constraint if it is of that kind."""
+        constraint = self._cursor.session.constraint
+        if constraint is None:
+            return question
+        source = unstaged(without_healing(constraint).source)
+        edited = source.edited(question[1]) if name_of(source) == question[0] else None
+        return question if edited is None else Constraint(edited)
+
+    @property
+    def remark(self) -> str:
+        """The options of the constraint that its text does not say."""
+        constraint = self._cursor.session.constraint
+        return "" if constraint is None else unstaged(without_healing(constraint).source).remark
 
     def models(self) -> tuple[str, ...]:
         """The names of the models that a page may choose: the user's own, and the embedded ones."""
@@ -176,8 +192,9 @@ class Editing:
             raise ExplorerError(f"There is no model {name!r} to choose here.")
         self._newest.call(GRACE)
         mine = self._newest = CallOff()
-        session, worker, question = self._cursor.session, self._worker(), self.text()
+        session, worker, written = self._cursor.session, self._worker(), self.text()
         stages = self._stages(session)
+        question = self._with_options(written)
 
         def work() -> Callable[[], None]:
             lm = own if name == own.name else load_model(name)
@@ -188,7 +205,7 @@ class Editing:
             def put() -> None:
                 mine.check()
                 self._aside = self._guest = None  # This one was chosen, and stays.
-                self._written[machine] = question
+                self._written[machine] = written
                 typed = session.prompt if isinstance(session.prompt, str) else ""
                 self._begin(lm, machine, "" if isinstance(lm, ToyModel) else typed)
 
@@ -275,23 +292,37 @@ class Editing:
         return () if constraint is None else stages_of(without_healing(constraint).source)
 
     def _restage(self, stages: tuple[Placed, ...]) -> Later:
-        self._newest.call(GRACE)
-        mine = self._newest = CallOff()
-        session, worker, question = self._cursor.session, self._worker(), self.text()
-        constraint = session.constraint
+        constraint = self._cursor.session.constraint
         if constraint is None:
             raise ExplorerError("There is no constraint, so there is nothing to filter.")
-        asked = Constraint(unstaged(without_healing(constraint).source))
+        return self.ask(lambda: constraint, stages)
+
+    def ask(
+        self, constraint: Callable[[], Constraint], stages: tuple[Placed, ...] | None = None
+    ) -> Later:
+        """Ask another constraint, with the stages that are there or with others.
+
+        Args:
+            constraint: Makes it, where nothing waits.
+
+        Returns:
+            The rest of it: compiling.
+        """
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        session, worker = self._cursor.session, self._worker()
+        around = self._stages(session) if stages is None else stages
 
         def work() -> Callable[[], None]:
-            machine = worker.compile(asked, session.vocabulary, self.budget, mine, stages)
+            asked = Constraint(unstaged(without_healing(constraint()).source))
+            machine = worker.compile(asked, session.vocabulary, self.budget, mine, around)
             character_view(machine)
 
             def put() -> None:
                 mine.check()
                 if self._cursor.session.lm is not session.lm:
                     raise CalledOff("Another model was chosen meanwhile.")
-                self._written[machine] = question
+                self._written[machine] = written_constraint(asked)
                 self._cursor.edit(constraint=machine)
 
             return put

@@ -137,6 +137,7 @@ class ShownPlace:
             "prompt_fixed": "(a toy has no prompt)" if toy else "",
             "kind": kind,
             "text": text,
+            "remark": self.editing.remark,
             "kinds": list(kinds.kinds(kind)),
             "presets": _PRESETS,
             "models": list(self.editing.models()),

@@ -115,7 +115,7 @@ MOVES: dict[str, dict[str, object]] = {
 }  # fmt: skip
 OF_NO_PLACE = {
     "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "schemes", "open",
-    "scheme", "rewrite",
+    "scheme", "rewrite", "relax",
 }  # fmt: skip
 """They mean the same wherever the cursor stands."""
 
@@ -201,8 +201,8 @@ FIELDS: dict[str, dict[str, object]] = {
     "arc": {"source": "q0", "target": "q3"},
     "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
-    "add_stage": {"stage": "utf8"}, "choose_model": {"model": "tiny-sp"},
-    "rewrite": {"token": FOR, "writes": "food"},
+    "add_stage": {"stage": "utf8"}, "relax": {"token": F, "k": 0},
+    "choose_model": {"model": "tiny-sp"}, "rewrite": {"token": FOR, "writes": "food"},
     "open": {"row": 0, "k": 0}, "scheme": {"scheme": "ours"},
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer import Budget, load_model, regex
+from explorer import Budget, json_schema, load_model, regex
 from explorer.decoding.models.model import LanguageModel
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
@@ -234,3 +234,49 @@ def test_whatever_is_done_while_a_model_loads_the_last_question_counts(
     assert page.answer(act(page, "preset"))["ok"]
     assert shown(page) == presets["IPv4"]
     assert page.ask("step")["ok"]
+
+
+SCHEMA = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
+
+
+@pytest.fixture
+def written(worker: CompileWorker) -> Iterator[Page]:
+    """A schema with an option that its text does not say, in the middle of a name."""
+    lm = load_model("tiny")
+    made = Explorer(lm, json_schema(SCHEMA, escapes="any"))
+    made.shown.editing.worker = worker
+    yield Page(made)
+    made.close()
+
+
+def test_an_edit_keeps_the_options_of_a_schema(written: Page) -> None:
+    assert written.made.editor["remark"] == "escapes='any'"
+    changed = SCHEMA.replace("name", "city")
+    assert written.answer(written.tell("edit", kind="json_schema", text=changed, prompt=""))["ok"]
+    assert written.made.editor["remark"] == "escapes='any'"
+    constraint = written.made.session.constraint
+    assert constraint is not None
+    assert constraint.accepts('{"\\u0063ity":"x"}')
+
+
+def test_the_cause_of_a_masked_token_is_told_and_can_be_undone(written: Page) -> None:
+    session = written.made.session
+    for token in session.vocabulary.encode('{"name') or ():
+        written.ask("take", token=token)
+    k = written.made.session.index
+    wanted = (session.vocabulary.encode('": "') or [-1])[0]
+    cause = written.ask("more", token=wanted, k=k)["more"]["cause"]
+    assert cause["cause"] == "white space"
+    assert written.answer(written.tell("relax", token=wanted, k=k))["ok"]
+    assert written.made.editor["remark"] == "whitespace='flexible', escapes='any'"
+    assert written.made.session.text.startswith('{"name')
+    assert written.ask("why", token=wanted, k=k)["explanation"]["allowed"]
+
+
+def test_a_token_without_a_cause_is_an_error_that_changes_nothing(written: Page) -> None:
+    wanted = (written.made.session.vocabulary.encode("}") or [-1])[0]
+    before = written.made.session
+    answer = written.answer(written.tell("relax", token=wanted, k=0))
+    assert not answer["ok"]
+    assert "No change that is known here" in answer["error"]["message"]
+    assert written.made.session is before

@@ -268,6 +268,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "figure": Entry(ask.RunFigure, handlers.on_figure, later=True),
     "export": Entry(ask.Export, handlers.of_the_widget, later=True),
     "edit": Entry(ask.Edit, handlers.on_edit, moves=True, quiet=True, later=True),
+    "relax": Entry(ask.Relax, handlers.on_relax, moves=True, quiet=True, later=True),
     "choose_model": Entry(
         ask.ChooseModel, handlers.on_choose_model, moves=True, quiet=True, later=True
     ),

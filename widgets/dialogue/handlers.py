@@ -17,6 +17,7 @@ from explorer.analysis import Explanation
 from explorer.analysis.explaining.step import explain_step
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import at_end
 from widgets.dialogue import messages as ask
@@ -315,6 +316,19 @@ def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
 def on_edit(place: ShownPlace, message: ask.Edit) -> Reply:
     """Change the prompt, the constraint or the preset."""
     return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
+
+
+def on_relax(place: ShownPlace, message: ask.Relax) -> Later:
+    """Compile the constraint that allows a masked token."""
+    session, trace = at_end(place.session), place.cursor.full_trace()
+
+    def changed() -> Constraint:
+        cause = explain_step(session, message.token, message.k, trace=trace).cause
+        if cause is None:
+            raise ExplorerError("No change that is known here allows this token.")
+        return cause.constraint
+
+    return place.editing.ask(changed)
 
 
 def on_choose_model(place: ShownPlace, message: ask.ChooseModel) -> Reply:

@@ -267,6 +267,13 @@ class Edit(PageMessage, frozen=True, kw_only=True):
     preset: str | None = None
 
 
+class Relax(PageMessage, frozen=True, kw_only=True):
+    """Put the change in place that the cause of a masked token after ``k`` tokens names."""
+
+    token: int
+    k: int
+
+
 class ChooseModel(PageMessage, frozen=True, kw_only=True):
     """Ask another model the same; by its name, one of those that the editor offers."""
 

@@ -18,6 +18,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   const kind = h("select", { "aria-label": "kind of constraint" });
   const presets = h("select", { "aria-label": "presets" });
   const models = h("select", { "aria-label": "model", title: "the model, with its own tokenizer, that is asked" });
+  const remark = h("code.remark", { title: "options of the constraint, which an edit keeps" });
   const report = h("span.report");
   const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
   const behind = h("div.behind", { "aria-hidden": "true" });
@@ -43,7 +44,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     pattern.focus();
   } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt", h("span", { hidden: constraintOnly }, " to ", models)), prompt);
-  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
+  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.
   presets.hidden = constraintOnly;
   el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
@@ -188,6 +189,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     models.parentElement.hidden = constraintOnly || (e.models || []).length < 2;
     put(presets, h("option", { value: "" }, "presets"), (e.presets || []).map((p, i) => h("option", { value: i }, p.name)));
     if (other) [state, ended] = [null, ""];
+    say(remark, e.remark || "");
     loaded = e;
     refresh();
   };

@@ -79,6 +79,7 @@ function whyPanel(ui, closed) {
     const answer = await ui.go(k);
     if (answer && answer.ok !== false) ui.look(token);
   };
+  const relax = (token) => ui.ask("relax", { token, k: ui.position.k }, { shown: true });
   const use = (kind, text) => {
     const e = ui.model.get("editor") || {};
     return ui.ask("edit", { kind, text, prompt: e.prompt || "" }, { shown: true });
@@ -104,6 +105,9 @@ function whyPanel(ui, closed) {
     const out = [];
     const able = live();
     const act = (label, title, onclick) => h("button.lmx-act", { title, onclick, disabled: !able }, label);
+    if (more.cause) {
+      out.push(h("p.cause", {}, h("b", {}, more.cause.sentence), " ", more.cause.remedy, " ", act(more.cause.label, "compile the constraint with this change; the text stays", () => relax(token))));
+    }
     for (const sentence of more.stopped || []) out.push(h("p.dim.stopped", {}, sentence));
     if (more.completion) {
       const c = more.completion;
@@ -165,8 +169,8 @@ function whyPanel(ui, closed) {
       ui.announce("kept; choose another token");
     } }, "compare");
     put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
-      h("p.said", {}, told.sentence || told.message || ""), boxes(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, expected(told),
-      (told.notes || []).map((note) => h("p.dim", {}, note)), known ? found(token, told, known) : null);
+      h("p.said", {}, told.sentence || told.message || ""), boxes(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, known ? found(token, told, known) : null,
+      expected(told), (told.notes || []).map((note) => h("p.dim", {}, note)));
     if (focused) el.querySelector(".close").focus({ preventScroll: true });
     return el;
   };

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.analysis.characters.display import show_characters, show_text
+from explorer.analysis.places.causes import Cause, cause_of
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.asked import as_bytes
@@ -84,6 +85,21 @@ class Answered:
         """The sentences about a sampler or a token budget that rules the token out."""
         return ()
 
+    @property
+    def asked_for(self) -> Constraint | None:
+        """The constraint that the verdict is about."""
+        return None
+
+    @cached_property
+    def cause(self) -> Cause | None:
+        """The everyday cause, with the change that would allow the token; ``None`` if none helps.
+
+        The causes are white space, the order of properties, an unknown property, escapes, a
+        keyword of the schema, and a leading space, a code fence or a block of reasoning before the
+        answer.
+        """
+        return cause_of(self.asked_for, self.verdict, self.parts)
+
     @cached_property
     def hints(self) -> tuple[str, ...]:
         """Further remarks, one sentence each."""
@@ -108,7 +124,8 @@ class Answered:
     @cached_property
     def paragraph(self) -> str:
         """The explanation in some lines: title, prose, pattern, and what could be done."""
-        return "\n".join([f"{self.title}.", self.prose, *self._patterns, *self.hints])
+        cause = [] if self.cause is None else [str(self.cause)]
+        return "\n".join([f"{self.title}.", *cause, self.prose, *self._patterns, *self.hints])
 
     @property
     def _patterns(self) -> Sequence[str]:
@@ -125,7 +142,8 @@ class Answered:
         }  # fmt: skip
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        lines = [f"{self.title}.", self.prose]
+        cause = [] if self.cause is None else [str(self.cause)]
+        lines = [f"{self.title}.", *cause, self.prose]
         shown = answer_html(self.verdict, lines, self.parts, self.hints)
         return {"text/plain": self.paragraph, "text/html": shown}
 
@@ -187,6 +205,11 @@ class TextExplanation(Answered):
     constraint: Constraint
     recorded: Names | None = None
     over_budget: bool = False
+
+    @property
+    def asked_for(self) -> Constraint:
+        """The constraint."""
+        return self.constraint
 
     @property
     def limits(self) -> tuple[str, ...]:

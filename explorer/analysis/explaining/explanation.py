@@ -46,6 +46,7 @@ from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE
 
@@ -128,6 +129,11 @@ class Explanation(Answered):
     def assumed_prefix(self) -> bool:
         """Whether the text before the token was not given, and a shortest one is shown."""
         return self.assumed
+
+    @property
+    def asked_for(self) -> Constraint | None:
+        """The constraint of the machine."""
+        return self.machine.constraint
 
     @property
     def writable(self) -> bytes:
@@ -320,7 +326,7 @@ class Explanation(Answered):
         after = self._after
         if isinstance(after, BudgetExceeded):
             return [*self.stopped]
-        if after:
+        if after and (self.cause is None or self.cause.change.missing):
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
             return ["However the text goes on, this token stays masked."]
@@ -375,6 +381,7 @@ class Explanation(Answered):
                 "text": completion.text.decode(errors="replace"),
                 "forced": completion.forced.decode(errors="replace"),
             },
+            "cause": None if self.cause is None else self.cause.to_dict(),
             "stopped": list(self.stopped),
             "paragraph": self.paragraph,
         }  # fmt: skip

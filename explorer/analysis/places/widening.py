@@ -72,7 +72,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
         return None
     place = part.positions[0]
     source = place.source
-    ways = _ways(part.source, source)
+    ways = ways_to(part.source, source)
     if place.start is None or place.end is None or not source.plain_text or len(ways) != 1:
         return None
     try:
@@ -84,7 +84,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     for replacement in source.wider(place.start, place.end, rest):
         try:
             changed = type(source).read(text[: place.start] + replacement + text[place.end :])
-            constraint = Constraint(_put(whole.source, (*part.path, *ways[0]), changed))
+            constraint = Constraint(put_source(whole.source, (*part.path, *ways[0]), changed))
             char_dfa = constraint.build(Meter(LIMITS))
             start = char_dfa.start
             if start == NO_ARC or run(char_dfa, start, written)[-1] == NO_ARC:
@@ -101,17 +101,19 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     return None
 
 
-def _ways(source: Source, wanted: Source) -> list[tuple[int, ...]]:
+def ways_to(source: Source, wanted: Source) -> list[tuple[int, ...]]:
     """The paths from a source to one of its parts."""
     if source == wanted:
         return [()]
-    return [(k, *path) for k, child in enumerate(source.children) for path in _ways(child, wanted)]
+    return [
+        (k, *path) for k, child in enumerate(source.children) for path in ways_to(child, wanted)
+    ]
 
 
-def _put(source: Source, path: tuple[int, ...], new: Source) -> Source:
+def put_source(source: Source, path: tuple[int, ...], new: Source) -> Source:
     """The source with one part replaced."""
     if not path:
         return new
     children = list(source.children)
-    children[path[0]] = _put(children[path[0]], path[1:], new)
+    children[path[0]] = put_source(children[path[0]], path[1:], new)
     return source.with_children(tuple(children))

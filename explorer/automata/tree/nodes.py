@@ -28,6 +28,7 @@ from typing import Literal as OneOf
 from msgspec import Struct
 
 from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.tree.changes import Changeable
 from explorer.automata.tree.charset import CharSet
 from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
@@ -327,7 +328,7 @@ Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
 array, members of an object, or any other part that repeats."""
 
 
-class Source(ABC):
+class Source(Changeable, ABC):
     """One kind of constraint: a frozen value that knows its text, its tree and its saved form.
 
     A kind is a subclass that `explorer.languages.sources.registry.register` was called on; then the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +17,7 @@ from explorer.arguments import (
     wrong,
 )
 from explorer.automata.machine import Dfa
+from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import Deferred, Loop, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
 from explorer.errors import (
@@ -34,6 +35,12 @@ from explorer.languages.schema.diagnosis.conflict import conflict, endless_refer
 from explorer.languages.schema.diagnosis.deciding import deciding, excluding
 from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.diagnosis.relaxing import (
+    UNKNOWN_PROPERTY,
+    in_any_order,
+    relaxed_keywords,
+    relaxed_options,
+)
 from explorer.languages.schema.machine import (
     WHOLE,
     SchemaRules,
@@ -146,6 +153,27 @@ class JsonSchema(Source):
             pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
             pointers = [each for each in map(excluding, pointers) if each] or pointers
         return self._located(pointers)
+
+    @property
+    def remark(self) -> str:
+        """The options that are not as usual."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.options.changed().items())
+
+    def edited(self, text: str) -> Self | None:
+        """The schema that a text is, with these options."""
+        if self.options == USUAL and not self.remotes:
+            return None
+        return replace(self, schema=self.read(text).schema)
+
+    def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
+        """Other options, and the schema without a keyword that decides."""
+        for change, options in relaxed_options(self.options):
+            yield change, replace(self, options=options)
+        for change, schema in relaxed_keywords(self.parsed, labels):
+            changed = replace(self, schema=indented(text_of_data(schema)))
+            yield change, changed
+            if change.cause == UNKNOWN_PROPERTY:  # It may also come before those that are required.
+                yield change, replace(changed, options=in_any_order(self.options))
 
     def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:
         """The option that decides, rather than a keyword; empty if none does."""

@@ -245,16 +245,22 @@ def more_packet(explanation: Explanation) -> dict[str, object]:
     """The parts that must be searched for, without the change of the pattern.
 
     Returns:
-        Plain values for JSON: ``after`` (ids; ``None``: never from here), ``earlier``, ``nearest``
-        and, for an allowed token, ``completion``; ``stopped``, the sentences about searches that
-        stopped at a limit, of which nothing is known.
+        Plain values for JSON. ``cause``: its words, or ``None``. ``after``: ids; ``None`` for never
+        from here; empty beside a cause that is not about something missing, because after them the
+        token would mean something else. ``earlier``, ``nearest`` and, for an allowed token,
+        ``completion``. ``stopped``: sentences about searches that stopped at a limit, of which
+        nothing is known.
     """
     stopped = explanation.stopped
     earlier = explanation.earlier
     completion = None if stopped else explanation.completion
     after = None if stopped else explanation.after
+    cause = explanation.cause
+    if cause is not None and not cause.change.missing:
+        after = ()
     text = explanation.stage in ("constraint", "dead_end", "end_of_text")
     return {
+        "cause": None if cause is None else cause.to_dict(),
         "after": list(after) if after is not None else None,
         "nowhere": after is None and text and not stopped,
         "stopped": list(stopped),

@@ -2,5 +2,6 @@
 
 Read in this order: `locating` (the place of a text in its schema), `deciding` (which keywords
 decide there), `conflict` (which exclude each other), `annotations` (what constrains nothing),
-`profiling` (sizes by subschema), `loops` (what ends text that goes on without end).
+`relaxing` (what would allow more), `profiling` (sizes by subschema), `loops` (what ends text that
+goes on without end).
 """

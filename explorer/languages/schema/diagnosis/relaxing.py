@@ -1,0 +1,133 @@
+"""The options and keywords of a schema that are changed most often, and the words for each change.
+
+A change is only proposed here. Whoever asks compiles the changed schema and sees whether it allows
+what was forbidden (`explorer.analysis.places.causes`), so a proposal may be wrong, and the first
+that helps is the cause.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from explorer.automata.tree.changes import Change
+from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.subschemas import Schema
+
+UNKNOWN_PROPERTY: Final = "unknown property"
+"""The cause that is a name which the schema does not have."""
+
+_OPTIONS: Final = (
+    ("whitespace", "flexible", Change(
+        "white space", "The model writes white space here, and this constraint has none.",
+        'whitespace="flexible" allows it.', "allow white space",
+    )),
+    ("property_order", "any", Change(
+        "order of properties",
+        "The model writes the properties in another order than the schema lists them.",
+        'property_order="any" allows every order.', "allow any order",
+    )),
+    ("escapes", "any", Change(
+        "escapes",
+        "The model writes an escape, such as json.dumps writes with ensure_ascii=True, and this "
+        "string is constrained.",
+        'escapes="any" allows escapes in every string.', "allow escapes",
+    )),
+)  # fmt: skip
+"""For each option: its name, its freest value, and the change."""
+
+_OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
+    "additionalProperties": (
+        UNKNOWN_PROPERTY, "The model writes a property that the schema does not have.",
+    ),
+    "unevaluatedProperties": (
+        UNKNOWN_PROPERTY, "The model writes a property that the schema does not have.",
+    ),
+    "propertyNames": (
+        UNKNOWN_PROPERTY, "The model writes a name that propertyNames does not allow.",
+    ),
+    "required": (
+        "required property", "A property that the schema requires is still missing.",
+    ),
+    "minProperties": ("too few properties", "The object has too few properties to end here."),
+    "maxProperties": ("too many properties", "The object has as many properties as it may."),
+    "maxLength": ("length of a string", "The string is as long as it may be."),
+    "minLength": ("length of a string", "The string is too short to end here."),
+    "maxItems": ("length of an array", "The array has as many items as it may."),
+    "minItems": ("length of an array", "The array has too few items to end here."),
+    "maximum": ("range of a number", "The number would be too large."),
+    "exclusiveMaximum": ("range of a number", "The number would be too large."),
+    "minimum": ("range of a number", "The number would be too small."),
+    "exclusiveMinimum": ("range of a number", "The number would be too small."),
+    "multipleOf": ("multiple of a number", "The number would be no multiple of the step."),
+    "enum": ("listed values", "The model writes a value that is not in the list."),
+    "const": ("listed values", "The model writes another value than the one that is asked for."),
+    "pattern": ("pattern", "The string would not match the pattern."),
+    "format": ("format", "The string would not have the format."),
+    "type": ("type", "The model writes a value of another type."),
+}  # fmt: skip
+"""For each keyword: the cause that it is, and the sentence."""
+
+
+_FRACTION: Final = Change(
+    "fraction of an integer", "The model writes a fraction or an exponent in an integer.",
+    '"type": "number" allows it.', "allow fractions",
+)  # fmt: skip
+
+MISSING: Final = frozenset({"required", "minProperties", "minLength", "minItems"})
+"""The keywords that ask for something before the end."""
+
+
+def relaxed_options(options: SchemaOptions) -> Iterator[tuple[Change, SchemaOptions]]:
+    """Options that allow more, one changed at a time, the usual cause first."""
+    for name, freest, change in _OPTIONS:
+        if getattr(options, name) != freest:
+            changed: dict[str, Any] = {name: freest}
+            yield change, replace(options, **changed)
+
+
+def in_any_order(options: SchemaOptions) -> SchemaOptions:
+    """The options with properties in any order."""
+    return replace(options, property_order="any")
+
+
+def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[Change, Schema]]:
+    """The schema without one of the keywords that decide.
+
+    Args:
+        pointers: The JSON Pointers of the keywords; others are passed over.
+    """
+    for pointer in pointers:
+        *around, keyword = pointer.split("/")
+        changed = deepcopy(schema)
+        place = _at(changed, around[1:])
+        if place is None or keyword not in _OF_KEYWORDS or keyword not in place:
+            continue
+        value = place[keyword]
+        if keyword == "type" and value == "integer":
+            place[keyword] = "number"
+            yield _FRACTION, changed
+            changed = deepcopy(schema)
+            place = _at(changed, around[1:]) or {}
+        place.pop(keyword, None)
+        cause, sentence = _OF_KEYWORDS[keyword]
+        short = isinstance(value, bool | int | float | str)
+        said = f" ({keyword}: {json.dumps(value)})" if short else ""
+        remedy = f"The schema allows it without {pointer}."
+        missing = keyword in MISSING
+        yield Change(cause, f"{sentence[:-1]}{said}.", remedy, f"drop {keyword}", missing), changed
+
+
+def _at(schema: object, steps: Sequence[str]) -> dict[str, Any] | None:
+    """The object that a JSON Pointer leads to, to be changed."""
+    for step in steps:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list):
+            items = cast("list[object]", schema)
+            schema = items[int(key)] if key.isdigit() and int(key) < len(items) else None
+        elif isinstance(schema, dict):
+            schema = cast("dict[str, object]", schema).get(key)
+    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else None

@@ -1,0 +1,114 @@
+"""The everyday causes of a masked token, each against the constraint that would allow it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import explorer
+from explorer.analysis.explaining.answer import explain_text
+from explorer.analysis.explaining.explanation import Explanation, explain
+from explorer.decoding.models.load import load_model
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 5},
+        "age": {"type": "integer", "maximum": 150},
+        "kind": {"enum": ["ä", "b"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+CASES = [
+    ('{"name": ', "white space"),
+    ('{"name":"Ada", ', "white space"),
+    ('{\n  "name"', "white space"),
+    ('{"age', "order of properties"),
+    ('{"name":"Ada","x', "unknown property"),
+    ('{"name":"Ada","age":1,"x', "unknown property"),
+    ('{"name":"Ada","age":1,"kind":"\\u00e4"', "escapes"),
+    ('{"name":"Adaline', "length of a string"),
+    ('{"name":"Ada","age":1.5', "fraction of an integer"),
+    ('{"name":"Ada","age":151', "range of a number"),
+    ('{"name":"Ada","age":"1', "type"),
+    ('{"name":"Ada","age":1,"kind":"c', "listed values"),
+    ('{"name":"Ada"}', "required property"),
+    ('{"name":"Ada","age":1,"tags":["a","b",', "length of an array"),
+    ('{"name":"Ada","age":1,"tags":[]', "length of an array"),
+    (' {"name"', "leading space"),
+    ("```json\n{", "code fence"),
+    ("<think>Let me", "reasoning block"),
+]
+
+
+@pytest.mark.parametrize(("text", "cause"), CASES)
+def test_the_cause_names_a_change_that_allows_the_text(text: str, cause: str) -> None:
+    why = explain_text(explorer.json_schema(PERSON), text)
+    assert not why.allowed
+    assert why.cause is not None
+    assert why.cause.change.cause == cause
+    # The change is what it says: the changed constraint reads the whole text.
+    after = explain_text(why.cause.constraint, text)
+    assert after.stage in ("allowed", "end_of_text"), after.message
+    assert str(why.cause) in str(why)
+
+
+@pytest.mark.parametrize("text", ["{,", "[", '{"name":"Ada",}', "{'name'"])
+def test_no_cause_is_named_where_no_change_helps(text: str) -> None:
+    why = explain_text(explorer.json_schema(PERSON), text)
+    assert why.cause is None or why.cause.change.cause == "type"
+
+
+def test_allowed_texts_and_other_sources_have_no_cause() -> None:
+    assert explain_text(explorer.json_schema(PERSON), '{"name"').cause is None
+    assert explain_text(explorer.regex("a+b"), "ac").cause is None
+
+
+def test_a_schema_inside_of_another_constraint_is_changed_in_its_place() -> None:
+    asked = explorer.literal("answer: ") + explorer.json_schema(PERSON)
+    why = explain_text(asked, 'answer: {"name": ')
+    assert why.cause is not None
+    assert why.cause.constraint.accepts('answer: {"name": "Ada", "age": 1}')
+
+
+@pytest.mark.parametrize("text", ['{"name":"Ada","age":1}', '{"name": "Ada", "age": 1}'])
+def test_the_change_of_white_space_is_flexible(text: str) -> None:
+    why = explain_text(explorer.json_schema(PERSON), '{"name": ')
+    assert why.cause is not None
+    assert why.cause.constraint.accepts(text)
+    json.loads(text)
+
+
+def after_text(text: str, token: str) -> Explanation:
+    vocabulary = load_model("tiny").vocabulary
+    machine = explorer.compile(explorer.json_schema(PERSON), vocabulary)
+    state = machine.start
+    for each in vocabulary.encode(text) or ():
+        step = machine.step(state, each)
+        assert step is not None
+        state = step
+    return explain(machine, state, token)
+
+
+def test_a_token_of_a_real_vocabulary_that_writes_white_space() -> None:
+    """The commonest fault of JSON: the token that models prefer writes a space."""
+    why = after_text('{"name', '": "')
+    assert why.cause is not None
+    assert why.cause.change.cause == "white space"
+    # After `":` the token would be allowed, and mean the value's text: that is not said.
+    assert why.after
+    assert not any("would be allowed after" in hint for hint in why.hints)
+    values = why.to_dict()["cause"]
+    assert isinstance(values, dict)
+    assert values["label"] == "allow white space"
+
+
+def test_what_is_missing_may_also_be_written_first() -> None:
+    why = after_text('{"name":"a"', "}")
+    assert why.cause is not None
+    assert why.cause.change.missing
+    assert any("would be allowed after" in hint for hint in why.hints)
