@@ -133,7 +133,8 @@ def _until_text(phrase: bytes) -> Dfa:
 
 @lru_cache(maxsize=64)
 def _image(ids: tuple[int, ...]) -> Dfa:
-    letters = control_letters_of(frozenset(ids)) if ids else control_letters_but(frozenset())
+    no_tokens: frozenset[str | int] = frozenset()
+    letters = control_letters_of(no_tokens.union(ids)) if ids else control_letters_but(no_tokens)
     nfa = operations.dfa_to_nfa(letters)
     n = nfa.num_states
     marks = [(n, TOKEN_BEGIN, TOKEN_BEGIN, nfa.start)]
