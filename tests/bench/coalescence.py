@@ -2,8 +2,8 @@
 
 The Pokédex of Cognetta et al. (2025, appendix C) on both embedded models. A token that is
 the only one allowed is not asked for; with `canonical` there is one spelling of each text, and so
-there are many more such tokens; between the two stand all spellings but those by byte tokens where another
-token says the same. Each entry is drawn twice with each machine, asking at every token and
+there are many more such tokens; between the two stand all spellings but those by byte tokens where
+another token says the same. Each entry is drawn twice with each machine, asking at every token and
 skipping. Draws are those of the unconstrained model at temperature 1 under the mask; machines and
 caches are warm. Times are those of the processor, on one thread.
 

@@ -163,7 +163,7 @@ def test_figure_6_reads_what_its_grammar_writes() -> None:
     """S → ab | aSb, as the paper prints it: one a and one b at least, so not the empty text."""
     letters = [text.encode() for n in range(9) for text in map("".join, product("ab", repeat=n))]
     for text in letters:
-        places = [(FIGURE_6.start, ())]
+        places: list[tuple[int, tuple[int, ...]]] = [(FIGURE_6.start, ())]
         for byte in text:
             places = [after for place in places for after in FIGURE_6.step(place, byte)]
         accepted = any(state in FIGURE_6.finals and not stack for state, stack in places)
