@@ -45,7 +45,7 @@ class Case:
 
 
 def synthetic(
-    parent: Subschema, schema: dict[str, Any], made: dict[object, Schema], keyword: str = ""
+    parent: Subschema, schema: Schema, made: dict[object, Schema], keyword: str = ""
 ) -> Subschema:
     """A schema that stands for a keyword of another; equal ones are the same object."""
     key = repr(schema), id(parent.schema)
@@ -246,19 +246,24 @@ class Expansion:
         yield from self.dependencies(sub, below)
 
     def constants(self, sub: Subschema) -> Iterator[_Choices]:
-        """The choice among the arrays and objects that ``enum`` and ``const`` list, if any."""
+        """The choice among the arrays and objects that ``enum`` and ``const`` list, if any.
+
+        Where both stand, also among scalars: the list of one that has an array or an object in it
+        is not read for them.
+        """
         schema = sub.schema
         if isinstance(schema, dict) and ("enum" in schema or "const" in schema):
             listed = cast("list[object]", schema.get("enum", []))
-            values: list[object] = [schema["const"]] if "const" in schema else list(listed)
-            if "const" in schema and "enum" in schema:
+            has_const = "const" in schema and sub.draft >= 6
+            values: list[object] = [schema["const"]] if has_const else list(listed)
+            if both := has_const and "enum" in schema:
                 values = [value for value in values if any(_same(value, e) for e in listed)]
             nested: list[object] = [v for v in values if isinstance(v, dict | list)]
-            if nested:
+            if nested or both:
                 scalars = [v for v in values if not isinstance(v, dict | list)]
-                options = [structural(value) for value in nested]
-                options += [{"enum": scalars}] if scalars else []
-                keyword = "const" if "const" in schema else "enum"
+                options: list[Schema] = [structural(value) for value in nested]
+                options += [{"enum": scalars}] if scalars else [] if nested else [False]
+                keyword = "const" if has_const else "enum"
                 parts = [synthetic(sub, option, self._made, keyword) for option in options]
                 yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
 
