@@ -29,7 +29,7 @@ from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text.sketch import Sketch
 
 PLAIN: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-SMALL: Final = r"-?[1-9](?:\.[0-9]+)?[eE]-0{0,2}[1-9][0-9]{0,2}"
+SMALL: Final = r"-?[1-9](?:\.[0-9]+)?[eE]-(?:0{0,2}[1-9]|0?[1-9][0-9]|[1-9][0-9]{2})"
 INTEGER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.0+)?"
 DIGITS: Final = r"-?(?:0|[1-9][0-9]*)"
 
