@@ -227,7 +227,7 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "generate": 14,
     "invasiveness": 11,
     "invasiveness_table": 9,
-    "json_schema": 10,
+    "json_schema": 11,
     "judge_recorded": 10,
     "lay_out": 10,
     "mask_kernel": 21,

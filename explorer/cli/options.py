@@ -33,7 +33,10 @@ from explorer.tokens.compile import Method, compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
-NAMES: Final = ("whitespace", "property_order", "recursion", "max_depth", "folder", "no_strict")
+NAMES: Final = (
+    "whitespace", "whitespace_pattern", "property_order", "recursion", "max_depth", "folder",
+    "no_strict",
+)  # fmt: skip
 """The options that only say something of a JSON Schema, as argparse keeps them."""
 
 
@@ -41,6 +44,9 @@ def add_schema_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `explorer.json_schema`."""
     command.add_argument(
         "--whitespace", choices=get_args(Whitespace), help="between the tokens of JSON"
+    )
+    command.add_argument(
+        "--whitespace-pattern", metavar="REGEX", help="a pattern of the white space between them"
     )
     command.add_argument(
         "--property-order", choices=get_args(Order), help="the order of the members of objects"

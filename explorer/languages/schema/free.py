@@ -53,7 +53,7 @@ class FreeJson(Source):
         if not isinstance(self.whitespace, str) or self.whitespace not in get_args(Whitespace):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
                 "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
-                remedy='Give "compact", "pretty" or "flexible".',
+                remedy='Give "compact", "dumps", "pretty" or "flexible".',
             )  # fmt: skip
 
     @property

@@ -35,6 +35,7 @@ def json_schema(
     recursion: Recursion = "unroll",
     folder: str | PathLike[str] | None = None,
     escapes: EscapesOf = "free",
+    whitespace_pattern: str | None = None,
 ) -> Constraint:
     """The JSON texts of the values that a JSON Schema allows.
 
@@ -66,8 +67,9 @@ def json_schema(
         schema: The schema as Python data or as JSON text; or OpenAI's ``response_format`` as it
             is, whose ``{"type": "json_object"}`` is any object; or a pydantic model, a dataclass
             or another type, which `explorer.from_type` reads.
-        whitespace: ``"compact"`` for none, ``"pretty"`` for ``json.dumps(indent=2)``,
-            ``"flexible"`` for any between tokens.
+        whitespace: ``"compact"`` for none, ``"dumps"`` for that of `json.dumps` as it is (``", "``
+            and ``": "``), ``"pretty"`` for ``json.dumps(indent=2)``, ``"flexible"`` for any between
+            tokens and around the text.
         property_order: ``"schema"`` writes the members of an object in the order of its
             ``properties``, others after them; ``"any"`` in every order.
         strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
@@ -86,9 +88,13 @@ def json_schema(
         escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all
             strings, at several times the states; ``"free"`` only from where on any text may
             follow.
+        whitespace_pattern: A pattern of the white space between two tokens of JSON, in place of
+            ``whitespace``: ``"[ ]?"``, ``r"[\\n\\t ]*"``. It stands where Outlines has it: after
+            every bracket, comma, colon and name and before them, not around the text.
 
     Raises:
-        ConstraintError: The schema is not JSON, or a part of a ``response_format`` is malformed.
+        ConstraintError: ``whitespace_pattern`` matches nothing, or what is not white space of JSON;
+            the schema is not JSON, or a part of a ``response_format`` is malformed.
         UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
 
     Example:
@@ -101,7 +107,7 @@ def json_schema(
     options: dict[str, Any] = {
         "whitespace": whitespace, "property_order": property_order, "strict": strict,
         "formats": formats, "max_depth": max_depth, "free_depth": free_depth,
-        "recursion": recursion, "escapes": escapes,
+        "recursion": recursion, "escapes": escapes, "whitespace_pattern": whitespace_pattern,
     }  # fmt: skip
     if not is_type(schema):
         return Constraint(JsonSchema.of(_asked(schema), folder, **options))

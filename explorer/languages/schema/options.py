@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
-from explorer.arguments import flag, plain, whole_number, wrong
+from explorer.arguments import flag, instance, plain, whole_number, wrong
+from explorer.automata.machine import Dfa
 from explorer.errors import ConstraintError
+from explorer.languages.schema.text.blank import blank_machine
 from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
 from explorer.languages.schema.values.deepening import Depth
 
@@ -17,7 +19,9 @@ Recursion = Literal["unroll", "stack"]
 """How schemas that lead back to themselves are followed: to a depth, or on a stack."""
 
 _WORDS: Final = {
-    "whitespace": (Whitespace, "a way to lay JSON out", 'Give "compact", "pretty" or "flexible".'),
+    "whitespace": (
+        Whitespace, "a way to lay JSON out", 'Give "compact", "dumps", "pretty" or "flexible".',
+    ),
     "property_order": (Order, "an order of properties", 'Give "schema" or "any".'),
     "recursion": (
         Recursion, "a way to follow schemas that lead back to themselves",
@@ -36,8 +40,8 @@ class SchemaOptions:
     """The options of `explorer.json_schema`.
 
     Args:
-        whitespace: Between the tokens of JSON: ``"compact"`` for none, ``"pretty"`` (two spaces) or
-            ``"flexible"`` (any).
+        whitespace: Between the tokens of JSON: ``"compact"`` for none, ``"dumps"`` for a space
+            after commas and colons, ``"pretty"`` (lines, two spaces) or ``"flexible"`` (any).
         property_order: Of the members of objects: ``"schema"``, or ``"any"``.
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
@@ -46,6 +50,7 @@ class SchemaOptions:
         free_depth: How deep arrays and objects nest in a value that nothing describes.
         recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
         escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
+        whitespace_pattern: A pattern of the white space between the tokens of JSON.
 
     Raises:
         ConstraintError: One of them is something else, or two exclude each other.
@@ -63,6 +68,7 @@ class SchemaOptions:
     free_depth: int = 3
     recursion: Recursion = "unroll"
     escapes: EscapesOf = "free"
+    whitespace_pattern: str | None = None
 
     def __post_init__(self) -> None:
         for name, (words, what, remedy) in _WORDS.items():
@@ -76,10 +82,24 @@ class SchemaOptions:
                 "Pretty JSON is indented by its depth, which a stack does not count.",
                 remedy='Give whitespace="compact" or "flexible", or recursion="unroll".',
             )
+        if self.whitespace_pattern is not None:
+            object.__setattr__(self, "whitespace_pattern", plain(self.whitespace_pattern))
+            self._check_pattern(self.whitespace_pattern)
         flag("strict", self.strict)
         flag("formats", self.formats)
         whole_number("max_depth", self.max_depth, 0, 50)
         whole_number("free_depth", self.free_depth, 0, 8)
+
+    def _check_pattern(self, pattern: object) -> None:
+        if self.whitespace != "compact":
+            raise ConstraintError(
+                f"whitespace={self.whitespace!r} and whitespace_pattern both say what stands "
+                "between the tokens of JSON.",
+                remedy="Give one of them.",
+            )
+        what = "a pattern of white space"
+        instance("whitespace_pattern", pattern, str, what, error=ConstraintError)
+        blank_machine(cast("str", pattern))
 
     @property
     def depth(self) -> Depth:
@@ -90,6 +110,22 @@ class SchemaOptions:
     def spaces(self) -> bool:
         """Whether any white space may stand between the tokens of JSON."""
         return self.whitespace == "flexible"
+
+    @property
+    def blank(self) -> Dfa | None:
+        """The white space between the tokens of JSON, where a pattern says it."""
+        pattern = self.whitespace_pattern
+        return None if pattern is None else blank_machine(pattern)
+
+    @property
+    def after_comma(self) -> bytes:
+        """The space that always stands after a comma; a new line comes on top of it."""
+        return b" " if self.whitespace == "dumps" else b""
+
+    @property
+    def after_colon(self) -> bytes:
+        """The space that always stands after a colon."""
+        return b" " if self.whitespace in ("dumps", "pretty") else b""
 
     def to_dict(self) -> dict[str, object]:
         """Each option under its name."""

@@ -3,5 +3,5 @@
 Read in this order: `sketch` (machines put together from pieces), `numbers`, `exponents`, `ecma`
 (patterns of JSON Schema), `formats`, `strings` (literals), `escapes` and `spelling` (more ways to
 write a literal), `layers` (literals of so many characters), `names` (all literals but some),
-`drawing` (an automaton with nodes for arcs).
+`blank` (a pattern of white space), `drawing` (an automaton with nodes for arcs).
 """

@@ -18,7 +18,7 @@ from explorer.budget import Meter
 from explorer.languages.schema.text.escapes import CHARACTER, Escapes
 from explorer.languages.schema.text.sketch import Sketch
 
-Whitespace = Literal["compact", "pretty", "flexible"]
+Whitespace = Literal["compact", "dumps", "pretty", "flexible"]
 EscapesOf = Literal["free", "any"]
 """Where a character may be written ``\\uXXXX``: from where on any text may follow, or anywhere."""
 

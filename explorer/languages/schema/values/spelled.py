@@ -64,6 +64,7 @@ class JsonTexts:
         self._sets = sets
         sets.every_set = not late
         self._options = options
+        self._blank = options.blank
         self._late = late
         self._call = call
         self._nodes: dict[object, Node] = {}
@@ -221,6 +222,19 @@ class JsonTexts:
     def _line(self, level: int) -> bytes:
         return b"\n" + b"  " * level if self._options.whitespace == "pretty" else b""
 
+    def _comma(self, level: int) -> bytes:
+        return b"," + self._options.after_comma + self._line(level)
+
+    def _spaced(self, drawing: TextDrawing, state: int) -> int:
+        """The state after the white space that may stand between two tokens."""
+        if self._options.spaces:
+            drawing.loops(state)
+        if self._blank is None:
+            return state
+        after = drawing.state()
+        drawing.nfa(state, _nfa(self._blank), after)
+        return after
+
     def _array(
         self,
         drawing: TextDrawing,
@@ -242,17 +256,15 @@ class JsonTexts:
                 return
             first, after, close = drawing.state(), drawing.state(), drawing.state()
             drawing.text(begin, b"[" + self._line(level + 1), first)
-            drawing.parts.append((first, node, after))
+            drawing.parts.append((self._spaced(drawing, first), node, after))
+            after = self._spaced(drawing, after)
             drawing.text(close, self._line(level) + b"]", end)
-            if self._options.spaces:
-                drawing.loops(first)
-                drawing.loops(after)
             low, most = max(low - 1, 0), None if high is None else high - 1
             if (low, most) == (0, 0):
                 drawing.epsilons.append((after, close))
             elif (low, most) == (0, None):
                 drawing.epsilons.append((after, close))
-                drawing.text(after, b"," + self._line(level + 1), first)
+                drawing.text(after, self._comma(level + 1), first)
             else:
                 further = self._further(node, level + 1)
                 drawing.parts.append((after, Repeat(0, 0, further, low, most, False), close))
@@ -262,24 +274,17 @@ class JsonTexts:
     def _empty(self, drawing: TextDrawing, begin: int, both: bytes, end: int) -> None:
         between = drawing.state()
         drawing.text(begin, both[:1], between)
-        drawing.text(between, both[1:], end)
-        if self._options.spaces:
-            drawing.loops(between)
+        drawing.text(self._spaced(drawing, between), both[1:], end)
 
     def _further(self, node: Node, level: int) -> Node:
         """A comma and an item, with white space after both."""
 
         def outline(meter: Meter) -> Outline:
             drawing = TextDrawing(meter)
-            before = drawing.state()
-            after = 1
-            drawing.text(0, b"," + self._line(level), before)
-            if self._options.spaces:
-                drawing.loops(before)
-                after = drawing.state()
-                drawing.loops(after)
-                drawing.epsilons.append((after, 1))
-            drawing.parts.append((before, node, after))
+            before, after = drawing.state(), drawing.state()
+            drawing.text(0, self._comma(level), before)
+            drawing.parts.append((self._spaced(drawing, before), node, after))
+            drawing.epsilons.append((self._spaced(drawing, after), 1))
             return drawing.outline()
 
         made = Deferred(
@@ -317,8 +322,7 @@ class JsonTexts:
             return
         first = drawing.state()
         drawing.text(begin, machine.opening + self._line(level + 1), first)
-        if self._options.spaces:
-            drawing.loops(first)
+        first = self._spaced(drawing, first)
         chained = (
             isinstance(machine, Objects)
             and not self._sets.ordered
@@ -342,24 +346,24 @@ class JsonTexts:
         """The letters from a place on, up to the end of the container."""
         entries: dict[object, int | None] = {}
         after: dict[InContainer, int] = {}
-        before: dict[tuple[bool, InContainer], int] = {(True, start): first}
+        # The states of a place before and after white space.
+        before: dict[tuple[bool, InContainer], tuple[int, int]] = {(True, start): (first, first)}
         todo: list[tuple[bool, InContainer]] = [(True, start)]
 
-        def at(is_first: bool, place: InContainer) -> int:
+        def at(is_first: bool, place: InContainer) -> tuple[int, int]:
             key = is_first, place
             if key not in before:
-                before[key] = drawing.state()
-                if self._options.spaces:
-                    drawing.loops(before[key])
+                state = drawing.state()
+                before[key] = state, self._spaced(drawing, state)
                 todo.append(key)
             return before[key]
 
         while todo:
             is_first, place = todo.pop()
-            here = before[is_first, place]
+            here = before[is_first, place][1]
             skipped = machine.skipped(place)
             if skipped is not None:
-                drawing.epsilons.append((here, at(is_first, skipped)))
+                drawing.epsilons.append((here, at(is_first, skipped)[1]))
             for arc in machine.arcs(place):
                 entry_key = arc.label, arc.wanted.key, arc.target
                 if entry_key not in entries:
@@ -373,16 +377,15 @@ class JsonTexts:
                     if isinstance(machine, Objects):
                         value = self._name(drawing, entry, machine, arc.label)
                     if arc.target not in after:
-                        state = after[arc.target] = drawing.state()
-                        if self._options.spaces:
-                            drawing.loops(state)
+                        after[arc.target] = drawing.state()
+                        state = self._spaced(drawing, after[arc.target])
                         if chained:
                             rest = self._rest(machine, arc.target, depth, level)
                             drawing.parts.append((state, rest, end))
                         else:
                             self._closed(drawing, state, machine, arc.target, end, level)
-                            comma = b"," + self._line(level + 1)
-                            drawing.text(state, comma, at(False, arc.target))
+                            comma = self._comma(level + 1)
+                            drawing.text(state, comma, at(False, arc.target)[0])
                     drawing.parts.append((value, node, after[arc.target]))
                 entry = entries[entry_key]
                 if entry is not None:
@@ -410,9 +413,8 @@ class JsonTexts:
             drawing = TextDrawing(meter)
             self._closed(drawing, 0, machine, place, 1, level)
             before = drawing.state()
-            drawing.text(0, b"," + self._line(level + 1), before)
-            if self._options.spaces:
-                drawing.loops(before)
+            drawing.text(0, self._comma(level + 1), before)
+            before = self._spaced(drawing, before)
             self._from(drawing, before, place, 1, machine, depth, level, chained=True)
             return drawing.outline()
 
@@ -450,12 +452,9 @@ class JsonTexts:
                 if machine.names:
                     others = difference(others, among(list(machine.names), meter), meter)
                 self.string(drawing, entry, StringPart(others), named)
-        colon = b": " if self._options.whitespace == "pretty" else b":"
-        drawing.text(named, colon, value)
-        if self._options.spaces:
-            drawing.loops(named)
-            drawing.loops(value)
-        return value
+        named = self._spaced(drawing, named)
+        drawing.text(named, b":" + self._options.after_colon, value)
+        return self._spaced(drawing, value)
 
 
 ENDLESS: Final = Depth(1, 1, 1, 1)

@@ -1,0 +1,173 @@
+"""White space between the tokens of JSON: that of `json.dumps`, and what a pattern says."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from itertools import islice
+from typing import Any, Final
+
+import pytest
+
+import explorer
+from explorer.automata.words import words
+from explorer.errors import ConstraintError, RegexError
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.languages.schema.random_schemas import value
+from tests.languages.schema.test_against_jsonschema import SCHEMAS, validator
+
+OPEN: Final[dict[str, Any]] = {
+    "type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {}}
+}  # fmt: skip
+NESTED: Final[dict[str, Any]] = {"a": [1, 2], "b": {"c": [], "d": [{}, {"e": None}]}}
+TREE: Final[dict[str, Any]] = {
+    "type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
+    "additionalProperties": False,
+}  # fmt: skip
+
+
+def compact(given: Any) -> str:
+    return json.dumps(given, separators=(",", ":"), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_dumps_is_what_python_writes(name: str) -> None:
+    usual = explorer.json_schema(SCHEMAS[name], free_depth=2)
+    spaced = explorer.json_schema(SCHEMAS[name], whitespace="dumps", free_depth=2)
+    for word in islice(words(usual.dfa), 100):
+        given = json.loads(word)
+        if compact(given).encode() == word:
+            text = json.dumps(given, ensure_ascii=False)
+            assert spaced.accepts(text), word
+            assert spaced.accepts(word) == (text.encode() == word)
+    for word in islice(words(spaced.dfa), 100):
+        assert validator(name).is_valid(json.loads(word)), word
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("recursion", ["unroll", "stack"])
+def test_dumps_at_every_depth(order: Any, recursion: Any) -> None:
+    c = explorer.json_schema(
+        OPEN, whitespace="dumps", property_order=order, recursion=recursion, free_depth=4
+    )
+    assert c.accepts(json.dumps(NESTED))
+    for near in (
+        compact(NESTED), json.dumps(NESTED, indent=2), json.dumps(NESTED) + " ",
+        json.dumps(NESTED).replace(", ", ",", 1), json.dumps(NESTED).replace(": ", ":", 1),
+        json.dumps(NESTED).replace("[]", "[ ]"), json.dumps(NESTED).replace(", ", " ,", 1),
+    ):  # fmt: skip
+        assert not c.accepts(near), near
+
+
+def test_dumps_of_free_values() -> None:
+    c = explorer.json_schema(True, whitespace="dumps", free_depth=3)
+    draw = random.Random(5)
+    for _ in range(300):
+        given = value(draw, 3)
+        text = json.dumps(given, ensure_ascii=False)
+        assert c.accepts(text), text
+        assert c.accepts(compact(given)) == (text == compact(given))
+
+
+def test_json_without_a_schema_takes_the_same_words() -> None:
+    assert explorer.json(1, 1, whitespace="dumps").accepts('{"a": [1, 2]}')
+    assert not explorer.json(1, 1, whitespace="dumps").accepts('{"a":[1,2]}')
+
+
+@pytest.mark.parametrize("pattern", ["[ ]?", r"[\n\t ]*", "", " ", r"(?:\n {0,4})?", r"\r\n|\t"])
+@pytest.mark.parametrize("recursion", ["unroll", "stack"])
+def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any) -> None:
+    c = explorer.json_schema(
+        OPEN, whitespace_pattern=pattern, free_depth=4, property_order="any", recursion=recursion
+    )
+    draw = random.Random(7)
+    blanks = ["", " ", "  ", "\n", "\t", "\n  ", "\n     ", "\r\n"]
+    few = [each for each in blanks if re.fullmatch(pattern, each)]
+    tokens = re.findall(r'"[^"]*"|[\[\]{},:]|\w+', compact(NESTED))
+    judged = set[bool]()
+    for _ in range(300):
+        among = few if draw.random() < 0.8 else [draw.choice(few), draw.choice(blanks)]
+        between = [draw.choice(among) for _ in tokens[1:]]
+        text = tokens[0] + "".join(b + token for b, token in zip(between, tokens[1:], strict=True))
+        allowed = all(re.fullmatch(pattern, each) for each in between)
+        assert c.accepts(text) == allowed, text
+        judged.add(allowed)
+    assert judged == {True, False}
+    assert not c.accepts(" " + compact(NESTED))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_an_empty_pattern_is_compact_and_what_a_pattern_allows_is_valid(name: str) -> None:
+    usual = explorer.json_schema(SCHEMAS[name], free_depth=1)
+    empty = explorer.json_schema(SCHEMAS[name], whitespace_pattern="", free_depth=1)
+    assert empty.equivalent(usual)
+    optional = explorer.json_schema(SCHEMAS[name], whitespace_pattern="[ ]?", free_depth=1)
+    dumps = explorer.json_schema(SCHEMAS[name], whitespace="dumps", free_depth=1)
+    for c in (usual, dumps):
+        assert (c - optional).is_empty()
+    for word in islice(words(optional.dfa), 100):
+        assert validator(name).is_valid(json.loads(word)), word
+
+
+def test_members_left_out_have_no_white_space_of_their_own() -> None:
+    schema = {
+        "properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}},
+        "type": "object", "additionalProperties": False,
+    }  # fmt: skip
+    c = explorer.json_schema(schema, whitespace_pattern=" ")
+    assert c.accepts('{ "c" : 3 }')
+    assert c.accepts('{ "a" : 1 , "c" : 3 }')
+    assert c.accepts("{ }")
+    for near in ('{  "c" : 3 }', '{"c" : 3 }', '{ "a" : 1 ,  "c" : 3 }', "{}", "{  }"):
+        assert not c.accepts(near), near
+
+
+def test_a_tree_on_a_stack_has_the_same_white_space() -> None:
+    given: dict[str, Any] = {}
+    for _ in range(30):
+        given = {"left": given, "right": {}}
+    dumps = explorer.json_schema(TREE, whitespace="dumps", recursion="stack")
+    assert dumps.accepts(json.dumps(given))
+    assert not dumps.accepts(compact(given))
+    optional = explorer.json_schema(TREE, whitespace_pattern="[ ]?", recursion="stack")
+    assert optional.accepts(json.dumps(given))
+    assert optional.accepts(compact(given))
+    assert not optional.accepts(json.dumps(given).replace(": ", ":  ", 1))
+
+
+def test_types_have_both() -> None:
+    c = explorer.from_type(dict[str, list[int]], whitespace="dumps")
+    assert c.accepts('{"a": [1, 2]}')
+    assert not c.accepts('{"a":[1,2]}')
+    c = explorer.from_type(dict[str, list[int]], whitespace_pattern="[ ]?")
+    assert c.accepts('{"a" :[1, 2]}')
+    assert not c.accepts('{"a":\n[1]}')
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"whitespace_pattern": r"\s*"}, r"'\x0b', which is not white space of JSON"),
+        ({"whitespace_pattern": r"\s*"}, r"write [ \t\n\r] for \s"),
+        ({"whitespace_pattern": "[ x]"}, "'x', which is not"),
+        ({"whitespace_pattern": "(?!)"}, "matches nothing"),
+        ({"whitespace_pattern": "["}, "not closed"),
+        ({"whitespace_pattern": 3}, "not a pattern of white space"),
+        ({"whitespace_pattern": " ", "whitespace": "pretty"}, "Give one of them"),
+        ({"whitespace": "outlines"}, '"dumps"'),
+    ],
+)
+def test_what_is_no_white_space_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises((ConstraintError, RegexError)) as raised:
+        explorer.json_schema({}, **options)
+    assert says in str(raised.value)
+
+
+def test_both_are_saved() -> None:
+    for options in ({"whitespace": "dumps"}, {"whitespace_pattern": "[ ]?"}):
+        source = explorer.json_schema(OPEN, **options).source  # type: ignore[arg-type]
+        assert source_from_dict(source_to_dict(source)) == source
+    old = source_to_dict(explorer.json_schema(OPEN).source)
+    assert old.pop("whitespace_pattern") is None
+    assert source_from_dict(old) == explorer.json_schema(OPEN).source
