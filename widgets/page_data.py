@@ -343,10 +343,9 @@ class PageData:
 
     def _strip(self, trace: Trace) -> Packet:
         """`strip_packet`, of which only the new part is worked out."""
-        empty = trace.part(0, 0)
         key = trace.prompt_ids, trace.healed, trace.prefixed
         if self._prompt is None or self._prompt[0] != key:
-            self._prompt = (key, strip_packet(empty, self.vocabulary))
+            self._prompt = (key, strip_packet(trace.part(0, 0), self.vocabulary))
         return {
             **self._prompt[1],
             "tokens": self._tokens(trace, self.machine),

@@ -20,6 +20,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from explorer.analysis.session import Session
+from explorer.decoding.stepping.tree import Setting
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
@@ -44,6 +45,7 @@ class ShownPlace:
         self.editing = Editing(cursor, top_k=top_k)
         self._page: PageData | None = None
         self._told = -1  # The generation that the followers were given last.
+        self._asked: tuple[Setting, int, dict[str, Any]] | None = None
         self._followers: list[Callable[[Mapping[str, Any]], None]] = []
         self._stop: Callable[[], None] = no_op
 
@@ -118,15 +120,25 @@ class ShownPlace:
         trace = cursor.full_trace()
         k = session.index
         return {
-            "place": self.name,
-            "about": page.about,
-            "vocabulary": page.vocabulary_name,
-            "machine": page.machine_name,
-            "editor": self._editor_state(page),
-            "sampler": _sampler_state(session),
+            **self._question(session, page),
             "line": page.line(trace, k, cursor.generation, cursor.lines, cursor.current),
             "position": page.position(trace, k),
         }
+
+    def _question(self, session: Session, page: PageData) -> dict[str, Any]:
+        """The part of the state that is the same at every position, worked out once per edit."""
+        known, setting, seed = self._asked, session.setting, session.seed
+        if known is None or known[0] is not setting or known[1] != seed:
+            state = {
+                "place": self.name,
+                "about": page.about,
+                "vocabulary": page.vocabulary_name,
+                "machine": page.machine_name,
+                "editor": self._editor_state(page),
+                "sampler": _sampler_state(session),
+            }
+            known = self._asked = (setting, seed, state)
+        return known[2]
 
     def _editor_state(self, page: PageData) -> dict[str, object]:
         toy = isinstance(self.session.lm, ToyModel)

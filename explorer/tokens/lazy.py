@@ -31,8 +31,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.memo import memo
-from explorer.tokens.kept import Kept
+from explorer.memo import Kept, memo
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import SENTINEL_DISTANCE, checked_state

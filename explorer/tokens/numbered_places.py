@@ -17,8 +17,8 @@ import numpy as np
 
 from explorer.arguments import whole_number
 from explorer.automata.machine import Bool
+from explorer.memo import Kept
 from explorer.numbering import number_of
-from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE, checked_state
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
 from explorer.vocabulary import Vocabulary

@@ -23,9 +23,9 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError, MissingDependency
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.staged import token_stages
+from explorer.memo import Kept
 from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
-from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, reusable_of
 from explorer.tokens.report import Report
@@ -109,6 +109,9 @@ class TokenDFA:
         return sum(array.nbytes for array in arrays) + self._sets.nbytes
 
     def _checked_state(self, state: int) -> int:
+        # The plain case comes first: this is asked at every step. `FREE` is the lowest sentinel.
+        if type(state) is int and FREE <= state < len(self.table):
+            return state
         return checked_state(state, self.num_states)
 
     def class_row(self, state: int) -> Bool:
@@ -146,6 +149,10 @@ class TokenDFA:
     @property
     def byte_machine(self) -> Dfa:
         """The character FSA that the machine follows, with the ends of tokens where they count."""
+        return self._followed
+
+    @cached_property
+    def _followed(self) -> Dfa:
         return self.constraint.for_tokens(Meter())
 
     def byte_state(self, state: int) -> int:

@@ -12,8 +12,7 @@ import pytest
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.classes import SeenClasses, first_of_classes
-from explorer.decoding.trace.masks import unpack_row
+from explorer.decoding.trace.masks import SeenClasses, first_of_classes, unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.free import Free

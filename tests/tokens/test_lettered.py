@@ -13,7 +13,7 @@ import explorer
 from explorer.automata.discovered.letters import KNOWN, LONGEST, MOST_STATES, REACH, WITHOUT_END
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.budget import Meter
-from explorer.tokens.kept import Kept
+from explorer.memo import Kept
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import UInt32, set_bits

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer.memo import Kept
 from explorer.tokens import words as subject
-from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.words import class_words, ids, num_words, pack, packed_bytes, unpack
 from tests.evidence import examples

@@ -166,9 +166,11 @@ def checked_reading(lm: LanguageModel, given: object) -> Reading:
     """
     remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
     name = f"What the model {lm.name!r} reads"
-    reading = instance(name, given, Reading, "a Reading", remedy=remedy)
-    values: object = reading.logits
-    logits = instance(f"{name}, its logits,", values, Tensor, "a tensor", remedy=remedy)
+    if not isinstance(given, Reading):
+        raise wrong(name, given, "a Reading", remedy=remedy)
+    logits = cast("object", given.logits)
+    if not isinstance(logits, Tensor):
+        raise wrong(f"{name}, its logits,", logits, "a tensor", remedy=remedy)
     if logits.dim() != 1 or not logits.is_floating_point() or not len(logits):
         raise ExplorerError(
             f"The model {lm.name!r} gives logits of shape {list(logits.shape)} and "
@@ -188,7 +190,7 @@ def checked_reading(lm: LanguageModel, given: object) -> Reading:
             remedy="Check that the tokenizer is the model's, or give vocabulary.with_width(W).",
             evidence={"width": width, "tokens": len(vocabulary)},
         )
-    return reading
+    return given
 
 
 def checked_log_probs(logprobs: object, count: int) -> list[float | None]:

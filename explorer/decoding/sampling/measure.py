@@ -82,16 +82,14 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     picked = np.unique(np.concatenate([_highest(scores, top_k) for scores in distinct]))
     order = picked[np.lexsort((picked, -model[picked]))]
     first = int(model.argmax())
+    by_model, by_filters, by_constraint = (
+        _short(scores[order]) for scores in (model, filtered, constrained)
+    )
     distribution = TokenDistribution(
         candidates=tuple(
-            Candidate(
-                token=int(token),
-                allowed=bool(mask[token]),
-                model=_short(float(model[token])),
-                filtered=_short(float(filtered[token])),
-                constrained=_short(float(constrained[token])),
+            map(
+                Candidate, order.tolist(), mask[order].tolist(), by_model, by_filters, by_constraint
             )
-            for token in order
         ),
         # A rounding above 1 is not a mass.
         log_z=min(0.0, log_z),
@@ -141,9 +139,9 @@ def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
     return np.concatenate([above, level])
 
 
-def _short(value: float) -> float:
+def _short(values: Float64) -> list[float]:
     """Round to seven digits, the precision of float32 logits, which halves the length in a file."""
-    return float(f"{value:.7g}")
+    return [float(f"{value:.7g}") for value in values.tolist()]
 
 
 def _check(model: Float64, mask: Bool) -> None:

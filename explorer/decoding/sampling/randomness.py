@@ -74,10 +74,15 @@ def uniform(seed: int, stream: int, position: int) -> float:
         >>> uniform(0, 0, 0) == uniform(0, 0, 0) != uniform(0, 1, 0)
         True
     """
-    key = seed_words(seed)
-    _check_place("stream", stream)
-    _check_place("position", position)
-    words = philox((position & _WORD, position >> 32, stream & _WORD, stream >> 32), key)
+    for name, place in (("stream", stream), ("position", position)):
+        if not 0 <= place < 2**63:
+            raise ExplorerError(
+                f"There is no random number at {name} {place}.",
+                remedy=f"A {name} is 0 to 2**63 - 1.",
+                evidence={name: place},
+            )
+    counter = (position & _WORD, position >> 32, stream & _WORD, stream >> 32)
+    words = philox(counter, seed_words(seed))
     return ((words[0] >> 5) * 2.0**26 + (words[1] >> 6)) * 2.0**-53
 
 
@@ -139,12 +144,3 @@ def seed_words(seed: int) -> tuple[int, int]:
             evidence={"seed": seed},
         )
     return seed & _WORD, seed >> 32
-
-
-def _check_place(name: str, value: int) -> None:
-    if not 0 <= value < 2**63:
-        raise ExplorerError(
-            f"There is no random number at {name} {value}.",
-            remedy=f"A {name} is 0 to 2**63 - 1.",
-            evidence={name: value},
-        )

@@ -207,8 +207,7 @@ class Drawing:
 
 def _checked_scores(name: str, scores: object) -> None:
     wanted = "a tensor, float[..., W] with W of 1 or more"
-    tensor = checked_tensor(name, scores, wanted)
-    if not tensor.dim() or not tensor.shape[-1]:
+    if not isinstance(scores, Tensor) or not scores.dim() or not scores.shape[-1]:
         raise wrong(name, scores, wanted)
 
 
@@ -233,6 +232,17 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
         parts = row_parts(log_probs)
         return torch.cat([_drawn(log_probs[part], uniform[part]) for part in parts])
     return _drawn(log_probs, uniform)
+
+
+def drawn_token(log_probs: Tensor, number: float) -> int:
+    """The token that a number draws from one row; -1 where there is none.
+
+    Args:
+        log_probs: float[W]; they need not sum to 1.
+        number: In [0, 1).
+    """
+    place = torch.tensor(number, dtype=torch.float64, device=log_probs.device)
+    return int(_drawn(log_probs, place))
 
 
 def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:

@@ -36,10 +36,10 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.counting import Counting
 from explorer.decoding.speculation.proposing import CountedProposals, DrawPlace
-from explorer.decoding.speculation.taking import drawn_token, masked_logits
+from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from explorer.decoding.models.arguments import checked_model, reading_of
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.counting import Counting
 from explorer.decoding.speculation.drafting import Draft, Drafting, checked_draft
-from explorer.decoding.speculation.taking import PlaceNumbers, drawn_token, masked_logits, take
+from explorer.decoding.speculation.taking import PlaceNumbers, masked_logits, take
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.records import Proposal
 from explorer.errors import ContextFull, ExplorerError

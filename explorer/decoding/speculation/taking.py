@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.automata.machine import Bool
 from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import draw
+from explorer.decoding.sampling.sampler import drawn_token
 
 _PROPOSING: Final = 2**62
 _TAKING: Final = 2**61
@@ -47,17 +47,6 @@ class PlaceNumbers:
             uniform(seed, stream, position + _TAKING),
             uniform(seed, stream, position),
         )
-
-
-def drawn_token(log_probs: Tensor, number: float) -> int:
-    """The token that a number draws; -1 where there is none.
-
-    Args:
-        log_probs: float[W]; they need not sum to 1.
-        number: In [0, 1).
-    """
-    place = torch.tensor(number, dtype=torch.float64, device=log_probs.device)
-    return int(draw(log_probs, place))
 
 
 def masked_logits(logits: Tensor, allowed: Bool) -> Tensor:

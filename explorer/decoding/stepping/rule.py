@@ -9,7 +9,7 @@ Cost: a visited (state, budget) answers in microseconds, a new one in about 100 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, cast, get_args
@@ -19,10 +19,10 @@ import numpy as np
 from explorer.arguments import named_way, plain, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
-from explorer.decoding.stepping.classes import SeenClasses
-from explorer.decoding.trace.masks import MaskRows, pack_classes
+from explorer.decoding.trace.masks import MaskRows, SeenClasses, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
 from explorer.tokens.free import Free
@@ -116,6 +116,12 @@ class Rule:
         """The state before the first token."""
         return self.machine.start
 
+    @cached_property
+    def source(self) -> Mapping[str, object] | None:
+        """The constraint's source as a plain mapping; ``None`` without a constraint."""
+        constraint = self.machine.constraint
+        return None if constraint is None else source_to_dict(constraint.source)
+
     @property
     def num_byte_states(self) -> int:
         """The number of known states of the machine over bytes; 0 without a constraint."""
@@ -137,7 +143,8 @@ class Rule:
             remaining: Tokens that may still be written, EOS included; ``None`` for no limit, as
                 for every machine that does not know the distances (`knows_distances`).
         """
-        whole, words = self.machine.mask(state), self.words(state, remaining)
+        whole = self.machine.mask(state)
+        words = whole if remaining is None else self.words(state, remaining)
         allowed = unpack(words, len(self.vocabulary))
         allowed.setflags(write=False)
         removed = 0 if words is whole else _count(whole) - _count(words)
@@ -233,9 +240,8 @@ class Rule:
             count, classes, distinct = self._table.table.shape[1], self._classes, tuple(numbers)
         else:
             count, classes, distinct = seen.of(tuple(numbers))
-        return MaskRows(
-            count, classes, distinct, tuple(row for row, _ in places), tuple(k for _, k in places)
-        )
+        row_of, kept_row_of = zip(*places, strict=True)
+        return MaskRows(count, classes, distinct, row_of, kept_row_of)
 
     @cached_property
     def _table(self) -> TokenTable | None:

@@ -24,14 +24,12 @@ from explorer.budget import Meter
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.proposing import Drafter, DrawPlace, Proposer, proposer_of
-from explorer.decoding.speculation.taking import drawn_token
-from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore, following_key, path_key
 from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run
-from explorer.decoding.trace.masks import MaskRows
+from explorer.decoding.trace.masks import MaskRows, SeenClasses
 from explorer.decoding.trace.records import (
     ChosenBy,
     Position,

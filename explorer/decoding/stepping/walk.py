@@ -40,12 +40,6 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
-from explorer.decoding.stepping.refusals import (
-    check_open,
-    checked_distance,
-    is_open,
-    permitted,
-)
 from explorer.decoding.stepping.rule import Forced
 from explorer.decoding.stepping.settings import (
     UNCHANGED,
@@ -56,7 +50,14 @@ from explorer.decoding.stepping.settings import (
     edited,
     given,
 )
-from explorer.decoding.stepping.standing import Standing, Unread
+from explorer.decoding.stepping.standing import (
+    Standing,
+    Unread,
+    check_open,
+    checked_distance,
+    is_open,
+    permitted,
+)
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace

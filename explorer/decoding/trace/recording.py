@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from explorer.alphabet import show_bytes
-from explorer.arguments import flag, instance, whole_number, wrong
+from explorer.arguments import flag, whole_number, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.decoding.models.model import Message
 from explorer.decoding.sampling.sampler import Sampler
@@ -25,9 +25,6 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict
 from explorer.vocabulary import Vocabulary
-
-EXAMPLES_PER_CLASS: Final = 6
-"""The most tokens of a token class whose bytes a trace keeps."""
 
 MAX_CLASSES_SHOWN: Final = 2_000
 """The most classes whose tokens are kept; nobody reads more than these."""
@@ -167,7 +164,8 @@ class Recording:
             held: tuple[object, ...] = getattr(self, name)
             # The first and the last: a trace of 10,000 steps is made after each of them.
             for one in (*held[:1], *held[-1:]):
-                instance(f"One of the {name}", one, kind, f"a {kind.__name__}", remedy=_MADE_BY)
+                if not isinstance(one, kind):
+                    raise wrong(f"One of the {name}", one, f"a {kind.__name__}", remedy=_MADE_BY)
         if len(self.positions) != len(self.steps) + 1:
             raise ExplorerError(
                 f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
@@ -252,7 +250,9 @@ class Recording:
         Returns:
             bool[num_classes]; empty without a constraint.
         """
-        k, with_budget = self._checked(k), flag("with_budget", with_budget)
+        k = self._checked(k)
+        if type(with_budget) is not bool:
+            with_budget = flag("with_budget", with_budget)
         if self.masks is None:
             return np.empty(0, np.bool_)
         return self.masks.row(k, with_budget=with_budget)
@@ -277,7 +277,8 @@ class Recording:
         return replace(self, masks=masks, positions=positions, steps=steps)
 
     def _checked(self, k: int) -> int:
-        k = whole_number("k", k, None)
+        if type(k) is not int:
+            k = whole_number("k", k, None)
         if not 0 <= k < len(self.positions):
             raise ExplorerError(
                 f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",

@@ -14,9 +14,9 @@ import numpy as np
 
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.jit import jit
+from explorer.memo import Kept
 from explorer.numbering import number_of
 from explorer.tokens.filtered.reading import Int64, UInt8
-from explorer.tokens.kept import Kept
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from explorer.vocabulary.canonical.marked import LOST, Int32

@@ -22,12 +22,12 @@ from typing import Final, cast
 import numpy as np
 
 from explorer.languages.stages.forms.normal_forms import Form, normal_form_machine
+from explorer.memo import Kept
 from explorer.tokens.filtered.guard import UNGUARDED, Guard
 from explorer.tokens.filtered.of_tokenizer import TokenizersFilter
 from explorer.tokens.filtered.reading import FEW, Int64, distinct
 from explorer.tokens.filtered.token_filter import MaskedToken
 from explorer.tokens.filtered.trimmed import NO_TOKEN, Group, NeighbourFilter, WrittenSoFar
-from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal
 from explorer.tokens.words import UInt32, has_bits, pack
 from explorer.vocabulary import Vocabulary

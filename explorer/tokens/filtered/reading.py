@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
 from explorer.jit import jit
-from explorer.tokens.kept import Kept
+from explorer.memo import Kept
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.marked import Bool, Int32, Marked, UInt16
 

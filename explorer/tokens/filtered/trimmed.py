@@ -21,9 +21,9 @@ import numpy as np
 
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
+from explorer.memo import Kept
 from explorer.tokens.filtered.reading import Int64, distinct
 from explorer.tokens.filtered.token_filter import FilteredRows, TokenFilter
-from explorer.tokens.kept import Kept
 from explorer.tokens.machine import TokenMachine, planner_of, table_of
 from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary.canonical.marked import Int32

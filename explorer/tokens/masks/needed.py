@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
 from explorer.jit import jit
-from explorer.tokens.kept import Kept
+from explorer.memo import Kept
 from explorer.tokens.machine import TokenTable
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE
 from explorer.tokens.words import UInt32, num_words

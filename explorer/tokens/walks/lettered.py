@@ -30,8 +30,7 @@ from explorer.automata.tree.build import build
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.regex import parse
-from explorer.memo import memo
-from explorer.tokens.kept import Kept
+from explorer.memo import Kept, memo
 from explorer.tokens.walks.trie import Trie, UInt8
 from explorer.tokens.words import num_words, set_bits
 

@@ -17,7 +17,7 @@ the character FSA is drawn by characters, all bytes of a character light that ch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -183,6 +183,8 @@ class LitPath:
     edges: tuple[str, ...]
     now: tuple[str, ...]
     tokens: Mapping[str, tuple[str, ...]]
+    folded: bool = field(default=True, compare=False)
+    """Whether states in the middle of a character may be missing."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain values for JSON."""
@@ -199,7 +201,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
     position = trace.positions[k]
     byte_machine = machine.byte_machine
     if byte_machine is None:
-        return LitPath((), (), ("t",), {})
+        return LitPath((), (), ("t",), {}, folded=False)
     if is_over_tokens(byte_machine):
         return _lit_by_tokens(trace, k, machine, byte_machine, form)
     states = run(byte_machine, byte_machine.start, position.data).tolist()
@@ -225,6 +227,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
         tuple(edges),
         (*now, line[-1], "t"),
         {arc: tuple(words) for arc, words in tokens.items()},
+        folded=len(shown) < len(states),
     )
 
 
@@ -270,10 +273,11 @@ def path_packet(trace: Trace, k: int, machine: TokenMachine) -> dict[str, object
         Plain values for JSON: ``characters`` and perhaps ``bytes``.
     """
     by_character = lit_path(trace, k, machine)
-    by_byte = lit_path(trace, k, machine, "bytes")
     packet: dict[str, object] = {"characters": by_character.to_dict()}
-    if by_byte != by_character:
-        packet["bytes"] = by_byte.to_dict()
+    if by_character.folded:
+        by_byte = lit_path(trace, k, machine, "bytes")
+        if by_byte != by_character:
+            packet["bytes"] = by_byte.to_dict()
     return packet
 
 
