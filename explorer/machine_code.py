@@ -26,7 +26,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from os import stat
 from os.path import exists
 from pathlib import Path
@@ -239,7 +239,7 @@ def _stamps(function: Callable[..., object]) -> tuple[bytes, ...]:
     return tuple(_sum_of(path, stat(path).st_mtime_ns) for path in sorted(paths))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _sum_of(path: str, changed: int) -> bytes:
     """The checksum of a file that was changed at that time."""
     return _DIGEST(Path(path).read_bytes()).digest()

@@ -127,7 +127,7 @@ PLATFORMS = {
 
 NO_WHEELS = {
     # PyTorch ended its wheels for Intel Macs with 2.2, and numba its own before Python 3.14.
-    "macOS, Intel": {"torch", "numba"},
+    "macOS, Intel": {"torch", "numba", "xgrammar"},
 }
 """What has no wheels there; conda-forge has it."""
 

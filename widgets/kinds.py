@@ -425,7 +425,15 @@ def preset_model(preset: Preset) -> LanguageModel:
     return load_model(preset.model or "tiny")
 
 
-OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS)
+PIECES: Final = (
+    Preset("the assistant's turn", "control token", "<|assistant|>", "What time is it? "),
+    Preset("any tokens but a turn", "any tokens", "<|user|>\n<|assistant|>", "In short: "),
+    Preset("text without a code fence", "any text", "```", "In short: "),
+    Preset("text until a tag", "text until", "</think>", "Let me think: "),
+)
+"""Control tokens and free text, of which constraints over several phases are made."""
+
+OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS, *PIECES)
 """All that the editor's list holds."""
 
 

@@ -178,7 +178,7 @@ def test_dropped_machines_leave_nothing_behind(vocabulary: Vocabulary) -> None:
 
 # --- the law of caches ----------------------------------------------------------------------------
 
-FINITE = {"form", "order", "name", "view", "draft", "given", "of_type"}
+FINITE = {"flags", "form", "order", "name", "view", "draft", "given", "of_type"}
 """Parameters of which there are only so many values: normal forms, orders, names of tables."""
 
 

@@ -252,7 +252,7 @@ def written(worker: CompileWorker) -> Iterator[Page]:
 def test_an_edit_keeps_the_options_of_a_schema(written: Page) -> None:
     assert written.made.editor["remark"] == "escapes='any'"
     changed = SCHEMA.replace("name", "city")
-    assert written.answer(written.tell("edit", kind="json_schema", text=changed, prompt=""))["ok"]
+    assert written.answer(written.tell("edit", kind="JSON Schema", text=changed, prompt=""))["ok"]
     assert written.made.editor["remark"] == "escapes='any'"
     constraint = written.made.session.constraint
     assert constraint is not None

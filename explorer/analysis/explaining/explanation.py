@@ -305,12 +305,11 @@ class Explanation(Answered):
     @property
     def stopped(self) -> tuple[str, ...]:
         """The sentences about searches that stopped at a limit; what they look for is not known."""
-        return stopped_sentences(
-            {
-                "a way to the end": self._completion,
-                "a place where it would be allowed": self._after,
-            }
-        )
+        looked_for = {
+            "a way to the end": self._completion,
+            "a place where it would be allowed": self._after,
+        }
+        return stopped_sentences(looked_for)
 
     def _completion_hints(self) -> list[str]:
         completion = self._completion
