@@ -66,7 +66,7 @@ def take(root: Locator, path: Path) -> None:
 
 def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     page = notebook.page
-    page.set_viewport_size({"width": 1200, "height": 2000})
+    page.set_viewport_size({"width": 1200, "height": 2200})
     notebook.open(lab.code("pictures.ipynb", TOY, REAL, COMPARE))
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     assert notebook.run_all()
@@ -95,7 +95,7 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     take(toy, images / "explorer-dark.png")
     take(real, images / "explorer-model-dark.png")
     notebook.theme("JupyterLab Light")
-    page.set_viewport_size({"width": 560, "height": 2400})
+    page.set_viewport_size({"width": 560, "height": 2600})
     take(toy, images / "explorer-narrow.png")
     # A projector of 1920 × 1080: the explorer is whole on it, with the reason open.
     page.set_viewport_size({"width": 1920, "height": 1080})

@@ -180,7 +180,7 @@ def test_first_mistakes_are_answered() -> None:
     with pytest.raises(ExplorerError, match=r"\(list\), not a Vocabulary"):
         explorer.compile(explorer.regex("a"), TOY)  # type: ignore[arg-type]
     with pytest.raises(ExplorerError, match=r"side of \|"):
-        explorer.regex("a") | "b"  # type: ignore[operator]
+        explorer.regex("a") | 3  # type: ignore[operator]
     with pytest.raises(ExplorerError, match="positive number"):
         explorer.Budget(states=None)  # type: ignore[arg-type]
     assert explorer.Vocabulary.from_bytes([b"a", None], eos_ids=1).eos_ids == (1,)  # type: ignore[arg-type]

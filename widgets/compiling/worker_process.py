@@ -226,9 +226,9 @@ def compose_both(constraint: Constraint, vocabulary: Vocabulary, budget: Budget)
     ):  # First, code is loaded; then the time counts.
         machine = compile_texts(constraint, vocabulary, Meter(budget), None, method)
         table = table_of(machine)
-        if not isinstance(table, TokenDFA):
+        if table is None:
             return Outcome("composed", reason=machine.report.reason)
-        tables.append(table)
+        tables.append(cast("TokenDFA", table))
     ours, theirs = tables[2:]
     if not same_machine(ours, theirs):
         raise ExplorerError(

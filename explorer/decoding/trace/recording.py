@@ -280,8 +280,9 @@ class Recording:
         if type(k) is not int:
             k = whole_number("k", k, None)
         if not 0 <= k < len(self.positions):
+            number = str(k) if abs(k) < 10**18 else "of that size"
             raise ExplorerError(
-                f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",
+                f"The trace has no position {number}; it has the positions 0 to {len(self.steps)}.",
                 remedy="Position k is after k tokens.",
                 evidence={"k": k, "positions": len(self.positions)},
             )
