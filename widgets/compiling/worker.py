@@ -228,6 +228,8 @@ class CompileWorker:
         """
         off = CallOff()
         stages = stages_of(constraint.source)
+        if self._turn.locked():  # Somebody waits for a constraint; nobody waits for this.
+            return None
         with self._my_turn(off):
             if self._child is None:
                 return None
