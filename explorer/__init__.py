@@ -1,7 +1,7 @@
 """See constrained decoding: constraints as automata, tokenizers as transducers, masks as rows.
 
 The pipeline, as data: a constraint becomes a character FSA, a tokenizer becomes a detokenizing
-FST, their composition is a token DFA, and a row of that is a mask. See ``README.md`` for a tour.
+FST, their composition is a token DFA, and a row of that is a mask. See ``docs/tour.md`` for a tour.
 
 Every name is imported on first use: compiling constraints needs neither torch nor transformers, and
 the command line can be interrupted at once.

@@ -1,4 +1,4 @@
-"""The README is true: its code runs and prints what it says, its figures are the measured ones."""
+"""The README and its pages are true: their code prints what they say, the figures are measured."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pytest
 from tests.bench import tables
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+DOCS = README.parent / "docs"
+PAGES = (README, DOCS / "tour.md", DOCS / "notebook.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,9 +41,10 @@ def run_blocks(text: str) -> list[tuple[str, str | None]]:
     return found
 
 
-def test_every_block_runs_and_prints_what_the_readme_says() -> None:
-    outcomes = run_blocks(README.read_text(encoding="utf-8"))
-    assert len(outcomes) >= 3
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_block_runs_and_prints_what_the_page_says(path: Path) -> None:
+    outcomes = run_blocks(path.read_text(encoding="utf-8"))
+    assert outcomes
     for printed, expected in outcomes:
         assert printed == (expected or "")
 
@@ -67,12 +70,25 @@ def test_a_changed_figure_would_be_seen() -> None:
     assert tables.with_figures(text, results) != text
 
 
+def test_a_first_visit_reads_a_page() -> None:
+    """What it is, for whom and why stands above picture and badge; then follow five blocks."""
+    text = README.read_text(encoding="utf-8")
+    first, more, _ = text.partition("\n## More\n")
+    assert more and len(first.split()) <= 900
+    said = [first.index(words) for words in ("**For whom?**", "**Why not Outlines", "<picture>")]
+    assert [*said, first.index("(https://mybinder.org")] == sorted(
+        [*said, first.index("(https://mybinder.org")]
+    )
+    blocks = re.findall(r"^## (.*)$", first, re.MULTILINE)
+    assert blocks == ["See", "Step", "Why", "Your own model", "From Python"]
+
+
 @pytest.mark.parametrize("command", ["make lab", "make test"])
 def test_the_two_commands_are_named(command: str) -> None:
     assert f"\n{command}" in README.read_text(encoding="utf-8")
 
 
 def test_every_link_within_the_project_leads_somewhere() -> None:
-    for path in (README, tables.PAGE, tables.PAGE.parent / "README.md"):
+    for path in (*PAGES, DOCS / "limits.md", tables.PAGE, tables.PAGE.parent / "README.md"):
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"

@@ -15,8 +15,14 @@ from typing import Final
 from tools.site.pages import COURSE, ROOT
 
 _FIRST: Final = ("index.md", "tour.md")
-_GUIDES: Final = ("questions.md", "architecture.md")
-_LAST: Final = ("glossary.md", "contributing.md", "changelog.md")
+_GUIDES: Final = (
+    "notebook.md",
+    "questions.md",
+    "papers.md",
+    "architecture.md",
+    "limits.md",
+)
+_LAST: Final = ("glossary.md", "overview.md", "contributing.md", "changelog.md")
 
 
 def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:

@@ -20,7 +20,7 @@ COURSE: Final = "course"
 """The folder of the site for the notebooks."""
 
 _LONE: Final = {
-    "README.md": "tour.md",
+    "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "LICENSE": "LICENSE.txt",
