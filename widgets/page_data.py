@@ -148,11 +148,14 @@ class PageData:
         # What stands under a warning is the line that it is about; the editor shows the text.
         return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
 
-    def composed(self, worker: CompileWorker | None, budget: Budget) -> str:
+    def composed(self, worker: CompileWorker | None, budget: Budget) -> str | None:
         """A line on who composed the machine: pynini too, where it can, in the worker's process.
 
         Args:
             worker: The process that compiles; ``None`` where no page has needed it.
+
+        Returns:
+            The line; ``None`` while the process is busy, so that the page asks again.
         """
         constraint, report = self.machine.constraint, self.machine.report
         if constraint is None or worker is None:
@@ -167,6 +170,8 @@ class PageData:
         if report.method.startswith("lazy") or len(self.vocabulary) > MOST_FOR_PYNINI:
             return f"{ours if spent else 'not composed as a whole'}{behind}"
         answer = worker.composed(constraint, self.vocabulary, budget)
+        if answer is not None and answer.outcome == "busy":
+            return None
         if answer is None or answer.times is None:
             reason = "" if answer is None or not answer.reason else f" ({answer.reason})"
             return f"{ours}{reason}{behind}"

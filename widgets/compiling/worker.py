@@ -220,8 +220,9 @@ class CompileWorker:
         """Compose by pynini and by functions in the process, and compare.
 
         Returns:
-            Both times, or the reason why pynini composed nothing; ``None`` where the process
-            cannot do it, or is not there.
+            Both times, or the reason why pynini composed nothing; the outcome ``"busy"`` where
+            somebody waits for a constraint, or the process is not ready yet; ``None`` where it
+            cannot do it.
 
         Raises:
             ExplorerError: The compilation raised it, or the two machines differ.
@@ -229,10 +230,10 @@ class CompileWorker:
         off = CallOff()
         stages = stages_of(constraint.source)
         if self._turn.locked():  # Somebody waits for a constraint; nobody waits for this.
-            return None
+            return Outcome("busy")
         with self._my_turn(off):
             if self._child is None:
-                return None
+                return None if self.unavailable else Outcome("busy")
             answer = self._there(constraint, stages, vocabulary, budget, off, both=True)
         return answer if isinstance(answer, Outcome) else None
 

@@ -90,7 +90,8 @@ class Outcome:
         outcome: ``"ready"``, ``"done"``, ``"lazy"``, when the table is over the budget and a
             machine that works its rows out is not, ``"failed"``, ``"unknown vocabulary"`` or
             ``"foreign"``, when the question cannot be read here.
-            ``"composed"`` has the milliseconds of pynini and those of functions in ``times``.
+            ``"composed"`` has the milliseconds of pynini and those of functions in ``times``;
+            ``"busy"`` is said in the kernel, where a question may be asked again.
         error: The exception, if it failed.
     """
 

@@ -2,15 +2,19 @@
 
 const COMPOSED_AFTER = 1500;
 
-/** The line below the machines. `read` asks anew where another machine is drawn. */
+/** The line in the bar above the machines; its title has all of it where the bar is narrow. `read` asks anew where another machine is drawn. */
 function composedBy(ui, replay) {
   const line = h("p.lmx-composed.dim", { role: "status", hidden: true });
   let key = "";
   let timer = 0;
   const ask = async (mine) => {
     const answer = await ui.ask("composed", {});
-    if (mine !== key || !answer.ok || !answer.composed) return;
+    if (mine !== key) return;
+    // The process that composes is busy, or the session moved meanwhile: nobody waits, so later.
+    if (answer.stale || answer.cancelled || answer.composed === null) timer = setTimeout(() => ask(mine), COMPOSED_AFTER);
+    if (!answer.composed) return;
     say(line, answer.composed);
+    line.title = answer.composed;
     line.hidden = false;
   };
   const read = () => {

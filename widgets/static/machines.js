@@ -20,8 +20,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let built = null; // The construction of the token DFA.
   const tabs = h("div.lmx-tabs", { role: "tablist" });
   const holder = h("div.lmx-machines", {}, tabs);
-  const composed = composedBy(ui, replay);
-  el.append(holder, composed.line);
+  el.append(holder);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
@@ -180,7 +179,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     offerTokens(ui, graphs.detokenizing_fst, boxes.detokenizing_fst.offer, replay);
     const sets = lit(ui, graphs);
     built.light(sets);
-    composed.read();
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
       box.classList.toggle("active", name === active);
@@ -210,7 +208,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   return () => {
     wide.end();
     missing.end();
-    composed.end();
     off();
   };
 }

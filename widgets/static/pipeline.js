@@ -11,7 +11,8 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
   const add = h("select", { "aria-label": "add a stage", title: "put another stage around the constraint" });
   const failure = h("p.no", { role: "alert", hidden: true });
   const panel = h("div.lmx-stage", { hidden: true });
-  el.append(h("div.lmx-pipes", {}, bar, add), failure, panel);
+  const composed = composedBy(ui, replay);
+  el.append(h("div.lmx-pipes", {}, bar, add, composed.line), failure, panel);
   let open = -1;
   let drawn = "";
   let waiting = false;
@@ -97,13 +98,17 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
     add.disabled = waiting || ui.gone;
     put(add, h("option", { value: "" }, waiting ? "compiling…" : "+ stage"), offered.map((stage) => h("option", { value: stage.kind, title: stage.about }, stage.title)));
   };
-  /** A step changes what a stage of the tokens refuses. */
+  /** A step changes what a stage of the tokens refuses, and an edit the machine. */
   const follow = () => {
+    composed.read();
     const stage = open < 0 ? null : given().stages[open];
     if (stage && stage.level === "tokens" && !waiting && !ui.gone && path() !== seen) draw();
   };
   model.on("change:editor", update);
   const off = [ui.on("change", update), ui.on("after", follow)];
   update();
-  return () => off.forEach((end) => end());
+  return () => {
+    composed.end();
+    off.forEach((end) => end());
+  };
 }
