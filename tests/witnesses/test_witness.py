@@ -97,7 +97,8 @@ KINDS: list[tuple[Constraint, str, str, str]] = [
     (explorer.regex("a|a-b"), "a", "outlines-core", "bug"),
     (schema(type="object", patternProperties={"^x": {"type": "integer"}},
             additionalProperties=False), '{"x', "xgrammar", "dialect"),
-    (schema(type="integer", multipleOf=7), "1", "outlines-core", "unsupported keyword"),
+    # jsonschema takes 1.4E16 for a multiple of 7; a mask without the point forbids it.
+    (schema(type="integer", multipleOf=7), "1", "outlines-core", "unsupported keyword, bug"),
     (schema(type="string", format="date"), '"2024-02-', "xgrammar", "bug"),
     (schema(type="string"), '"\\', "llguidance", "dialect"),
     (explorer.json_schema({"type": "null"}, whitespace="flexible"), "", "xgrammar",
@@ -106,20 +107,18 @@ KINDS: list[tuple[Constraint, str, str, str]] = [
     (explorer.grammar(r"start: /\d/", "lark"), "", "xgrammar", "Unicode class"),
 ]  # fmt: skip
 
-
 @pytest.mark.parametrize(
-    ("constraint", "prefix", "engine", "kind"),
+    ("constraint", "prefix", "engine", "kinds"),
     KINDS,
-    ids=[f"{engine}, {kind}, {k}" for k, (_, _, engine, kind) in enumerate(KINDS)],
+    ids=[f"{engine}, {kinds}, {k}" for k, (_, _, engine, kinds) in enumerate(KINDS)],
 )
 def test_a_difference_is_classed(
-    constraint: Constraint, prefix: str, engine: str, kind: str
+    constraint: Constraint, prefix: str, engine: str, kinds: str
 ) -> None:
     found = explorer.witness(constraint, vocabulary(), prefix, engines=[engine])
-    classes = classes_of(found, engine)
-    assert kind in classes
-    assert classes <= {kind, "bug"}  # Large numbers may be spelled in ways that others refuse.
-    assert f"[{kind}] {engine}" in str(found)
+    assert classes_of(found, engine) == set(kinds.split(", "))
+    for kind in kinds.split(", "):
+        assert f"[{kind}] {engine}" in str(found)
 
 
 def test_what_cannot_be_finished_is_trim() -> None:
