@@ -55,7 +55,7 @@ def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
     if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
         return np.errstate(over="ignore")(function)
     dispatcher: Any = numba.njit(nogil=True)(function)
-    # What was typed into a prompt has no file to keep machine code beside.
+    # Code typed into a prompt has no file beside which machine code could be kept.
     if exists(function.__code__.co_filename):
         try:
             dispatcher._cache = _Cache(function)

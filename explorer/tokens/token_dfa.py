@@ -27,7 +27,7 @@ from explorer.memo import Kept
 from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
 from explorer.tokens.lost import Lost
-from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, reusable_of
+from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, TokenTable, reusable_of
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import ClassWords, UInt32, class_words, pack, unpack
@@ -367,7 +367,7 @@ class TokenDFA:
         )
 
 
-def same_machine(one: TokenDFA, other: TokenDFA) -> bool:
+def same_machine(one: TokenTable, other: TokenTable) -> bool:
     """Whether two tables are one machine, state by state and token by token.
 
     The numbers of their classes may differ; what either says of every token may not.
@@ -377,7 +377,7 @@ def same_machine(one: TokenDFA, other: TokenDFA) -> bool:
         and np.array_equal(one.accepting, other.accepting)
         and np.array_equal(one.distance, other.distance)
         and np.array_equal(one.stuck, other.stuck)
-        and one.num_classes == other.num_classes
+        and one.table.shape == other.table.shape
         and np.array_equal(one.table[:, one.token_class], other.table[:, other.token_class])
     )
 

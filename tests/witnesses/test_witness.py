@@ -107,6 +107,7 @@ KINDS: list[tuple[Constraint, str, str, str]] = [
     (explorer.grammar(r"start: /\d/", "lark"), "", "xgrammar", "Unicode class"),
 ]  # fmt: skip
 
+
 @pytest.mark.parametrize(
     ("constraint", "prefix", "engine", "kinds"),
     KINDS,

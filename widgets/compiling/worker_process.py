@@ -28,9 +28,9 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.stages.staged import Placed, stages_of, with_stages
-from explorer.tokens.compile import compile, compile_texts
+from explorer.tokens.compile import Method, compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.machine import storable_of, table_of
+from explorer.tokens.machine import TokenTable, storable_of, table_of
 from explorer.tokens.token_dfa import TokenDFA, same_machine
 from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
@@ -45,6 +45,8 @@ begins at once."""
 
 WATCHDOG: Final = 5.0
 """Seconds after the wall limit at which the process ends itself, if nobody killed it."""
+
+_BOTH: Final[tuple[Method, Method]] = ("functions", "pynini")
 
 Question = Constraint | tuple[str, str]
 """A constraint, or the kind and the text of one."""
@@ -218,19 +220,14 @@ def compose_both(constraint: Constraint, vocabulary: Vocabulary, budget: Budget)
     """
     if find_spec("pynini") is None:
         return Outcome("composed", reason="pynini is not installed")
-    tables: list[TokenDFA] = []
-    for method in (
-        "functions",
-        "pynini",
-        "functions",
-        "pynini",
-    ):  # First, code is loaded; then the time counts.
+    tables: dict[Method, TokenTable] = {}
+    for method in (*_BOTH, *_BOTH):  # The first round loads code; the second one's time counts.
         machine = compile_texts(constraint, vocabulary, Meter(budget), None, method)
         table = table_of(machine)
         if table is None:
             return Outcome("composed", reason=machine.report.reason)
-        tables.append(cast("TokenDFA", table))
-    ours, theirs = tables[2:]
+        tables[method] = table
+    ours, theirs = (tables[method] for method in _BOTH)
     if not same_machine(ours, theirs):
         raise ExplorerError(
             "pynini composes another machine than we do; that is a fault of the explorer.",

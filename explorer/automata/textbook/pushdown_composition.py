@@ -104,7 +104,7 @@ def _rule(network: Network, rule: int) -> dict[str, object]:
 def _composed(
     rules: list[dict[str, Any]], root: int, words: list[list[int] | None], most: int
 ) -> list[list[int]]:
-    """What `token_sequences_by_pynini` returns; in a process of its own."""
+    """The token sequences; called in a process of its own."""
     import pynini
 
     library = cast(Any, pynini)

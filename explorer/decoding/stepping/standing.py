@@ -350,7 +350,7 @@ def _mentioned(
     return MentionedTokens.of(vocabulary, mentioned)
 
 
-# What is refused before anything moves.
+# Arguments are refused before anything moves.
 
 
 def text_at(node: StepNode) -> str:

@@ -123,7 +123,7 @@ def _asked(schema: object) -> object:
     """The schema of a ``response_format``; everything else as it is."""
     given = schema
     if isinstance(schema, str) and '"type"' in schema:
-        with suppress(ExplorerError):  # What is no JSON is refused with its place later.
+        with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
             given = read_schema(plain(schema).removeprefix("\ufeff"))
     if is_response_format(given):
         return requested_schema(cast("Mapping[str, object]", given))

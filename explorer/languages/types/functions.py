@@ -81,7 +81,7 @@ _WRAPPED: Final = (
     functools.partial, functools.partialmethod, classmethod, staticmethod,
     type(functools.cache(len)),
 )  # fmt: skip
-"""What wraps functions and is no type either."""
+"""Wrappers of functions, which are not types either."""
 
 _VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
 """Plain data that people write in place of a type, such as ``[int]`` for ``list[int]``."""

@@ -61,7 +61,7 @@ _DECIMALS: Final = len(_LARGEST)
 MOST_RESPELLED: Final = 2_000
 """Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
 MOST_KEPT: Final = 200
-"""What is made of machines of so many states is kept, since the same few bounds come in schemas."""
+"""Results for machines of up to so many states are kept: schemas use the same few bounds."""
 
 Every = Literal["number", "integer"]
 """All numbers, or all whole ones."""
