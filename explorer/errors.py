@@ -437,8 +437,9 @@ class NotRegular(BudgetExceeded):
         super().__init__("states", limit=inf, reached=inf, stage="A grammar as a finite machine")
         self.message = f"The grammar recurses ({', '.join(rules)}), so no finite machine reads it."
         self.remedy = (
-            "Bound the nesting, constraint.bounded(depth=...), and use that. For compile(...) it "
-            "is enough to leave out lazy=False, which insists on a table."
+            "Bound the nesting, constraint.bounded(depth=...), or a schema's by max_depth=..., and "
+            "use that. For compile(...) it is enough to leave out lazy=False, which insists on a "
+            "table."
         )
         self.args = (f"{self.message} {self.remedy}",)
 

@@ -349,6 +349,7 @@ def _table(
         method=composed_by,
         find_lost=partial(find_lost, char_dfa, vocabulary, machine.char_state),
         find_warnings=constraint.source.warnings,
+        find_decisions=constraint.source.decisions,
     )
     return TokenDFA(
         constraint=constraint,
@@ -395,6 +396,7 @@ def _lazily(
         find_warnings=partial(_warnings_and, written_out, constraint)
         if written_out
         else constraint.source.warnings,
+        find_decisions=constraint.source.decisions,
     )
     machine = LazyMachine(constraint, vocabulary, byte_machine, report, meter.budget)
     if not machine.can_write():

@@ -35,6 +35,7 @@ class Report:
             ``"discovered"``, one that meets its states while it is used. Of that, the figures are
             those of the compilation.
         find_warnings: Finds `warnings`.
+        find_decisions: Finds `decisions`.
     """
 
     milliseconds: dict[str, float]
@@ -52,6 +53,7 @@ class Report:
     reason: str = ""
     byte_machine: str = "closed"
     find_warnings: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    find_decisions: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -60,6 +62,16 @@ class Report:
         Found on first use; see ``strict=False`` of `explorer.json_schema`.
         """
         return self.find_warnings()
+
+    @cached_property
+    def decisions(self) -> tuple[str, ...]:
+        """The decisions taken where the constraint leaves a choice, a sentence each.
+
+        Of a JSON Schema: the order of members, white space, escapes, values that nothing
+        describes, references that lead back, and each keyword that is ignored. Empty for a machine
+        that was read back from a file, and for constraints without a choice.
+        """
+        return self.find_decisions()
 
     @cached_property
     def lost(self) -> Lost:
@@ -84,6 +96,7 @@ class Report:
             "reason": self.reason,
             "byte_machine": self.byte_machine,
             "warnings": list(self.warnings),
+            "decisions": list(self.decisions),
             "total_milliseconds": self.total_milliseconds,
         }
 
@@ -114,6 +127,7 @@ class Report:
 FIGURES = tuple(
     name
     for name in Report.__dataclass_fields__
-    if name not in ("find_lost", "find_warnings", "kind", "reason", "byte_machine")
+    if name
+    not in ("find_lost", "find_warnings", "find_decisions", "kind", "reason", "byte_machine")
 )
 """The fields of a `Report` that are figures; a file of a table keeps these and the warnings."""

@@ -444,11 +444,12 @@ class Source(Changeable, ABC):
         return None
 
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what the source asks for and the machine leaves out; those of children too.
-
-        Asked after the machine was built.
-        """
+        """Sentences on what the machine leaves out, children too; asked after it was built."""
         return tuple(each for child in self.children for each in child.warnings())
+
+    def decisions(self) -> tuple[str, ...]:
+        """Sentences on what was decided where there was a choice, asked as `warnings` is."""
+        return tuple(each for child in self.children for each in child.decisions())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
         """Propose texts for a span so that a text goes on there, the ones with the fewest

@@ -30,9 +30,9 @@ def json_schema(
     property_order: Order = "schema",
     strict: bool = True,
     formats: bool = True,
-    max_depth: int = 5,
+    max_depth: int | None = None,
     free_depth: int = 3,
-    recursion: Recursion = "unroll",
+    recursion: Recursion = "auto",
     folder: str | PathLike[str] | None = None,
     escapes: EscapesOf = "free",
     whitespace_pattern: str | None = None,
@@ -78,11 +78,14 @@ def json_schema(
             labels that encode others (``xn--``) are refused; leap seconds may have an offset of
             whole quarters of an hour.
         max_depth: How often a reference of a recursive schema is followed again inside the first
-            one, where it is unrolled: references are followed ``max_depth + 1`` deep.
+            one: references are followed ``max_depth + 1`` deep. Where it is given the schema is
+            unrolled; otherwise an unrolled schema has 5.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.
-        recursion: ``"unroll"`` to that depth, a finite machine; ``"stack"`` without end, a machine
-            with a stack (a push-down automaton). Comparing values that recurse with others
-            (``not``, ``contains``, ...) takes more than a stack, and is refused by name.
+            On a stack they nest without end.
+        recursion: ``"unroll"`` to ``max_depth``, a finite machine; ``"stack"`` without end, a
+            machine with a stack (a push-down automaton); ``"auto"`` takes a stack where references
+            lead back and ``max_depth`` is not given. ``report.decisions`` of what is compiled says
+            what was taken, and ``report.warnings`` names each limit.
         folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
             fetched.
         escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all

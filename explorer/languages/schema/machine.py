@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import Final, Literal, TypeVar
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
@@ -17,7 +17,7 @@ from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
 from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.keywords import check_tree
+from explorer.languages.schema.reading.keywords import check_tree, every_part
 from explorer.languages.schema.reading.sharing import shared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
 from explorer.languages.schema.values.places import Site
@@ -108,6 +108,36 @@ def is_possible(
     sets = ValueSets(options, meter)
     wanted, site = root_in(sets, schema, remotes)
     return sets.is_possible(wanted, site, options.depth)
+
+
+MOST_ON_STACK: Final = 500
+"""The most subschemas for which a stack is chosen: its rules are all laid out before the first
+mask, where parts of an unrolled schema wait until a text comes to them."""
+MOST_IN_ANY_ORDER: Final = 3
+"""The most members in any order of each object, alike: each set of them is drawn."""
+
+
+def best_recursion(
+    schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None
+) -> Literal["", "stack", "unroll"]:
+    """The best way to follow values that lead back; empty where none do.
+
+    A schema that cannot be read has none: what is wrong with it is said when it is built.
+    """
+    sets = ValueSets(options, Meter())
+    try:
+        wanted, _ = _nested(lambda: root_in(sets, schema, remotes))
+        back = _nested(lambda: sets.deepening.leads_back(wanted.held[0]))
+    except UnsupportedSchema:
+        return ""
+    if not back:
+        return ""
+    large = options.whitespace == "pretty" or sets.deepening.known > MOST_ON_STACK
+    if options.property_order == "any" and not large:
+        large = any(
+            len(here.get("properties", ())) > MOST_IN_ANY_ORDER for _, here, _ in every_part(schema)
+        )
+    return "unroll" if large else "stack"
 
 
 class SchemaRules(Mapping[str, Node]):

@@ -15,8 +15,11 @@ from explorer.languages.schema.values.deepening import Depth
 Order = Literal["schema", "any"]
 """In which order the members of an object are written."""
 
-Recursion = Literal["unroll", "stack"]
-"""How schemas that lead back to themselves are followed: to a depth, or on a stack."""
+Recursion = Literal["auto", "unroll", "stack"]
+"""How schemas that lead back to themselves are followed: to a depth, on a stack, or as is best."""
+
+USUAL_DEPTH: Final = 5
+"""How often a reference is followed again where a schema is unrolled and nobody says how often."""
 
 _WORDS: Final = {
     "whitespace": (
@@ -25,7 +28,7 @@ _WORDS: Final = {
     "property_order": (Order, "an order of properties", 'Give "schema" or "any".'),
     "recursion": (
         Recursion, "a way to follow schemas that lead back to themselves",
-        'Give "unroll" or "stack".',
+        'Give "auto", "unroll" or "stack".',
     ),
     "escapes": (
         EscapesOf, "a choice of escapes",
@@ -46,9 +49,10 @@ class SchemaOptions:
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
         max_depth: How often a reference of a recursive schema is followed again inside the first
-            one: references are followed ``max_depth + 1`` deep.
+            one: references are followed ``max_depth + 1`` deep. ``None`` for `USUAL_DEPTH`.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
-        recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
+        recursion: ``"unroll"`` to ``max_depth``, ``"stack"`` without end, or ``"auto"``: unrolled
+            where ``max_depth`` is given, else on a stack where references lead back.
         escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
         whitespace_pattern: A pattern of the white space between the tokens of JSON.
 
@@ -64,9 +68,9 @@ class SchemaOptions:
     property_order: Order = "schema"
     strict: bool = True
     formats: bool = True
-    max_depth: int = 5
+    max_depth: int | None = None
     free_depth: int = 3
-    recursion: Recursion = "unroll"
+    recursion: Recursion = "auto"
     escapes: EscapesOf = "free"
     whitespace_pattern: str | None = None
 
@@ -87,7 +91,10 @@ class SchemaOptions:
             self._check_pattern(self.whitespace_pattern)
         flag("strict", self.strict)
         flag("formats", self.formats)
-        whole_number("max_depth", self.max_depth, 0, 50)
+        if self.max_depth is not None:
+            whole_number("max_depth", self.max_depth, 0, 50)
+            if self.recursion == "auto":
+                object.__setattr__(self, "recursion", "unroll")
         whole_number("free_depth", self.free_depth, 0, 8)
 
     def _check_pattern(self, pattern: object) -> None:
@@ -104,7 +111,8 @@ class SchemaOptions:
     @property
     def depth(self) -> Depth:
         """The depth of values."""
-        return Depth(self.max_depth, self.free_depth, self.free_depth, self.free_depth)
+        most = USUAL_DEPTH if self.max_depth is None else self.max_depth
+        return Depth(most, self.free_depth, self.free_depth, self.free_depth)
 
     @property
     def spaces(self) -> bool:

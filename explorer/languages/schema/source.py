@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from explorer.errors import (
     UnsupportedSchema,
 )
 from explorer.files import read_text
-from explorer.languages.schema.diagnosis.annotations import schema_remarks
+from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
 from explorer.languages.schema.diagnosis.conflict import conflict, endless_reference
 from explorer.languages.schema.diagnosis.deciding import deciding, excluding
 from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
@@ -44,6 +45,7 @@ from explorer.languages.schema.diagnosis.relaxing import (
 from explorer.languages.schema.machine import (
     WHOLE,
     SchemaRules,
+    best_recursion,
     compile_schema,
     finite_form,
     is_possible,
@@ -64,6 +66,25 @@ from explorer.languages.sources.registry import register
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """For finding out which keywords exclude each other."""
+
+_ORDERS: Final = {
+    "schema": 'Members are written in the order of the schema (property_order="schema").',
+    "any": 'Members are written in any order (property_order="any").',
+}
+_SPACES: Final = {
+    "compact": 'No white space stands between the tokens of JSON (whitespace="compact").',
+    "dumps": 'A space stands after each comma and colon (whitespace="dumps").',
+    "pretty": 'JSON is indented by two spaces (whitespace="pretty").',
+    "flexible": 'Any white space may stand between the tokens of JSON (whitespace="flexible").',
+}
+_PATTERN: Final = "White space between the tokens of JSON is as whitespace_pattern={!r} says."
+_ESCAPES: Final = {
+    "free": 'Escapes are taken from where on any text may follow (escapes="free").',
+    "any": 'Escapes are taken everywhere (escapes="any").',
+}
+
+_REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
+"""Without one of these nothing leads back."""
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Some editors begin a file with it."""
@@ -107,10 +128,23 @@ class JsonSchema(Source):
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of one that recurses on a stack."""
-        if self.options.recursion == "unroll":
+        if not self.on_stack:
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
         rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas)
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+
+    @cached_property
+    def on_stack(self) -> bool:
+        """Whether values that lead back are followed on a stack: asked for, or chosen."""
+        if self.options.recursion != "auto":
+            return self.options.recursion == "stack"
+        return self._best_recursion == "stack"
+
+    @cached_property
+    def _best_recursion(self) -> str:
+        if not _REFERENCE.search(self.schema):
+            return ""
+        return best_recursion(self.parsed, self.options, self.remote_schemas)
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON, recursive schemas unrolled.
@@ -184,7 +218,7 @@ class JsonSchema(Source):
             container = places[-1] if outline == b"{" else places[-2]
             if not container.subschemas:
                 return f"free_depth={self.options.free_depth}, the deepest that values nest"
-            most = self.options.max_depth
+            most = self.options.depth.recursion
             return f"max_depth={most}, with which references are followed {most + 1} deep"
         names = places[-1].names
         if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
@@ -223,14 +257,45 @@ class JsonSchema(Source):
             return []
         if not self._noted:  # The machine came from elsewhere.
             with suppress(BudgetExceeded):
-                self.build(Meter())
+                self.outline(Meter())
         return self._noted[0] if self._noted else []
 
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each keyword that is ignored, or says less than it seems to."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
         remarks = schema_remarks(self.parsed, formats=self.options.formats)
-        return ignored + repeated_names(self.schema) + remarks
+        return ignored + self._limits() + repeated_names(self.schema) + remarks
+
+    def _limits(self) -> tuple[str, ...]:
+        """One sentence for each limit of depth; there is none on a stack."""
+        if self.on_stack:
+            return ()
+        free, deep = self.options.free_depth, self.options.depth.recursion + 1
+        said: list[str] = []
+        if leaves_free(self.parsed):
+            said.append(
+                f"Values that the schema does not describe nest at most {free} deep "
+                f"(free_depth={free})."
+            )
+        if self._best_recursion:
+            said.append(
+                f"References that lead back are followed {deep} deep (max_depth={deep - 1})."
+            )
+        return tuple(said)
+
+    def decisions(self) -> tuple[str, ...]:
+        """One sentence for the order, for spaces, escapes, depth, and each keyword left out."""
+        options = self.options
+        limits = self._limits()
+        pattern = options.whitespace_pattern
+        spaces = _SPACES[options.whitespace] if pattern is None else _PATTERN.format(pattern)
+        said = [_ORDERS[options.property_order], spaces, _ESCAPES[options.escapes]]
+        if self.on_stack:
+            said.append(
+                "References that lead back, and values that the schema does not describe, "
+                "nest without end, on a stack."
+            )
+        return (*said, *limits, *(f"Ignored {error.message}" for error in self.ignored()))
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The keywords that exclude each other."""

@@ -259,6 +259,52 @@ def test_a_file_knows_it_and_an_older_file_is_unrolled() -> None:
     assert JsonSchema.load(older, ()).options.recursion == "unroll"
 
 
+def test_a_stack_is_chosen_where_references_lead_back() -> None:
+    """Without a limit on the depth; one that is given unrolls the schema, and is named."""
+    text = '{"value":1}'
+    for value in range(2, 40):
+        text = f'{{"value":{value},"left":{text}}}'
+    chosen = explorer.json_schema(SCHEMAS["tree"])
+    assert chosen.machine.stacks is not None and chosen.accepts(text)
+    assert chosen.source.warnings() == ()
+    unrolled = explorer.json_schema(SCHEMAS["tree"], max_depth=3)
+    assert unrolled.machine.stacks is None and not unrolled.accepts(text)
+    assert unrolled.source.warnings() == (
+        "References that lead back are followed 4 deep (max_depth=3).",
+    )
+    pretty = explorer.json_schema(SCHEMAS["tree"], whitespace="pretty")
+    assert pretty.machine.stacks is None
+    assert any("max_depth=5" in each for each in pretty.source.warnings())
+
+
+def test_many_members_in_any_order_are_unrolled() -> None:
+    """A stack would have a state for each set of them before the first mask."""
+    many = {f"m{k}": {"type": "integer"} for k in range(9)}
+    schema = {
+        "type": "object", "properties": {**many, "in": {"$ref": "#"}},
+        "additionalProperties": False,
+    }  # fmt: skip
+    assert explorer.json_schema(schema).machine.stacks is not None
+    found = explorer.json_schema(schema, property_order="any")
+    assert found.machine.stacks is None and found.accepts('{"m8":1,"in":{"m3":1,"m0":2}}')
+    assert any("max_depth=5" in each for each in found.source.warnings())
+
+
+def test_the_report_says_what_was_decided() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    stack = explorer.compile(explorer.json_schema(SCHEMAS["tree"]), vocabulary).report
+    assert any("on a stack" in each for each in stack.decisions)
+    assert stack.to_dict()["decisions"] == list(stack.decisions)
+    schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
+    constraint = explorer.json_schema(
+        schema, strict=False, property_order="any", whitespace="flexible", free_depth=2
+    )
+    said = explorer.compile(constraint, vocabulary, lazy=True).report.decisions
+    for option in ("property_order", "whitespace", "escapes", "free_depth"):
+        assert any(option in each for each in said), option
+    assert any(each.startswith("Ignored") and "told apart" in each for each in said)
+
+
 def test_a_schema_on_a_stack_is_a_part_of_a_template() -> None:
     found = explorer.template("Tree: {tree}!", tree=constraint("tree"))
     text = '{"value":1,"left":{"value":2,"left":{"value":3}}}'

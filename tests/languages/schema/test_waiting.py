@@ -150,7 +150,7 @@ def walked(machine: ByteMachine, data: bytes) -> int:
 
 
 def test_a_value_is_made_when_a_text_comes_to_it() -> None:
-    machine = explorer.json_schema(PERSON).discover(Meter())
+    machine = explorer.json_schema(PERSON, recursion="unroll").discover(Meter())
     assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
     waiting_at_first = machine.kind.num_waiting
     assert waiting_at_first == 3
@@ -164,7 +164,7 @@ def test_a_value_is_made_when_a_text_comes_to_it() -> None:
 
 
 def test_a_machine_goes_on_in_another_process() -> None:
-    machine = explorer.json_schema(PERSON).discover(Meter())
+    machine = explorer.json_schema(PERSON, recursion="unroll").discover(Meter())
     text = b'{"name":"A","born":{"year":1990},"friends":[{"name":"B","born":{"x":[]}}]}'
     half = walked(machine, text[:40])
     copy: Discovered = pickle.loads(pickle.dumps(machine))

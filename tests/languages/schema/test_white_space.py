@@ -33,8 +33,9 @@ def compact(given: Any) -> str:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_dumps_is_what_python_writes(name: str) -> None:
-    usual = explorer.json_schema(SCHEMAS[name], free_depth=2)
-    spaced = explorer.json_schema(SCHEMAS[name], whitespace="dumps", free_depth=2)
+    limits: Any = {"free_depth": 2, "recursion": "unroll"}
+    usual = explorer.json_schema(SCHEMAS[name], **limits)
+    spaced = explorer.json_schema(SCHEMAS[name], whitespace="dumps", **limits)
     for word in islice(words(usual.dfa), 100):
         given = json.loads(word)
         if compact(given).encode() == word:
@@ -99,11 +100,12 @@ def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any)
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_an_empty_pattern_is_compact_and_what_a_pattern_allows_is_valid(name: str) -> None:
-    usual = explorer.json_schema(SCHEMAS[name], free_depth=1)
-    empty = explorer.json_schema(SCHEMAS[name], whitespace_pattern="", free_depth=1)
+    limits: Any = {"free_depth": 1, "recursion": "unroll"}
+    usual = explorer.json_schema(SCHEMAS[name], **limits)
+    empty = explorer.json_schema(SCHEMAS[name], whitespace_pattern="", **limits)
     assert empty.equivalent(usual)
-    optional = explorer.json_schema(SCHEMAS[name], whitespace_pattern="[ ]?", free_depth=1)
-    dumps = explorer.json_schema(SCHEMAS[name], whitespace="dumps", free_depth=1)
+    optional = explorer.json_schema(SCHEMAS[name], whitespace_pattern="[ ]?", **limits)
+    dumps = explorer.json_schema(SCHEMAS[name], whitespace="dumps", **limits)
     for c in (usual, dumps):
         assert (c - optional).is_empty()
     for word in islice(words(optional.dfa), 100):

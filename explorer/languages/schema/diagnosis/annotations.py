@@ -7,13 +7,20 @@ it is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
-from explorer.languages.schema.reading.keywords import WELL_FORMED, draft_of, is_number, parts_of
+from explorer.languages.schema.diagnosis.deciding import need_not_hold
+from explorer.languages.schema.reading.cases import IN_PLACE
+from explorer.languages.schema.reading.keywords import (
+    WELL_FORMED,
+    every_part,
+    is_number,
+    parts_of,
+)
 from explorer.languages.schema.reading.sharing import REMARKS
-from explorer.languages.schema.reading.subschemas import DEFAULT_DRAFT, Schema, pointer_to
+from explorer.languages.schema.reading.subschemas import Schema, pointer_to
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED
 
@@ -41,18 +48,6 @@ _CLOSE: Final = 0.8
 """How alike two words are that one is taken for a misspelling of the other, from 0 to 1."""
 
 
-def _every(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """The subschemas of a schema that have keywords: pointer, keywords, draft; in order."""
-    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
-    while todo:
-        pointer, here, draft = todo.pop()
-        if isinstance(here, dict):
-            draft = draft_of(here, draft)
-            yield pointer, here, draft
-            below = [(pointer + pointer_to(*path), part, draft) for path, part in parts_of(here)]
-            todo += reversed(below)
-
-
 def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
     """The formats of a schema that are not followed, each with its JSON Pointer, in order.
 
@@ -62,7 +57,7 @@ def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
     """
     return tuple(
         (f"{pointer}/format", name)
-        for pointer, here, _ in _every(schema)
+        for pointer, here, _ in every_part(schema)
         if isinstance(name := here.get("format"), str) and name not in FORMATS
     )
 
@@ -77,7 +72,7 @@ def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
         (('/requird', 'required'), ('/divisibleBy', ''))
     """
     notes: list[tuple[str, str]] = []
-    for pointer, here, _ in _every(schema):
+    for pointer, here, _ in every_part(schema):
         for keyword in here:
             if keyword in _KEYWORDS or keyword.startswith("x-"):
                 continue
@@ -104,7 +99,7 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
         ('/not/maxProperties',)
     """
     pointers: list[str] = []
-    for pointer, here, _ in _every(schema):
+    for pointer, here, _ in every_part(schema):
         fewest = here.get("minProperties", 0)
         needed = here.get("required")
         required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
@@ -124,7 +119,7 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
         >>> empty_references({"properties": {"a": {"$ref": "#"}}})
         ()
     """
-    known = {pointer: here for pointer, here, _ in _every(schema)}
+    known = {pointer: here for pointer, here, _ in every_part(schema)}
     pointers: list[str] = []
     for pointer, here in known.items():
         if not isinstance(here.get("$ref"), str):
@@ -143,6 +138,52 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
         if pointer in seen:
             pointers.append(f"{pointer}/$ref")
     return tuple(pointers)
+
+
+_BRANCHES: Final = frozenset(("allOf", "anyOf", "oneOf", "then", "else"))
+"""Below these a subschema without a type says something of a value that is described beside it."""
+
+
+def leaves_free(schema: Schema) -> bool:
+    """Whether some value may hold others that the schema does not describe.
+
+    Each subschema is looked at by itself, so what another one beside it describes counts as free.
+
+    Example:
+        >>> leaves_free({"type": "object"}), leaves_free({"items": {"type": "string"}})
+        (True, True)
+        >>> leaves_free({"type": "array", "items": {"type": "string"}})
+        False
+    """
+    if not isinstance(schema, dict):
+        return schema
+    for pointer, here, draft in every_part(schema):
+        if need_not_hold(pointer):
+            continue
+        says = here.keys() & WELL_FORMED.keys() | here.keys() & {"const"}
+        if not says and not here.keys() & {"$defs", "definitions"}:
+            return True
+        if says & {"enum", "const"} or here.get("not") == {}:
+            continue
+        given = here.get("type")
+        types = {given} if isinstance(given, str) else set(cast("list[str]", given or ()))
+        branch = not _BRANCHES.isdisjoint(pointer.split("/")[-2:])
+        if not types and not says & IN_PLACE and not branch:
+            types = {"object", "array"}
+        closes = ("additionalProperties", "unevaluatedProperties")
+        if "object" in types and not says.intersection(closes) and here.get("maxProperties") != 0:
+            return True
+        ends = ("items", "additionalItems", "unevaluatedItems") if draft >= 2020 else ("items",)
+        listed = isinstance(here.get("items"), list) and "additionalItems" not in here
+        open_end = listed or not says.intersection(ends)
+        if "array" in types and open_end and here.get("maxItems") != 0:
+            return True
+        if any(
+            part is True and path[0] not in ("$defs", "definitions", "if")
+            for path, part in parts_of(here)
+        ):
+            return True
+    return False
 
 
 def _names_are_few(here: dict[str, Any]) -> bool:
@@ -170,7 +211,7 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
     )
     said += _first(
         f"The keyword at {pointer + pointer_to(keyword)} {why}, {nothing}"
-        for pointer, here, _ in _every(schema)
+        for pointer, here, _ in every_part(schema)
         for keyword, why in _SAY_NOTHING.items()
         if keyword in here
     )

@@ -175,6 +175,18 @@ def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, s
             yield (keyword,), cast("Schema", value)
 
 
+def every_part(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """The subschemas of a schema that have keywords: pointer, keywords, draft; in order."""
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
+    while todo:
+        pointer, here, draft = todo.pop()
+        if isinstance(here, dict):
+            draft = draft_of(here, draft)
+            yield pointer, here, draft
+            below = [(pointer + pointer_to(*path), part, draft) for path, part in parts_of(here)]
+            todo += reversed(below)
+
+
 def draft_of(schema: dict[str, Any], around: int) -> int:
     """The draft that a subschema names, or else the one around it."""
     dialect = schema.get("$schema")

@@ -53,6 +53,16 @@ class Deepening:
             return None
         return replace(depth, total=depth.total - 1, **{kind: left - 1})
 
+    def leads_back(self, sub: Subschema) -> bool:
+        """Whether a subschema leads to one that may hold one like it."""
+        self._is_recursive(sub)
+        return any(self._recursive.values())
+
+    @property
+    def known(self) -> int:
+        """The number of subschemas that were looked at."""
+        return len(self._recursive)
+
     def comes_back(self, subs: tuple[Subschema, ...]) -> bool:
         """Whether some reference leads from here to a schema that may hold one like it."""
         seen: set[object] = set()
