@@ -1,11 +1,7 @@
-"""The two machines that the constructions pass to each other, as flat arrays.
+"""The machines that the constructions pass to each other, as flat arrays.
 
-`Nfa` is what is easy to write down: states, arcs over *intervals* of symbols, ε-arcs. `Dfa` is
-what is easy to run: a table of states × symbol classes. Both are values; nothing changes them.
-
-A symbol is a byte (0–255) or, during the construction of lookarounds and anchors, one of a few
-*marks* above 255. Arcs over intervals rather than single bytes keep ``.{0,4000}`` at thirty
-thousand arcs where single bytes would need two million.
+A program (`explorer.automata.program`) is what is easy to write down. `Dfa` is what is easy to run:
+a table of states × symbol classes. Both are values; nothing changes them.
 
 `ByteMachine` is what the rest of the engine asks of anything that reads bytes. A `Dfa` is one; a
 machine that discovers its states while it runs is another.
@@ -16,24 +12,23 @@ used as an index.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.program import Bool, Int32, Program
 
 NO_ARC: Final = -1
 UNKNOWN: Final = -2
 """A cell of a row that has not been worked out."""
 
-Int32 = NDArray[np.int32]
 UInt8 = NDArray[np.uint8]
 UInt32 = NDArray[np.uint32]
 UInt64 = NDArray[np.uint64]
-Bool = NDArray[np.bool_]
 
 WalkArrays = tuple[Int32, UInt64, Int32, Int32, Int32, Int32, Int32, Int32, UInt64, UInt64]
 """A vocabulary and the room for a walk of it: see `explorer.automata.discovered.broad`."""
@@ -219,26 +214,8 @@ class ByteMachine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nfa:
-    """A nondeterministic automaton over intervals of symbols.
-
-    Args:
-        num_states: States are ``0 .. num_states - 1``.
-        start: The start state.
-        arcs: int32[arcs, 4], rows ``(source, low, high, target)``; reads any symbol in
-            ``low .. high``, both included.
-        epsilons: int32[epsilons, 2], rows ``(source, target)``.
-        accepting: int32[n], the accepting states.
-        num_symbols: 256, or more where marks are in use.
-    """
-
-    num_states: int
-    start: int
-    arcs: Int32
-    epsilons: Int32
-    accepting: Int32
-    num_symbols: int = NUM_BYTES
+Nfa = Program
+"""A program that neither counts nor calls: a nondeterministic automaton."""
 
 
 class NetworkArrays(NamedTuple):
@@ -267,51 +244,50 @@ class NetworkArrays(NamedTuple):
     follow: Bool
 
 
-Targets = tuple[int, ...]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
     """The automata of all rules side by side; every state can be reached and can end its rule.
 
+    The first rule begins. Each state has one arc for a class at most.
+
     Args:
         symbol_class: int32[256], the class of each byte.
-        arcs: For each state, the states after each class that it reads.
         calls: For each state, pairs ``(rule, state after it)``.
         exits: For each state, whether the rule may end there.
         only_exits: For each state, whether the rule must end there.
         rule: For each state, the number of its rule.
         entry: For each rule, its start state.
         names: For each rule, its name.
-        root: The rule to begin with; `NO_ARC` if the grammar has no words.
-        arrays: The same for kernels, where each state has one arc for a class at most.
+        arrays: The same for kernels, with what can come next.
     """
 
     symbol_class: Int32
-    arcs: Sequence[dict[int, Targets]]
     calls: tuple[tuple[tuple[int, int], ...], ...]
     exits: tuple[bool, ...]
     only_exits: tuple[bool, ...]
     rule: tuple[int, ...]
     entry: tuple[int, ...]
     names: tuple[str, ...]
-    root: int
-    arrays: NetworkArrays | None = None
+    arrays: NetworkArrays
+    _arcs: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]], repr=False)
 
     @property
     def num_classes(self) -> int:
         """The number of classes of bytes."""
-        return int(self.symbol_class.max()) + 1
+        return self.arrays.table.shape[1]
 
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some arc reads."""
-        if self.arrays is not None:
-            return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
-        used = np.zeros(self.num_classes, np.bool_)
-        for row in self.arcs:
-            used[list(row)] = True
-        return used[self.symbol_class]
+        return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
+
+    def arcs(self, state: int) -> dict[int, int]:
+        """The state after each class that a state reads."""
+        row = self._arcs.get(state)
+        if row is None:
+            targets: list[int] = self.arrays.table[state].tolist()
+            row = self._arcs[state] = {c: t for c, t in enumerate(targets) if t != NO_ARC}
+        return row
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -445,7 +445,7 @@ def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> Incompat
         from explorer.languages.grammar.diagnosis.conflicts import Shortest
 
         network = byte_machine.stacks.network
-        word = Shortest(network, Meter()).word[network.root]
+        word = Shortest(network, Meter()).word[0]
     else:
         word = shortest_word(byte_machine)
     offset = longest_spelled(trie_of(vocabulary), word)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 import explorer
 from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.rules.arrays import occurs_nowhere
-from explorer.automata.rules.moves import looks_of
+from explorer.automata.rules.moves import occurs_nowhere
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.stacks.stacks import ManyStacks
 from explorer.budget import Meter
@@ -256,7 +255,7 @@ def test_what_occurs_nowhere_is_in_no_text() -> None:
         if machine.stacks is None:
             continue
         network = machine.stacks.network
-        arrays = looks_of(network, Meter())
+        arrays = network.arrays
         for part in map("".join, itertools.product("abc", repeat=3)):
             nowhere = occurs_nowhere(arrays, network.symbol_class[list(part.encode())].tolist())
             assert not (nowhere and part in viable)

@@ -71,7 +71,7 @@ def nfa_letters(nfa: Nfa) -> DrawnTransducer:
         >>> from explorer.languages.regex import parse
         >>> from explorer.automata.tree.layout import lay_out
         >>> from explorer.budget import Meter
-        >>> nfa_letters(lay_out(parse("a+").root, Meter()).nfa).arcs
+        >>> nfa_letters(lay_out(parse("a+").root, Meter())).arcs
         ((2, 'a', 'a', 3), (0, '', '', 2), (3, '', '', 2), (3, '', '', 1))
     """
     arcs = [

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
-from explorer.automata.rules.arrays import occurs_nowhere
-from explorer.automata.rules.moves import looks_of
+from explorer.automata.rules.moves import occurs_nowhere
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
@@ -250,7 +249,7 @@ class Paths:
         network = machine.stacks.network
         if not network.read[list(data)].all():
             return True
-        return occurs_nowhere(looks_of(network, Meter()), network.symbol_class[list(data)].tolist())
+        return occurs_nowhere(network.arrays, network.symbol_class[list(data)].tolist())
 
     def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
         """The shortest tokens to a complete text, EOS not included.

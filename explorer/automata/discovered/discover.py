@@ -13,9 +13,8 @@ from typing import Final
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.discovered.late import HoldsGrammar, LateParts
 from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
-from explorer.automata.discovered.net import Net, net_of
+from explorer.automata.discovered.net import HoldsGrammar, LateParts, Net, net_of
 from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import ByteMachine
@@ -71,7 +70,7 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     if isinstance(node, Intersect | Subtract | Negate):
         return _pair(node, budget, meter)
     if isinstance(node, Whole):
-        return _over_net(net_of(resolve(node.body, meter), None, meter), budget)
+        return _over_net(net_of(resolve(node.body, meter), meter), budget)
     parts = LateParts(node)
     try:
         net = parts.net(meter)

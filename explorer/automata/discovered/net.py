@@ -1,29 +1,37 @@
-"""An NFA with counters as flat arrays, made ready to be run.
+"""A program without calls, made ready to be run: its arcs by source, over classes of bytes.
 
-A *configuration* is a state of the NFA and, in the scope of a counter, the count
-(`explorer.automata.tree.repeats`), packed in one int: the state in the high bits, all counts
-of nested scopes in the low ones. A million states of a machine that is written out are one state
-and a number here; whatever uses the net sees no difference.
+A *configuration* is a state of the program and, in the scope of a counter, the count, packed in one
+int: the state in the high bits, all counts of nested scopes in the low ones. A million states of a
+machine that is written out are one state and a number here; whatever uses the net sees no
+difference.
 
 Only arcs on a way to the end are kept. A copy can always be ended and begun again until there are
 enough, so whether a configuration can finish depends on its state alone, and every configuration
 that is met can.
 
-A part that is left for later (`explorer.automata.discovered.late`) is a state whose only move leads
-nowhere until the part is there. It surely has words, so what comes before it can finish.
+A part that is left for later (`LateParts`) is a state whose only move leads nowhere until the part
+is there. It surely has words, so what comes before it can finish. A schema of a hundred members is
+a net of a hundred names at first: the machine of a member's value is made when a text has read the
+name. What may wait is said by the tree (`Deferred.is_late`): a part that surely has words, and
+whose source has nothing wrong with it, so that the only thing that can happen later is that a
+budget is exceeded. A part cannot be sent to another process, because it holds a compiler. What is
+sent is the tree and the order in which parts were laid out: they are laid out again in that order.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import LETTER
 from explorer.automata.construction.reaching import by_head, steps_from
-from explorer.automata.machine import Bool, Int32, Nfa
-from explorer.automata.tree.repeats import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
+from explorer.automata.program import AGAIN, ENTER, LEAVE, PLAIN, Bool, Int32, Program
+from explorer.automata.tree.build import build
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import Call, Deferred, Node, Rules
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import jit
@@ -37,7 +45,7 @@ Int64 = NDArray[np.int64]
 
 
 class Net(NamedTuple):
-    """An NFA with counters, its arcs and moves by source, over symbol classes.
+    """A program without calls, its arcs and moves by source, over symbol classes.
 
     Args:
         start: int64[configurations], those before the first byte; not closed under moves.
@@ -150,13 +158,8 @@ def _indexed(
     )  # fmt: skip
 
 
-def net_of(nfa: Nfa, counters: Counters | None, meter: Meter) -> Net | None:
-    """An NFA with counters, ready to be run.
-
-    Args:
-        nfa: Its states, arcs over bytes, and ε-arcs; its start is state 0.
-        counters: Its counters and late parts; ``None`` if it has none.
-        meter: Watches its size.
+def net_of(program: Program, meter: Meter) -> Net | None:
+    """A program without calls, ready to be run.
 
     Returns:
         The net; ``None`` if there are no words. Where there are late parts each byte is a class of
@@ -165,24 +168,22 @@ def net_of(nfa: Nfa, counters: Counters | None, meter: Meter) -> Net | None:
     Raises:
         BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
     """
-    counters = counters or Counters()
-    late = counters.late or []
-    moves, scope, sizes = _counted(nfa, counters, 1, meter)
+    moves, scope, sizes = _counted(program, 1, meter)
     bits = (int(sizes[:, 3].max(initial=1)) - 1).bit_length()
-    if late:
+    if program.late:
         bits += LATE_BITS
-    if bits + nfa.num_states.bit_length() > MOST_BITS:
+    if bits + program.num_states.bit_length() > MOST_BITS:
         raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=STAGE)
-    accepting = np.zeros(nfa.num_states, np.bool_)
-    accepting[nfa.accepting] = True
+    accepting = np.zeros(program.num_states, np.bool_)
+    accepting[program.accepting] = True
     symbol_class, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
-        nfa.num_states, nfa.arcs, moves, accepting, bool(late)
+        program.num_states, program.arcs, moves, accepting, bool(program.late)
     )
     if not begins:
         return None
     return Net(
-        np.array([nfa.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
-        move_start[:-1], by_source, useful, accepting, scope, _waiting(nfa.num_states, late), sizes,
+        np.array([program.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
+        move_start[:-1], by_source, useful, accepting, scope, _waiting(program), sizes,
         np.array([bits], np.int64),
     )  # fmt: skip
 
@@ -191,14 +192,12 @@ LATE_BITS: Final = 30
 """Of a configuration, where there are late parts: kept for the counts inside of them."""
 
 
-def extended(net: Net, at: int, nfa: Nfa, counters: Counters, meter: Meter) -> Net:
+def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     """A net with one more of its late parts, which begins and ends where it was to be.
 
     Args:
-        net: The net.
         at: The state where the part begins.
-        nfa: The part; its start is state 0, its end state 1.
-        counters: Its counters and late parts.
+        part: Its start is state 0, its end state 1.
         meter: Watches the size of both together.
 
     Raises:
@@ -206,18 +205,18 @@ def extended(net: Net, at: int, nfa: Nfa, counters: Counters, meter: Meter) -> N
     """
     shift, outside = net.num_states, int(net.scope[at])
     around = int(net.sizes[outside, 3]) if outside >= 0 else 1
-    moves, scope, sizes = _counted(nfa, counters, around, meter)
-    states = shift + nfa.num_states
+    moves, scope, sizes = _counted(part, around, meter)
+    states = shift + part.num_states
     bits = int(net.bits[0])
     counts = int(sizes[:, 3].max(initial=1))
     if (counts - 1).bit_length() > bits or bits + states.bit_length() > MOST_BITS:
         raise BudgetExceeded("states", limit=2**MOST_BITS, reached=counts * states, stage=STAGE)
-    meter.check(STAGE, states=states, arcs=len(net.arcs) + len(nfa.arcs))
-    accepting = np.zeros(nfa.num_states, np.bool_)
+    meter.check(STAGE, states=states, arcs=len(net.arcs) + len(part.arcs))
+    accepting = np.zeros(part.num_states, np.bool_)
     accepting[1] = True
     moves = np.append(moves, np.array([[1, 1, PLAIN, 0]], np.int32), axis=0)
     _, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
-        nfa.num_states, nfa.arcs, moves, accepting, True
+        part.num_states, part.arcs, moves, accepting, True
     )
     if not begins:
         raise ExplorerError("A part that was left for later has no words.")
@@ -238,47 +237,46 @@ def extended(net: Net, at: int, nfa: Nfa, counters: Counters, meter: Meter) -> N
         move_start=np.concatenate([net.move_start, move_start[1:-1] + net.move_start[-1]]),
         moves=np.concatenate([before, by_source]),
         useful=np.concatenate([net.useful, useful]),
-        accepting=np.concatenate([net.accepting, np.zeros(nfa.num_states, np.bool_)]),
+        accepting=np.concatenate([net.accepting, np.zeros(part.num_states, np.bool_)]),
         scope=np.concatenate([net.scope, np.where(scope < 0, outside, scope + len(net.sizes))]),
-        late=np.concatenate([late, _waiting(nfa.num_states, counters.late or [])]),
+        late=np.concatenate([late, _waiting(part)]),
         sizes=np.concatenate([net.sizes, sizes]),
     )  # fmt: skip
 
 
-def _counted(nfa: Nfa, counters: Counters, around: int, meter: Meter) -> tuple[Int32, Int32, Int64]:
-    """The moves of an NFA, the scope of each state, and the sizes of the scopes.
+def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32, Int64]:
+    """The moves of a program, the scope of each state, and the sizes of the scopes.
 
     Args:
-        nfa: Its ε-arcs are moves too.
-        counters: What counts, and the late parts.
         around: How many counts the scopes around it tell apart.
         meter: Watches the size.
     """
-    late = counters.late or []
-    given = len(nfa.arcs) + len(nfa.epsilons) + len(late)
-    meter.check(STAGE, states=nfa.num_states, arcs=given, bytes=48 * (nfa.num_states + given))
-    moves = np.zeros((len(nfa.epsilons), 4), np.int32)
-    moves[:, :2] = nfa.epsilons
+    plain, late = program.epsilons, program.late
+    given = len(program.arcs) + len(plain) + len(late)
+    meter.check(STAGE, states=program.num_states, arcs=given,
+                bytes=48 * (program.num_states + given))  # fmt: skip
+    moves = np.zeros((len(plain) + len(late), 4), np.int32)
     moves[:, 2] = PLAIN
-    further = [*counters.moves, *((before, after, PLAIN, 0) for before, after, _ in late)]
-    if further:
-        moves = np.concatenate([moves, np.array(further, np.int32)])
-    scope = np.full(nfa.num_states, -1, np.int32)
+    moves[: len(plain), :2] = plain
+    if late:
+        moves[len(plain) :, :2] = [(before, after) for before, after, _ in late]
+    scope = np.full(program.num_states, -1, np.int32)
     rows: list[tuple[int, int, int, int]] = []
-    for number, each in enumerate(counters.scopes):
+    for number, each in enumerate(program.scopes):
         scope[each.first : each.end] = number
         total = each.size * (rows[each.parent][3] if each.parent >= 0 else around)
         rows.append((each.size, each.fewest, int(each.endless), total))
     most = max((row[3] for row in rows), default=1)
     if most.bit_length() > MOST_BITS:
         raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=STAGE)
-    return moves, scope, np.array(rows, np.int64).reshape(-1, 4)
+    sizes = np.array(rows, np.int64).reshape(-1, 4)
+    return np.concatenate([moves, program.counts]), scope, sizes
 
 
-def _waiting(states: int, late: list[LatePart]) -> Bool:
+def _waiting(program: Program) -> Bool:
     """Where late parts begin: bool[states]."""
-    waiting = np.zeros(states, np.bool_)
-    waiting[[before for before, _, _ in late]] = True
+    waiting = np.zeros(program.num_states, np.bool_)
+    waiting[[before for before, _, _ in program.late]] = True
     return waiting
 
 
@@ -347,3 +345,89 @@ def entered(code: int, members: Int64, count: int, seen: Int64, stamps: Int64, n
     seen[slot] = code
     members[count] = code
     return count + 1
+
+
+class HoldsGrammar(Exception):
+    """The tree holds a grammar, which takes a stack and not a net."""
+
+
+def _grammar_met(_: Call | Rules) -> int:
+    raise HoldsGrammar
+
+
+class LateParts:
+    """The late parts of the net of a tree.
+
+    Args:
+        root: The tree.
+    """
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._waiting: dict[int, Deferred] = {}
+        self._order: list[int] = []
+
+    def net(self, meter: Meter) -> Net | None:
+        """The net of the tree, its late parts left out; ``None`` if there are no words.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+            HoldsGrammar: There is a grammar inside.
+        """
+        program = lay_out(
+            self._root, meter, machine=lambda it: build(it, meter), late=True,
+            call=_grammar_met,
+        )  # fmt: skip
+        self._note(program, 0)
+        return net_of(program, meter)
+
+    def laid(self, net: Net, at: int, meter: Meter) -> Net:
+        """A net with one more of its parts.
+
+        Args:
+            net: The net so far.
+            at: The state where the part begins.
+            meter: Watches what is made.
+
+        Raises:
+            BudgetExceeded: A limit was reached; the part can still be laid out later.
+        """
+        self.settle(net)
+        node = replace(self._waiting[at], is_late=False)
+        part = lay_out(node, meter, machine=lambda it: build(it, meter), late=True)
+        larger = extended(net, at, part, meter)
+        self._note(part, net.num_states)
+        self._order.append(at)
+        return larger
+
+    def settle(self, net: Net) -> None:
+        """Forget a part that was laid out, but whose net was not taken because of an interrupt.
+
+        Args:
+            net: The net so far; only the last part can be missing there.
+        """
+        if self._order and net.late[self._order[-1]]:
+            del self._order[-1]
+        elif self._order:
+            self._waiting.pop(self._order[-1], None)
+
+    def again(self, meter: Meter) -> tuple[Net, LateParts]:
+        """The net of the tree with the parts that have been laid out, made anew.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        parts = LateParts(self._root)
+        net = parts.net(meter)
+        if net is None:
+            raise ExplorerError("A machine that had words has none when it is made again.")
+        for at in self._order:
+            net = parts.laid(net, at, meter)
+        return net, parts
+
+    def _note(self, program: Program, shift: int) -> None:
+        for before, _, node in program.late:
+            self._waiting[before + shift] = node
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_root": self._root, "_order": self._order, "_waiting": {}}

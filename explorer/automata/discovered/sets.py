@@ -19,9 +19,8 @@ from explorer.automata.discovered.broad import (
     walk_filling,
     walk_words,
 )
-from explorer.automata.discovered.late import LateParts
 from explorer.automata.discovered.letters import COMPLETE
-from explorer.automata.discovered.net import Net
+from explorer.automata.discovered.net import LateParts, Net
 from explorer.automata.discovered.rows import (
     FINISHED,
     NEEDS_PART,

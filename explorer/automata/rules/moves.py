@@ -8,10 +8,14 @@ occurs in some text, so nothing is refused for want of looking closely. (That is
 with the rules merged and made minimal first; for one symbol of look-ahead LL and strong LL are the
 same, Rosenkrantz and Stearns 1970. As a push-down automaton it is the deterministic one of Koo et
 al. 2024, section 3.)
+
+A large grammar has thousands of states and a hundred classes of bytes. What is asked of each state
+and class (what can come next, what the moves are) is asked of arrays, by kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import NO_ARC, Bool, Int32, Network, NetworkArrays
-from explorer.automata.rules.arrays import network_arrays
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
@@ -38,35 +41,97 @@ Moves = dict[int, list[Move]]
 """Moves by class."""
 
 
-def looks_of(network: Network, meter: Meter) -> NetworkArrays:
-    """What can come next in each state.
+def network_arrays(
+    table: Int32, calls: Sequence[Sequence[tuple[int, int]]], exits: Bool, rule: Int32,
+    entry: Sequence[int],
+) -> NetworkArrays:  # fmt: skip
+    """The arrays of a network, with what can come next.
 
     Args:
-        network: The network; each state has one arc for a class at most.
-        meter: Watches the time.
-
-    Raises:
-        BudgetExceeded: The time is up.
+        table: int32[states, classes], the state after a class or −1.
+        calls: For each state, pairs of a rule and the state after it.
+        exits: bool[states], whether the rule may end there.
+        rule: int32[states], the rule of each state.
+        entry: For each rule, its start state.
     """
-    meter.check_time(STAGE)
-    if network.arrays is not None:
-        return network.arrays
-    table = np.full((len(network.arcs), network.num_classes), NO_ARC, np.int32)
-    for state, row in enumerate(network.arcs):
-        for symbol, (target,) in row.items():
-            table[state, symbol] = target
-    exits, rule = np.array(network.exits, np.bool_), np.array(network.rule, np.int32)
-    return network_arrays(table, network.calls, exits, rule, network.entry)
+    first = np.zeros(len(table) + 1, np.int32)
+    np.cumsum([len(pairs) for pairs in calls], out=first[1:])
+    flat = [pair for pairs in calls for pair in pairs]
+    arrays = NetworkArrays(
+        table, first, np.array([entry[callee] for callee, _ in flat], np.int32),
+        np.array([after for _, after in flat], np.int32), exits, rule, table != NO_ARC,
+        exits.copy(), np.zeros((len(entry), table.shape[1]), np.bool_),
+    )  # fmt: skip
+    _look_ahead(arrays)
+    return arrays
 
 
-def moves(network: Network, looks: NetworkArrays, state: int, wanted: Bool) -> Moves:
-    """The moves of a state over some classes, by class.
+@jit
+def _look_ahead(rules: NetworkArrays) -> None:
+    """Follow the calls in what each state may read next, whether its rule may end, and what may
+    follow each rule: least fixpoints."""
+    states, classes = rules.table.shape
+    changed = True
+    while changed:
+        changed = False
+        for state in range(states - 1, -1, -1):  # Those that are called come later.
+            for k in range(rules.first_call[state], rules.first_call[state + 1]):
+                begin, after = rules.begins[k], rules.after[k]
+                passed = rules.empty[begin]
+                if passed and rules.empty[after] and not rules.empty[state]:
+                    rules.empty[state] = changed = True
+                for c in range(classes):
+                    if not rules.reads[state, c] and (
+                        rules.reads[begin, c] or (passed and rules.reads[after, c])
+                    ):
+                        rules.reads[state, c] = changed = True
+    changed = True
+    while changed:
+        changed = False
+        for state in range(states):
+            for k in range(rules.first_call[state], rules.first_call[state + 1]):
+                inner, outer = rules.rule[rules.begins[k]], rules.rule[state]
+                after = rules.after[k]
+                for c in range(classes):
+                    if not rules.follow[inner, c] and (
+                        rules.reads[after, c] or (rules.empty[after] and rules.follow[outer, c])
+                    ):
+                        rules.follow[inner, c] = changed = True
+
+
+def occurs_nowhere(rules: NetworkArrays, symbols: Sequence[int]) -> bool:
+    """Whether it is certain that no text holds some bytes, wherever they begin.
+
+    They are read from every state at once, and a rule that ends goes on after every call of it; so
+    what is found to occur may not, and what is not found does not.
 
     Args:
-        network, looks: The network.
-        state: A state of it.
-        wanted: bool[classes], the classes.
+        rules: The network.
+        symbols: The classes of the bytes.
     """
+    here = np.ones(len(rules.table), np.bool_)
+    caller = np.repeat(np.arange(len(rules.table)), np.diff(rules.first_call))
+    callee = rules.rule[rules.begins]
+    for symbol in symbols:
+        after = np.zeros_like(here)
+        targets = rules.table[here, symbol]
+        after[targets[targets != NO_ARC]] = True
+        while True:
+            ended = np.zeros(len(rules.follow), np.bool_)
+            ended[rules.rule[after & rules.exits]] = True
+            more = after.copy()
+            more[rules.begins[after[caller]]] = True
+            more[rules.after[ended[callee]]] = True
+            if (more == after).all():
+                break
+            after = more
+        here = after
+    return not here.any()
+
+
+def moves(network: Network, state: int, wanted: Bool) -> Moves:
+    """The moves of a state over the classes ``wanted``, bool[classes], by class."""
+    looks = network.arrays
     near, waiting = {state: None}, [state]
     while waiting:
         here = waiting.pop()
@@ -74,23 +139,23 @@ def moves(network: Network, looks: NetworkArrays, state: int, wanted: Bool) -> M
             if looks.empty[network.entry[rule]] and after not in near:
                 near[after] = None
                 waiting.append(after)
-    found: dict[int, dict[Move, None]] = {}
+    by_class: dict[int, dict[Move, None]] = {}
 
     def put(symbols: Bool, move: Move) -> None:
         for symbol in np.flatnonzero(symbols & wanted).tolist():
-            found.setdefault(symbol, {})[move] = None
+            by_class.setdefault(symbol, {})[move] = None
 
     for here in near:
         targets = looks.table[here]
         for symbol in np.flatnonzero((targets != NO_ARC) & wanted).tolist():
-            found.setdefault(symbol, {})["read", int(targets[symbol]), 0] = None
+            by_class.setdefault(symbol, {})["read", int(targets[symbol]), 0] = None
         for rule, after in network.calls[here]:
             # All last calls of a rule leave the same stack.
             back = NO_ARC if network.only_exits[after] else after
             put(looks.reads[network.entry[rule]], ("call", rule, back))
         if network.exits[here]:
             put(looks.follow[network.rule[here]], ("end", 0, 0))
-    return {symbol: list(each) for symbol, each in found.items()}
+    return {symbol: list(each) for symbol, each in by_class.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,44 +278,35 @@ def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]
     return first, push[:size].copy(), target
 
 
-def actions_of(network: Network, looks: NetworkArrays, meter: Meter) -> Actions | tuple[
-    Conflict, ...
-]:  # fmt: skip
+def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]:
     """The table of moves of a deterministic network; the conflicts of any other.
-
-    Args:
-        network, looks: The network; it has words.
-        meter: Watches the time.
 
     Raises:
         BudgetExceeded: The time is up.
     """
     meter.check_time(STAGE)
+    looks = network.arrays
     choice = _choices(looks, np.array(network.only_exits, np.bool_))
     several = choice == _SEVERAL
     if several.any():
         conflicts: list[Conflict] = []
         for state in np.flatnonzero(several.any(axis=1)).tolist():
             meter.check_time(STAGE)
-            found = moves(network, looks, state, several[state])
-            conflicts += [(state, symbol, tuple(each)) for symbol, each in found.items()]
+            by_class = moves(network, state, several[state])
+            conflicts += [(state, symbol, tuple(each)) for symbol, each in by_class.items()]
         return tuple(conflicts)
     act = np.empty(choice.shape, np.int32)
     slots = np.full(1 << (2 * choice.size + 2).bit_length(), -1, np.int32)
     first, push, target = _ways(choice, slots, act)
     return Actions(
         act, first, push, target, looks.empty, np.array(network.only_exits, np.bool_),
-        network.entry[network.root],
+        network.entry[0],
     )  # fmt: skip
 
 
-def begins_with(network: Network, looks: NetworkArrays, rule: int) -> set[int]:
-    """The rules with which a rule may begin, itself included.
-
-    Args:
-        network, looks: The network.
-        rule: A rule of it.
-    """
+def begins_with(network: Network, rule: int) -> set[int]:
+    """The rules with which a rule may begin, itself included."""
+    may_be_empty = network.arrays.empty
     seen = {rule}
     waiting = [network.entry[rule]]
     passed = set(waiting)
@@ -258,7 +314,7 @@ def begins_with(network: Network, looks: NetworkArrays, rule: int) -> set[int]:
         for callee, after in network.calls[waiting.pop()]:
             begun = [network.entry[callee]] if callee not in seen else []
             seen.add(callee)
-            begun += [after] if looks.empty[network.entry[callee]] else []
+            begun += [after] if may_be_empty[network.entry[callee]] else []
             for state in begun:
                 if state not in passed:
                     passed.add(state)

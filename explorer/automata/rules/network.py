@@ -20,7 +20,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,22 +28,17 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
-from explorer.automata.rules.arrays import ArcRows, network_arrays
-from explorer.automata.rules.laying import (
-    RuleArcs,
-    SmallRule,
-    arcs_of_piece,
-    determinized,
-    laid_in,
-)
+from explorer.automata.program import Program
+from explorer.automata.rules.moves import network_arrays
 from explorer.automata.rules.pieces import (
     STAGE,
-    RulePiece,
+    SmallRule,
     components,
+    determinized,
+    laid_in,
+    lay_rules,
     pieces_of,
-    productive,
     with_loops,
-    with_only_calls,
 )
 from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
@@ -72,104 +67,74 @@ class SmallRules:
     names: tuple[str, ...]
 
 
-def network_of(node: Node, meter: Meter, pieces: tuple[RulePiece, ...] | None = None) -> Network:
-    """The network of a tree.
-
-    Args:
-        node: A grammar, or anything with grammars inside.
-        meter: Watches sizes and time.
-        pieces: Its rules, where they were laid out already.
+def network_of(program: Program, meter: Meter) -> Network | None:
+    """The network of some rules; ``None`` without words.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    rules = small_rules(pieces or pieces_of(node, meter), meter)
-    if rules is None:
-        none = np.zeros(NUM_BYTES, np.int32)
-        return Network(none, (), (), (), (), (), (), (), NO_ARC)
-    return side_by_side(rules, meter)[0]
+    rules = small_rules(program, meter)
+    return None if rules is None else side_by_side(rules, meter)[0]
 
 
-def small_rules(
-    pieces: tuple[RulePiece, ...], meter: Meter, *, lay_in: bool = True
-) -> SmallRules | None:
-    """The rules of a tree, trimmed, laid in, looped and merged; ``None`` without words.
+def small_rules(program: Program, meter: Meter, *, lay_in: bool = True) -> SmallRules | None:
+    """The rules of a program, trimmed, laid in, looped and merged; ``None`` without words.
 
     Args:
-        pieces: The rules as they were laid out.
-        meter: Watches sizes and time.
         lay_in: Whether a rule that is called in one place becomes a part of its caller.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    if lay_in:
-        pieces = with_only_calls(pieces, MOST_LAID_IN)
-    able = productive(pieces)
-    if not able[0]:
+    pieces = pieces_of(program, MOST_LAID_IN if lay_in else 0)
+    if pieces[0] is None:
         return None
-    made, _ = _made_small(pieces, able, meter, merge_all=False)
-    return SmallRules(made, tuple(piece.name for piece in pieces))
+    made, _ = _made_small(pieces, meter, merge_all=False)
+    return SmallRules(made, tuple(name for name, _ in program.rules))
 
 
 def regular(node: Node, meter: Meter) -> Dfa:
     """The minimal machine of a grammar that does not recurse.
 
-    Args:
-        node: The grammar.
-        meter: Watches sizes and time.
-
     Raises:
         NotRegular: It recurses.
         BudgetExceeded: A limit was reached.
     """
-    pieces = with_only_calls(pieces_of(node, meter), MOST_LAID_IN)
-    able = productive(pieces)
-    if not able[0]:
+    program = lay_rules(node, meter)
+    pieces = pieces_of(program, MOST_LAID_IN)
+    if pieces[0] is None:
         return empty_dfa(NUM_BYTES)
-    made, recursive = _made_small(pieces, able, meter, merge_all=True)
+    made, recursive = _made_small(pieces, meter, merge_all=True)
     if recursive:
-        raise NotRegular(tuple(pieces[k].name for k in recursive))
+        raise NotRegular(tuple(program.rules[k][0] for k in recursive))
     return made[0][0]
 
 
 def _made_small(
-    pieces: tuple[RulePiece, ...], able: list[bool], meter: Meter, *, merge_all: bool
+    pieces: tuple[Program | None, ...], meter: Meter, *, merge_all: bool
 ) -> tuple[dict[int, SmallRule], list[int]]:
-    """The machines of the rules that remain, and the rules of one circle of calls, if any."""
-    pieces = tuple(with_loops(piece, k) for k, piece in enumerate(pieces))
-    called = [
-        sorted({r for _, r, _ in piece.calls if able[r]}) if able[k] else []
-        for k, piece in enumerate(pieces)
+    """The machines of the rules that remain; the rules of a circle where all were to be merged."""
+    looped = [piece and with_loops(piece, k) for k, piece in enumerate(pieces)]
+    called: list[list[int]] = [
+        [] if piece is None else np.unique(piece.calls[:, 1]).tolist() for piece in looped
     ]
     made: dict[int, SmallRule] = {}
     merged: set[int] = set()
-    circle: list[int] = []
+    limit = None if merge_all else MOST_STATES
     for component in components(called):
         recursive = len(component) > 1 or component[0] in called[component[0]]
         if recursive and merge_all:
             return {}, sorted(component)
-        if recursive and not circle:
-            circle = sorted(component)
         for k in component:
-            if not able[k]:
+            piece = looped[k]
+            if piece is None:
                 continue
             meter.check_time(STAGE)
-            limit = None if merge_all else MOST_STATES
-            made[k] = determinized(_laid_in(pieces[k], able, made, merged, limit), meter)
+            machines = {rule: made[rule] for rule in called[k] if rule in merged}
+            made[k] = determinized(laid_in(piece, machines, limit), meter)
             if not recursive and (merge_all or made[k][0].num_states <= MOST_MERGED):
                 merged.add(k)
-    return made, circle
-
-
-def _laid_in(
-    piece: RulePiece, able: list[bool], made: dict[int, SmallRule], merged: set[int],
-    limit: int | None,
-) -> RuleArcs:  # fmt: skip
-    """A rule with the machines of those rules that it merges laid into it."""
-    piece = replace(piece, calls=tuple(row for row in piece.calls if able[row[1]]))
-    machines = {k: made[k] for _, k, _ in piece.calls if k in merged}
-    return laid_in(arcs_of_piece(piece), machines, limit)
+    return made, []
 
 
 def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:
@@ -217,8 +182,7 @@ def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, .
     arrays = network_arrays(joined, calls, exits, rule_of, entry)
     only = exits & (joined == NO_ARC).all(axis=1) & (np.diff(arrays.first_call) == 0)
     network = Network(
-        joint.astype(np.int32), ArcRows(joined), tuple(calls), tuple(exits.tolist()),
-        tuple(only.tolist()), tuple(rule_of.tolist()), tuple(entry),
-        tuple(names[rule] for rule in order), 0, arrays,
+        joint.astype(np.int32), tuple(calls), tuple(exits.tolist()), tuple(only.tolist()),
+        tuple(rule_of.tolist()), tuple(entry), tuple(names[rule] for rule in order), arrays,
     )  # fmt: skip
     return network, tuple(order)

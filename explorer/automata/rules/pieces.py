@@ -1,83 +1,56 @@
-"""Each rule of a grammar as an automaton of its own, with arcs that read and arcs that call.
+"""The rules of a grammar as one program, and as one program each, laid into their callers.
 
 A rule's body is a tree like any other; it is laid out like any other
-(`explorer.automata.tree.layout`). A call is an arc over a symbol above the 256 bytes. A grammar
-inside another one, such as a part of a sequence, is one more rule, and so is whatever stands around
-it: the `Root` of every tree is a rule without a name.
+(`explorer.automata.tree.layout`), beside the others. A grammar inside another one, such as a part
+of a sequence, is one more rule, and so is whatever stands around it: the `Root` of every tree is a
+rule without a name.
+
+A *piece* is one rule alone: a program from state 0, whose calls name rules of the whole. All of it
+is arrays, as a large grammar lays hundreds of machines into each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.construction.reaching import by_head
 from explorer.automata.machine import Dfa
+from explorer.automata.program import Bool, Int32, Program
 from explorer.automata.tree.build import build
-from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.layout import ProgramLayout
 from explorer.automata.tree.nodes import Call, Group, Node, Rules, Written
-from explorer.automata.tree.origin import Built
-from explorer.automata.tree.repeats import Counters
 from explorer.budget import Meter
+from explorer.errors import ExplorerError
+from explorer.jit import jit
 
 STAGE: Final = "Laying out a grammar"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RulePiece:
-    """One rule as an automaton; state 0 is its start.
-
-    Args:
-        name: The rule; empty for what stands around a grammar.
-        num_states: How many states there are.
-        arcs: Rows ``(source, low, high, target)`` over bytes.
-        calls: Rows ``(source, rule, target)``.
-        epsilons: Rows ``(source, target)``.
-        accepting: The states where it may end.
-    """
-
-    name: str
-    num_states: int
-    arcs: tuple[tuple[int, int, int, int], ...]
-    calls: tuple[tuple[int, int, int], ...]
-    epsilons: tuple[tuple[int, int], ...]
-    accepting: tuple[int, ...]
+SmallRule = tuple[Dfa, tuple[int, ...]]
+"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaidRule:
-    """One rule as it was laid out, before its arcs and calls are told apart.
-
-    Args:
-        name: The rule; empty for what stands around a grammar.
-        rules: The grammar that it belongs to; ``None`` around one.
-        built: Its automaton; a call is an arc over a symbol above the 256 bytes.
-        callees: For each of those symbols the number of the rule, and its grammar.
-        counters: Its counted repeats; none unless the rule is laid out as it was written.
-    """
-
-    name: str
-    rules: Rules | None
-    built: Built
-    callees: tuple[tuple[int, Rules], ...]
-    counters: Counters
-
-
-def laid_rules(
+def lay_rules(
     node: Node,
     meter: Meter,
     *,
     written: bool = False,
     machine: Callable[[Node], Dfa] | None = None,
-) -> Iterator[LaidRule]:
-    """Lay out all rules that a tree needs, the first that of the tree itself.
+) -> Program:
+    """The program of all rules that a tree needs, the first that of the tree itself.
 
     Args:
         node: The tree: a grammar, or anything with grammars inside.
         meter: Watches sizes and time.
         written: Also tell where each arc was written; then repeats are counted, assertions count
-            as if they held, and the first rule stands around the tree.
+            as if they held, the first rule stands around the tree, and rules that nobody wrote
+            (those of a schema) have the call of them for origin.
         machine: Builds the parts that are machines of their own; default anew.
 
     Raises:
@@ -85,6 +58,7 @@ def laid_rules(
     """
     numbers: dict[tuple[int, str], int] = {}
     waiting: list[tuple[str, Node, Rules | None]] = []
+    here: Rules | None = None
 
     def number(rules: Rules, name: str) -> int:
         key = (id(rules), name)
@@ -93,6 +67,13 @@ def laid_rules(
             waiting.append((name, rules.rules[name], rules))
         return numbers[key]
 
+    def called(call: Call | Rules) -> int:
+        if isinstance(call, Rules):
+            return number(call, call.root)
+        if here is None:
+            raise ExplorerError("A call of a rule stands outside its grammar.")
+        return number(here, call.name)
+
     around, inner = None, node
     while isinstance(inner, Group | Written):
         around, inner = inner, inner.body
@@ -100,158 +81,239 @@ def laid_rules(
         number(inner, inner.root)
     else:
         waiting.append(("", node if written else around or node, None))
+    layout = ProgramLayout(
+        meter, builder=machine or (lambda inner: build(inner, meter)), call=called,
+        with_origin=written, relax=written, counts=written,
+    )  # fmt: skip
+    whole: dict[int, int] = {}  # By the identity of rules that nobody wrote, their one origin.
     for name, body, rules in waiting:  # The list grows while it is read.
-        callees: list[tuple[int, Rules]] = []
-
-        def symbol(
-            call: Call | Rules,
-            around: Rules | None = rules,
-            callees: list[tuple[int, Rules]] = callees,
-        ) -> int:
-            if isinstance(call, Rules):
-                callees.append((number(call, call.root), call))
-            elif around is not None:
-                callees.append((number(around, call.name), around))
-            return NUM_BYTES + len(callees) - 1
-
-        counters = Counters()
-        built = lay_out(
-            body, meter, machine=machine or (lambda inner: build(inner, meter)), call=symbol,
-            with_origin=written, relax_assertions=written, counters=counters if written else None,
-        )  # fmt: skip
-        yield LaidRule(name, rules, built, tuple(callees), counters)
-
-
-def pieces_of(node: Node, meter: Meter) -> tuple[RulePiece, ...]:
-    """The automata of all rules that a tree needs, the first that of the tree itself.
-
-    Args:
-        node: The tree: a grammar, or anything with grammars inside.
-        meter: Watches sizes and time.
-
-    Raises:
-        BudgetExceeded: A limit was reached.
-    """
-    made: list[RulePiece] = []
-    states = arcs = 0
-    for laid in laid_rules(node, meter):
-        nfa = laid.built.nfa
-        rows: list[list[int]] = nfa.arcs.tolist()
-        made.append(
-            RulePiece(
-                laid.name, nfa.num_states,
-                tuple((a, b, c, d) for a, b, c, d in rows if b < NUM_BYTES),
-                tuple((a, laid.callees[b - NUM_BYTES][0], d) for a, b, _, d in rows
-                      if b >= NUM_BYTES),
-                tuple((a, b) for a, b in nfa.epsilons.tolist()), (1,),
-            )
-        )  # fmt: skip
-        states, arcs = states + nfa.num_states, arcs + len(rows)
+        here = rules
+        nobody_s = written and rules is not None and rules.locate is not None
+        layout.whole = whole.get(id(rules), -1) if nobody_s else None
+        before = len(layout.call_origins.rows)
+        layout.rule(name, body)
+        recent = layout.calls.rows[before:], layout.call_origins.rows[before:]
+        for (_, rule, _), (origin,) in zip(*recent, strict=False):
+            whole.setdefault(id(waiting[rule][2]), origin)
+        states, arcs = layout.num_states, len(layout.arcs) + len(layout.calls)
         meter.check(STAGE, states=states, arcs=arcs, bytes=100 * arcs)
-    return tuple(made)
+    return layout.program()
 
 
-def productive(pieces: Sequence[RulePiece]) -> list[bool]:
-    """Which rules have a word at all: a fixpoint over the automata.
+@jit
+def _able(
+    offset: NDArray[np.int64], source: Int32, by_target: NDArray[np.int64], to_target: Int32,
+    by_entry: NDArray[np.int64], to_entry: Int32, calls: Int32, entry: Int32, ends: Int32,
+    states: int,
+) -> Bool:  # fmt: skip
+    """A search backwards; a call goes on once its rule can end and the state after it is alive."""
+    alive = np.zeros(states, np.bool_)
+    queue = np.empty(states, np.int32)
+    size = 0
+    for end in ends:
+        if not alive[end]:
+            alive[end] = True
+            queue[size] = end
+            size += 1
+    at = 0
+    while at < size:
+        here = queue[at]
+        at += 1
+        for k in range(offset[here], offset[here + 1]):
+            before = source[k]
+            if not alive[before]:
+                alive[before] = True
+                queue[size] = before
+                size += 1
+        for k in range(by_target[here], by_target[here + 1]):
+            before = calls[to_target[k], 0]
+            if not alive[before] and alive[entry[calls[to_target[k], 1]]]:
+                alive[before] = True
+                queue[size] = before
+                size += 1
+        for k in range(by_entry[here], by_entry[here + 1]):
+            before = calls[to_entry[k], 0]
+            if not alive[before] and alive[calls[to_entry[k], 2]]:
+                alive[before] = True
+                queue[size] = before
+                size += 1
+    return alive
+
+
+def alive(program: Program) -> Bool:
+    """bool[states], those from which the end of their rule can be reached."""
+    moves = program.arcs[:, [0, 3]], program.epsilons, program.counts[:, :2]
+    tail, head = np.ascontiguousarray(np.concatenate(moves).T)
+    entry = np.array([first for _, first in program.rules], np.int32)
+    numbers, states = np.arange(len(program.calls), dtype=np.int32), program.num_states
+    after, begun = np.ascontiguousarray(program.calls[:, 2]), entry[program.calls[:, 1]]
+    return _able(
+        *by_head(tail, head, states), *by_head(numbers, after, states),
+        *by_head(numbers, begun, states), program.calls, entry, program.accepting, states,
+    )  # fmt: skip
+
+
+def pieces_of(program: Program, most: int) -> tuple[Program | None, ...]:
+    """The rules that have words, each alone; one that is called in one place only is laid in there.
 
     Args:
-        pieces: All rules.
+        most: The most states of a rule with all that is laid into it; 0 to lay none in.
+
+    Returns:
+        A program for each rule; ``None`` where there are no words, or it was laid in.
     """
-    able = [False] * len(pieces)
-    following = [list({rule for _, rule, _ in piece.calls}) for piece in pieces]
-    callers: list[list[int]] = [[] for _ in pieces]
-    for k, called in enumerate(following):
-        for rule in called:
-            callers[rule].append(k)
-    for component in components(following):  # What a rule calls comes before it.
-        inside = set(component)
-        waiting = dict.fromkeys(component)
-        while waiting:
-            k, _ = waiting.popitem()
-            if not able[k] and _has_word(pieces[k], able):
-                able[k] = True
-                waiting.update(dict.fromkeys(c for c in callers[k] if c in inside and not able[c]))
-    return able
+    able = alive(program)[[first for _, first in program.rules]]
+    calls, rule_of = program.calls, program.rule_of
+    into = np.arange(len(able)) if most == 0 else _into(program, rule_of, most)
+    inside = (into != np.arange(len(into)))[calls[:, 1]]
+    entry = np.array([first for _, first in program.rules], np.int32)
+    begun = entry[calls[inside, 1]]
+    epsilons = np.concatenate([
+        program.epsilons, np.column_stack([calls[inside, 0], begun]),
+        np.column_stack([begun + 1, calls[inside, 2]]),
+    ])  # fmt: skip
+    rule_of = into[rule_of]
+    sizes = np.bincount(rule_of, minlength=len(able))
+    order = np.argsort(rule_of, kind="stable")
+    local = np.empty(program.num_states, np.int32)
+    local[order] = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[rule_of[order]]
+
+    def split(rows: Int32) -> list[Int32]:
+        """The rows of each rule, which begin and end with a state."""
+        of = rule_of[rows[:, 0]]
+        by = np.argsort(of, kind="stable")
+        rows = rows[by]
+        rows[:, 0], rows[:, -1] = local[rows[:, 0]], local[rows[:, -1]]
+        return np.split(rows, np.searchsorted(of[by], np.arange(1, len(able))))
+
+    parts = split(program.arcs), split(epsilons), split(calls[~inside & able[calls[:, 1]]])
+    end = np.ones(1, np.int32)
+    return tuple(
+        Program(int(size), 0, arcs, silent, end, calls=calling) if size and words else None
+        for size, words, arcs, silent, calling in zip(sizes, able, *parts, strict=True)
+    )
 
 
-def _has_word(piece: RulePiece, able: Sequence[bool]) -> bool:
-    following: dict[int, list[int]] = {}
-    for source, _, _, target in piece.arcs:
-        following.setdefault(source, []).append(target)
-    for source, rule, target in piece.calls:
-        if able[rule]:
-            following.setdefault(source, []).append(target)
-    for source, target in piece.epsilons:
-        following.setdefault(source, []).append(target)
-    return not reached([0], following).isdisjoint(piece.accepting)
-
-
-def with_only_calls(pieces: Sequence[RulePiece], most: int) -> tuple[RulePiece, ...]:
-    """The same rules, each that is called in one place only laid in there; its own is then empty.
-
-    Args:
-        pieces: All rules, of which the first begins.
-        most: The most states of a rule with all that is laid into it.
-    """
+def _into(program: Program, rule_of: Int32, most: int) -> NDArray[np.int64]:
+    """The rule that each rule is laid into: itself, or in the end that of its only call."""
+    called: list[int] = program.calls[:, 1].tolist()
+    calling: list[int] = rule_of[program.calls[:, 0]].tolist()
     callers: dict[int, list[int]] = {}
-    for k, piece in enumerate(pieces):
-        for _, rule, _ in piece.calls:
-            callers.setdefault(rule, []).append(k)
+    for caller, rule in zip(calling, called, strict=True):
+        callers.setdefault(rule, []).append(caller)
     parent = {r: c[0] for r, c in callers.items() if len(c) == 1 and c[0] != r and r != 0}
     inner: dict[int, list[int]] = {}
-    for rule, caller in parent.items():
-        inner.setdefault(caller, []).append(rule)
-    made = list(pieces)
+    for caller, rule in zip(calling, called, strict=True):
+        if parent.get(rule) == caller:
+            inner.setdefault(caller, []).append(rule)
+    rules = range(len(program.rules))
+    sizes: list[int] = np.bincount(rule_of, minlength=len(rules)).tolist()
+    into = [*rules]
     # The innermost first. Rules that are called only by each other are never come to.
-    order = [k for k in range(len(pieces)) if k not in parent]
+    order = [k for k in rules if k not in parent]
     for k in order:  # The list grows while it is read.
         order += inner.get(k, ())
     for k in reversed(order):
-        piece = made[k]
-        states, arcs, epsilons = piece.num_states, list(piece.arcs), list(piece.epsilons)
-        calls: list[tuple[int, int, int]] = []
-        for source, rule, target in piece.calls:
-            callee = made[rule]
-            if parent.get(rule) != k or states + callee.num_states > most:
-                calls.append((source, rule, target))
-                continue
-            arcs += [(a + states, low, high, b + states) for a, low, high, b in callee.arcs]
-            calls += [(a + states, r, b + states) for a, r, b in callee.calls]
-            epsilons += [(a + states, b + states) for a, b in callee.epsilons]
-            epsilons.append((source, states))
-            epsilons += [(end + states, target) for end in callee.accepting]
-            states += callee.num_states
-            made[rule] = RulePiece(callee.name, 1, (), (), (), ())
-        if states > piece.num_states:
-            made[k] = RulePiece(
-                piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
-            )
-    return tuple(made)
+        for rule in inner.get(k, ()):
+            if sizes[k] + sizes[rule] <= most:
+                sizes[k] += sizes[rule]
+                into[rule] = k
+    for k in order:  # The outermost first.
+        into[k] = into[into[k]]
+    return np.array(into)
 
 
-def with_loops(piece: RulePiece, number: int) -> RulePiece:
+def with_loops(piece: Program, number: int) -> Program:
     """A rule that calls itself only as the last thing it does: it goes back to its start instead.
 
     Args:
-        piece: The rule.
         number: Its own number.
     """
-    if not any(rule == number for _, rule, _ in piece.calls):
+    own = piece.calls[:, 1] == number
+    if not own.any():
         return piece
-    going_on = {source for source, *_ in (*piece.arcs, *piece.calls)}
+    going_on = {*piece.arcs[:, 0].tolist(), *piece.calls[:, 0].tolist()}
     silent: dict[int, list[int]] = {}
-    for source, target in piece.epsilons:
+    for source, target in piece.epsilons.tolist():
         silent.setdefault(source, []).append(target)
-    last = {
-        target
-        for _, rule, target in piece.calls
-        if rule == number and going_on.isdisjoint(reached([target], silent))
-    }
-    if any(rule == number and after not in last for _, rule, after in piece.calls):
+    after: set[int] = {*piece.calls[own, 2].tolist()}
+    if not all(going_on.isdisjoint(reached([target], silent)) for target in after):
         return piece
-    calls = tuple(row for row in piece.calls if row[1] != number)
-    back = tuple((source, 0) for source, rule, _ in piece.calls if rule == number)
-    return replace(piece, calls=calls, epsilons=(*piece.epsilons, *back))
+    sources = piece.calls[own, 0]
+    back = np.column_stack([sources, np.zeros_like(sources)])
+    return replace(piece, calls=piece.calls[~own], epsilons=np.concatenate([piece.epsilons, back]))
+
+
+def piece_of(rule: SmallRule) -> Program:
+    """A machine over bytes and calls as a piece; its states are counted from 1, and its one ε-arc
+    leads from state 0 to its start.
+    """
+    nfa = dfa_to_nfa(rule[0])
+    one_more = np.array([1, 0, 0, 1], np.int32)
+    reading = nfa.arcs[nfa.arcs[:, 1] < NUM_BYTES] + one_more
+    reading[:, 2] = np.minimum(reading[:, 2], NUM_BYTES - 1)
+    calling = nfa.arcs[nfa.arcs[:, 2] >= NUM_BYTES] + one_more
+    low = np.maximum(calling[:, 1], NUM_BYTES) - NUM_BYTES
+    many = calling[:, 2] - NUM_BYTES - low + 1
+    rows = np.repeat(np.arange(len(calling)), many)
+    # The symbols of each row, one after the other.
+    nth = np.arange(len(rows)) - np.repeat(np.cumsum(many) - many, many)
+    callees = np.array(rule[1], np.int32)[low[rows] + nth]
+    calls = np.column_stack([calling[rows, 0], callees, calling[rows, 3]]).astype(np.int32)
+    begins = np.array([[0, nfa.start + 1]], np.int32)
+    return Program(nfa.num_states + 1, 0, reading, begins, nfa.accepting + 1, calls=calls)
+
+
+def laid_in(
+    piece: Program, machines: Mapping[int, SmallRule], limit: int | None = None,
+    places: Set[tuple[int, int]] | None = None,
+) -> Program:  # fmt: skip
+    """A rule with some machines in the place of their calls.
+
+    Args:
+        machines: For some of the rules that it calls their machines.
+        limit: The most states; a call that would make more stays.
+        places: Only these pairs of a state, counted without the first, and what it calls.
+    """
+    arcs, epsilons = [piece.arcs], [piece.epsilons]
+    calls: list[Int32] = []
+    made: dict[int, Program] = {}
+    staying: list[int] = []
+    states = piece.num_states
+    rows: list[list[int]] = piece.calls.tolist()
+    for k, (source, callee, target) in enumerate(rows):
+        size = machines[callee][0].num_states if callee in machines else 0
+        elsewhere = callee not in machines or (
+            places is not None and (source - 1, callee) not in places
+        )
+        if elsewhere or (limit is not None and states + size > limit):
+            staying.append(k)
+            continue
+        if callee not in made:
+            made[callee] = piece_of(machines[callee])
+        inner = made[callee]
+        ends = inner.accepting + states
+        arcs.append(inner.arcs + np.array([states, 0, 0, states], np.int32))
+        calls.append(inner.calls + np.array([states, 0, states], np.int32))
+        begin = np.array([[source, int(inner.epsilons[0, 1]) + states]], np.int32)
+        epsilons += [begin, np.column_stack([ends, np.full_like(ends, target)])]
+        states += inner.num_states
+    return Program(
+        states, 0, np.concatenate(arcs), np.concatenate(epsilons), piece.accepting,
+        calls=np.concatenate([piece.calls[staying], *calls]),
+    )  # fmt: skip
+
+
+def determinized(piece: Program, meter: Meter) -> SmallRule:
+    """A rule as a minimal machine."""
+    callees, symbol = np.unique(piece.calls[:, 1], return_inverse=True)
+    symbol = symbol.reshape(-1) + NUM_BYTES
+    calling = np.column_stack([piece.calls[:, 0], symbol, symbol, piece.calls[:, 2]])
+    nfa = Program(
+        piece.num_states, 0, np.concatenate([piece.arcs, calling]).astype(np.int32),
+        piece.epsilons, piece.accepting, NUM_BYTES + len(callees),
+    )  # fmt: skip
+    return minimal_dfa(nfa, meter), tuple(callees.tolist())
 
 
 def reached(start: Iterable[int], following: dict[int, list[int]]) -> set[int]:

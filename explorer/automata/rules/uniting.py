@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.machine import Network, NetworkArrays
-from explorer.automata.rules.laying import arcs_of_machine, determinized, laid_in
-from explorer.automata.rules.moves import Actions, Conflict, actions_of, begins_with, looks_of
+from explorer.automata.machine import Network
+from explorer.automata.program import Program
+from explorer.automata.rules.moves import Actions, Conflict, actions_of, begins_with
 from explorer.automata.rules.network import SmallRules, side_by_side, small_rules
-from explorer.automata.rules.pieces import RulePiece
+from explorer.automata.rules.pieces import determinized, laid_in, piece_of
 from explorer.budget import Meter
 
 STAGE: Final = "Uniting rules of a grammar"
@@ -32,34 +32,29 @@ MOST: Final = 20_000
 """The most states of all rules together for which this is tried, and of each afterwards."""
 
 
-def united(
-    pieces: tuple[RulePiece, ...], meter: Meter
-) -> tuple[Network, NetworkArrays, Actions] | None:
-    """The network of a tree with one stack; ``None`` where this does not lead there.
+def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
+    """The network of some rules with one stack; ``None`` where this does not lead there.
 
     Args:
-        pieces: The rules of a grammar that has words, as they were laid out.
+        program: The rules of a grammar that has words.
         meter: Watches sizes and time.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    rules = small_rules(pieces, meter, lay_in=False)
+    rules = small_rules(program, meter, lay_in=False)
     for _ in range(MOST_ROUNDS):
         if rules is None or sum(machine.num_states for machine, _ in rules.made.values()) > MOST:
             break
         network, order = side_by_side(rules, meter)
-        looks = looks_of(network, meter)
-        found = actions_of(network, looks, meter)
-        if isinstance(found, Actions):
-            return network, looks, found
-        rules = _with_fewer(rules, order, _to_unite(network, looks, found), meter)
+        actions = actions_of(network, meter)
+        if isinstance(actions, Actions):
+            return network, actions
+        rules = _with_fewer(rules, order, _to_unite(network, actions), meter)
     return None
 
 
-def _to_unite(
-    network: Network, looks: NetworkArrays, conflicts: tuple[Conflict, ...]
-) -> dict[int, set[int]]:
+def _to_unite(network: Network, conflicts: tuple[Conflict, ...]) -> dict[int, set[int]]:
     """For rules that do not call themselves the states at which they are to be laid in."""
     callers: dict[int, set[int]] = {}
     for state, pairs in enumerate(network.calls):
@@ -72,10 +67,10 @@ def _to_unite(
 
     def begun(rule: int) -> set[int]:
         if rule not in known:
-            known[rule] = begins_with(network, looks, rule)
+            known[rule] = begins_with(network, rule)
         return known[rule]
 
-    found: dict[int, set[int]] = {}
+    places: dict[int, set[int]] = {}
     for state, _, moves in conflicts:
         # Of several rules one is laid in at a time, not one with which another begins: what is left
         # may then be the same call.
@@ -85,11 +80,11 @@ def _to_unite(
             if not any(k in begun(other) for other in called - {k})
         } or called - circular  # fmt: skip
         if outer:
-            found.setdefault(min(outer, key=lambda k: (size[k], k)), set()).add(state)
+            places.setdefault(min(outer, key=lambda k: (size[k], k)), set()).add(state)
         rule = network.rule[state]
         if any(move[0] == "end" for move in moves) and rule not in circular:
-            found.setdefault(rule, set()).update(callers.get(rule, ()))
-    return found
+            places.setdefault(rule, set()).update(callers.get(rule, ()))
+    return places
 
 
 def _with_fewer(
@@ -113,6 +108,6 @@ def _with_fewer(
     # The innermost first, so that what is laid in has its own rules laid in.
     for outer in sorted(places, key=lambda k: made[order[k]][0].num_states):
         meter.check_time(STAGE)
-        piece = laid_in(arcs_of_machine(made[order[outer]]), made, MOST, set(places[outer]))
+        piece = laid_in(piece_of(made[order[outer]]), made, MOST, set(places[outer]))
         made[order[outer]] = determinized(piece, meter)
     return SmallRules(made, rules.names) if places else None

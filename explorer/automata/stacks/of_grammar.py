@@ -5,10 +5,10 @@ from __future__ import annotations
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.machine import NO_ARC, ByteMachine, Network, NetworkArrays
-from explorer.automata.rules.moves import Actions, Conflict, actions_of, looks_of
+from explorer.automata.machine import ByteMachine, Network
+from explorer.automata.rules.moves import Actions, Conflict, actions_of
 from explorer.automata.rules.network import network_of
-from explorer.automata.rules.pieces import pieces_of
+from explorer.automata.rules.pieces import lay_rules
 from explorer.automata.rules.uniting import united
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.stacks.stacks import ManyStacks
@@ -17,7 +17,7 @@ from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
 from explorer.memo import memo
 
-Decided = tuple[Network, NetworkArrays, Actions | tuple[Conflict, ...]]
+Decided = tuple[Network, Actions | tuple[Conflict, ...]]
 """A network that has words, and its one move for each state and class, or its conflicts."""
 
 
@@ -39,16 +39,13 @@ def decided(node: Node, meter: Meter) -> Decided | None:
     rules = inside(node)
     kept = _kept(rules) if isinstance(rules, Rules) else []
     if not kept:
-        pieces = pieces_of(node, meter)
-        network = network_of(node, meter, pieces)
-        if network.root == NO_ARC:
+        program = lay_rules(node, meter)
+        network = network_of(program, meter)
+        if network is None:
             return None
-        looks = looks_of(network, meter)
-        actions = actions_of(network, looks, meter)
-        found = network, looks, actions
-        if not isinstance(actions, Actions):
-            found = united(pieces, meter) or found
-        kept.append(found)
+        actions = actions_of(network, meter)
+        several = not isinstance(actions, Actions)
+        kept.append((several and united(program, meter)) or (network, actions))
     return kept[0]
 
 
@@ -66,10 +63,10 @@ def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    found = decided(node, meter)
-    if found is None:
+    known = decided(node, meter)
+    if known is None:
         return empty_dfa(NUM_BYTES)
-    network, _, actions = found
+    network, actions = known
     if isinstance(actions, Actions):
         return Discovered(SingleStack(network, actions), budget)
     return Discovered(ManyStacks(network), budget)

@@ -186,7 +186,7 @@ class _Closing:
     def readers(self) -> list[tuple[int, int]]:
         """The pairs that read, with nodes made just now, which `kept` gives their numbers."""
         arcs = self._network.arcs
-        return [item for item in self._items if arcs[item[0]]]
+        return [item for item in self._items if arcs(item[0])]
 
     def kept(self, wanted: list[tuple[int, int]]) -> dict[int, int]:
         """The numbers of the nodes made just now, as far as pairs need them."""
@@ -242,7 +242,7 @@ class ManyStacks(WholeRows[Configuration]):
         self, network: Network, nodes: StackNodes | None = None,
         met: tuple[Configuration, ...] = (),
     ) -> None:  # fmt: skip
-        start = ((network.entry[network.root], BOTTOM),)
+        start = ((network.entry[0], BOTTOM),)
         super().__init__(network.symbol_class, network.num_classes, [*met] or [start])
         self.network = network
         self._nodes = nodes or StackNodes()
@@ -282,9 +282,8 @@ class ManyStacks(WholeRows[Configuration]):
         following: dict[int, set[tuple[int, int]]] = {}
         for here, node in readers:
             node = kept.get(node, node)
-            for symbol, targets in self.network.arcs[here].items():
-                pairs = following.setdefault(symbol, set())
-                pairs.update((target, node) for target in targets)
+            for symbol, target in self.network.arcs(here).items():
+                following.setdefault(symbol, set()).add((target, node))
         row = [NO_ARC] * self.network.num_classes
         for symbol, pairs in following.items():
             row[symbol] = self.number(tuple(sorted(pairs)))

@@ -23,7 +23,7 @@ import numpy as np
 
 from explorer.alphabet import EPSILON, byte_label, label_token, token_label
 from explorer.automata.interchange.openfst import fst_from_arrays, read_fst
-from explorer.automata.machine import NO_ARC, Network
+from explorer.automata.machine import Network
 from explorer.errors import ExplorerError
 
 _CALLS: Final = 1_000
@@ -60,11 +60,8 @@ def token_sequences_by_pynini(
         >>> token_sequences_by_pynini(network, vocab.tokens, 4)
         [(), (0, 0, 1, 1), (0, 0, 2), (0, 1)]
     """
-    if network.root == NO_ARC:
-        return []
     asked = {
         "rules": [_rule(network, rule) for rule in range(len(network.entry))],
-        "root": network.root,
         "words": [None if data is None else list(data) for data in words],
         "most": most,
     }
@@ -92,9 +89,8 @@ def _rule(network: Network, rule: int) -> dict[str, object]:
         members.setdefault(symbol, []).append(byte_label(byte))
     arcs: list[tuple[int, int, int]] = []
     for state in states:
-        for symbol, targets in network.arcs[state].items():
-            for target in targets:
-                arcs += [(number[state], label, number[target]) for label in members[symbol]]
+        for symbol, target in network.arcs(state).items():
+            arcs += [(number[state], label, number[target]) for label in members[symbol]]
         for called, after in network.calls[state]:
             arcs.append((number[state], _CALLS + called, number[after]))
     ends = [number[state] for state in states if network.exits[state]]
@@ -102,7 +98,7 @@ def _rule(network: Network, rule: int) -> dict[str, object]:
 
 
 def _composed(
-    rules: list[dict[str, Any]], root: int, words: list[list[int] | None], most: int
+    rules: list[dict[str, Any]], words: list[list[int] | None], most: int
 ) -> list[list[int]]:
     """The token sequences; called in a process of its own."""
     import pynini
@@ -110,8 +106,6 @@ def _composed(
     library = cast(Any, pynini)
     pairs = [(_CALLS + k, _machine(one["states"], one["arcs"], one["ends"])) for k, one in
              enumerate(rules)]  # fmt: skip
-    # The root comes first.
-    pairs.insert(0, pairs.pop(root))
     grammar, parentheses = library.pdt_replace(pairs, start_paren_labels=_PARENTHESES)
     texts: list[tuple[int, int, int, int]] = []
     states = 1

@@ -48,7 +48,7 @@ def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
     Example:
         >>> from explorer.languages.regex import parse
         >>> from explorer.automata.tree.layout import lay_out
-        >>> found = subsets_of(lay_out(parse("a+|ab").root, Meter()).nfa)
+        >>> found = subsets_of(lay_out(parse("a+|ab").root, Meter()))
         >>> [sorted(one) for one in found.sets]
         [[0, 2], [1, 2, 3, 4], [1, 2, 3], [1]]
     """
@@ -114,7 +114,7 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
         >>> from explorer.automata.textbook.steps import subsets_of
         >>> from explorer.automata.tree.layout import lay_out
         >>> from explorer.budget import Meter
-        >>> rounds_of(subsets_of(lay_out(parse("(a|b)a*").root, Meter()).nfa))
+        >>> rounds_of(subsets_of(lay_out(parse("(a|b)a*").root, Meter())))
         ((0, 1, 1),)
     """
     states = range(len(machine.sets))

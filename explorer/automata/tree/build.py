@@ -108,7 +108,7 @@ def build(node: Node, meter: Meter) -> Dfa:
             return operations.difference(any_text(), build(node.body, meter), meter)
         case _:
             laid = lay_out(node, meter, machine=lambda inner: build(inner, meter))
-            return operations.minimal_dfa(laid.nfa, meter)
+            return operations.minimal_dfa(laid, meter)
 
 
 Arc = tuple[int, int, int, int]
@@ -214,7 +214,7 @@ def _part(node: Node, meter: Meter) -> Dfa:
                 node, meter, num_symbols=NUM_PART_SYMBOLS, write=_fragment,
                 machine=lambda inner: _part(inner, meter),
             )  # fmt: skip
-            return operations.minimal_dfa(laid.nfa, meter)
+            return operations.minimal_dfa(laid, meter)
 
 
 def _regular(node: Rules, meter: Meter) -> Dfa:

@@ -1,4 +1,4 @@
-"""A tree becomes an NFA: Thompson's construction with few ε-arcs, over bytes or other symbols.
+"""A tree becomes a program: Thompson's construction with few ε-arcs, over bytes or other symbols.
 
 Every node is laid *between two states*: it adds arcs that leave the first and arcs that arrive
 at the second, never the other way round. So a sequence is a chain, alternatives lie side by
@@ -6,8 +6,8 @@ side between the same two states, and only loops and optional parts need ε-arcs
 
 Bounded repeats are where an automaton can explode: ``(a{1,500}b){1,500}`` has 250,000 states. One
 copy of the body is laid first; then the size of all copies is known, is compared with the
-budget, and the copies are made as one array operation (`repeats`). Cost: about 0.5 µs per character
-of an ordinary pattern.
+budget, and the copies are made as one array operation. Cost: about 0.5 µs per character of an
+ordinary pattern.
 
 The same code builds over another alphabet: a caller may say how a set of characters is written
 (`lookaround` writes it as intervals of symbol classes) and which symbol an assertion is.
@@ -15,22 +15,32 @@ The same code builds over another alphabet: a caller may say how a set of charac
 A node that only a machine can express (an intersection, a difference, a pattern with assertions)
 is built first, by the function ``machine``, and its machine is laid between the two states.
 
-With ``counters`` such a repeat is counted instead.
-With ``with_origin`` each arc also remembers where it came from: which source, which span of its
-text, so that a run of the NFA can be shown on the source.
+Where a caller asks for it, a long repeat is counted instead of copied, parts are left for later,
+calls of rules stay calls, and each arc and call remembers where it came from: which source, which
+span of its text, so that a run of the program can be shown on the source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
-from explorer.automata.machine import Dfa, Int32, Nfa
+from explorer.automata.machine import Dfa
+from explorer.automata.program import (
+    AGAIN,
+    ENTER,
+    LEAVE,
+    Copies,
+    GrowingRows,
+    LatePart,
+    Program,
+    Scope,
+)
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.nodes import (
     Assertion,
@@ -55,34 +65,17 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
-from explorer.automata.tree.origin import Built, Origin
-from explorer.automata.tree.repeats import COUNTED_FROM, Copies, Counters, flattened, joined
-from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
-from explorer.automata.tree.walking import width
+from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.utf8 import Fragment, utf8_fragment
+from explorer.automata.tree.walking import MANY, flattened, foreseen, width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
 
-MANY: Final = 4096
-"""The pieces of a sequence between two looks at the clock."""
 
-
-def foreseen(node: Concat, write: Callable[[CharSet], Fragment], meter: Meter) -> tuple[int, int]:
-    """The fewest states and arcs that a sequence takes: those of its leaves, each once."""
-    states, arcs = len(node.items), 0
-    for k, item in enumerate(node.items):
-        if k % MANY == 0:
-            meter.check_time(STAGE)
-        leaf = item
-        while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
-            leaf = leaf.body
-        if isinstance(leaf, Literal | Class | Dot):
-            fragment = write(leaf.chars)
-            states += fragment.num_inner
-            arcs += len(fragment.arcs)
-    return states, arcs
-
+COUNTED_FROM: Final = 9
+"""Repeats of fewer copies than this are written out: a few copies are quicker than a counter."""
 
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
@@ -100,65 +93,74 @@ def lay_out(
     machine: Callable[[Node], Dfa] | None = None,
     with_origin: bool = False,
     relax_assertions: bool = False,
-    counters: Counters | None = None,
+    late: bool = False,
     call: Callable[[Call | Rules], int] | None = None,
-) -> Built:
-    """The NFA of a node, over the 256 bytes or any other alphabet, from state 0 to state 1.
+) -> Program:
+    """The program of a node, over the 256 bytes or any other alphabet, from state 0 to state 1.
 
     Args:
         write: The machine of a set of characters in this alphabet.
         machine: Builds the nodes that must be machines first; over another alphabet also the texts
             of choices.
         relax_assertions: Read every assertion as if it always held: more texts than the pattern's.
-        counters: Takes down what is counted and what is left for later; by default nothing is.
-        call: The symbol of a call of a rule, and of a grammar inside; by default a grammar is one
-            of the nodes that ``machine`` builds, and a call is refused.
+        late: Whether long repeats are counted, and parts that may wait are left for later; by
+            default all is written out now.
+        call: The rule that is called, by its number, and the one of a grammar inside; by default a
+            grammar is one of the nodes that ``machine`` builds, and a call is refused.
 
     Raises:
-        BudgetExceeded: The automaton would be too large.
+        BudgetExceeded: The program would be too large.
         ExplorerError: There are assertions, and neither ``mark`` nor ``relax_assertions``.
 
     Example:
         >>> from explorer.languages.regex import parse
-        >>> built = lay_out(parse("ab").root, Meter(), with_origin=True)
-        >>> built.nfa.arcs.tolist()
+        >>> laid = lay_out(parse("ab").root, Meter(), with_origin=True)
+        >>> laid.arcs.tolist()
         [[0, 97, 97, 2], [2, 98, 98, 1]]
-        >>> [built.origins[k].start for k in built.arc_origin]
+        >>> [laid.origins[k].start for k in laid.arc_origin]
         [0, 1]
     """
-    layout = _NfaLayout(
-        meter, num_symbols, write, mark, machine, [] if with_origin else None, relax_assertions,
-        counters, call,
+    layout = ProgramLayout(
+        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, late,
+        [] if late else None, call,
     )  # fmt: skip
-    layout.lay(root, 0, 1)
-    return layout.built()
+    layout.rule("", root)
+    return layout.program()
 
 
 @dataclass(slots=True)
-class _NfaLayout:
-    """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
+class ProgramLayout:
+    """A program that is being laid out; the arguments are those of `lay_out`."""
 
     meter: Meter
-    num_symbols: int
-    write: Callable[[CharSet], Fragment]
-    mark: Callable[[Assertion], int] | None
-    builder: Callable[[Node], Dfa] | None
-    origin: list[int] | None
-    """Per arc the place of its origin in `origin_index`; ``None`` where nobody asks."""
-    relax: bool
-    counters: Counters | None
-    call: Callable[[Call | Rules], int] | None
+    num_symbols: int = NUM_BYTES
+    write: Callable[[CharSet], Fragment] = utf8_fragment
+    mark: Callable[[Assertion], int] | None = None
+    builder: Callable[[Node], Dfa] | None = None
+    with_origin: bool = False
+    relax: bool = False
+    counts: bool = False
+    late: list[LatePart] | None = None
+    call: Callable[[Call | Rules], int] | None = None
 
-    num_states: int = 2
-    num_block_arcs: int = 0
-    arcs: list[Arc] = field(default_factory=list[Arc])
-    arc_blocks: list[Int32] = field(default_factory=list[Int32])
-    epsilons: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    epsilon_blocks: list[Int32] = field(default_factory=list[Int32])
-    origin_blocks: list[Int32] = field(default_factory=list[Int32])
-    origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = field(
-        default_factory=dict[tuple[int, bytes, str], tuple[int, Origin]]
+    rules: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    num_states: int = 0
+    arcs: GrowingRows = field(default_factory=lambda: GrowingRows(4))
+    epsilons: GrowingRows = field(default_factory=lambda: GrowingRows(2))
+    calls: GrowingRows = field(default_factory=lambda: GrowingRows(3))
+    counting: GrowingRows = field(default_factory=lambda: GrowingRows(4))
+    scopes: list[Scope] = field(default_factory=list[Scope])
+    scope: int = -1
+    """The scope that is being laid; −1 outside all."""
+
+    arc_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
+    call_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
+    origins: list[Origin] = field(default_factory=list[Origin])
+    origin_index: dict[tuple[int, bytes, str], int] = field(
+        default_factory=dict[tuple[int, bytes, str], int]
     )
+    whole: int | None = None
+    """The one origin of everything that is laid now, where nobody wrote the rules."""
     source: Source | None = None
     label: str = ""
     # By the identity of what the tree holds: a repeat lays its body often.
@@ -166,50 +168,60 @@ class _NfaLayout:
     arc_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     """Low and high, of the sets that are one arc."""
     outlines: dict[int, Outline] = field(default_factory=dict[int, Outline])
-    machines: dict[int, Nfa] = field(default_factory=dict[int, Nfa])
+    machines: dict[int, Program] = field(default_factory=dict[int, Program])
 
-    def built(self) -> Built:
-        arcs = joined(self.arcs, self.arc_blocks, 4)
-        epsilons = joined(self.epsilons, self.epsilon_blocks, 2)
-        accepting = np.ones(1, np.int32)
-        nfa = Nfa(self.num_states, 0, arcs, epsilons, accepting, self.num_symbols)
-        self.meter.check(STAGE, states=self.num_states, arcs=len(arcs) + len(epsilons))
-        if self.origin is None:
-            return Built(nfa)
-        # Blocks of arcs and of origins are added side by side, so their orders are the same.
-        origins = tuple(origin for _, origin in self.origin_index.values())
-        return Built(nfa, origins, self.origin_from(0, 0))
+    def rule(self, name: str, body: Node) -> None:
+        """Lay one more rule, from its first state to its second."""
+        self.rules.append((name, self.num_states))
+        self.origin_index.clear()  # The places of a rule are its own.
+        start, end = self.fresh(), self.fresh()
+        self._lay(body, start, end)
+
+    def program(self) -> Program:
+        """What was laid out."""
+        arcs, epsilons, calls = self.arcs.since(), self.epsilons.since(), self.calls.since()
+        given = len(arcs) + len(epsilons) + len(calls)
+        self.meter.check(STAGE, states=self.num_states, arcs=given)
+        ends = np.array([start + 1 for _, start in self.rules], np.int32)
+        # Arcs and their origins are added side by side, so their orders are the same.
+        return Program(
+            self.num_states, 0, arcs, epsilons, ends, self.num_symbols, self.counting.since(),
+            tuple(self.scopes), calls, tuple(self.late or ()), tuple(self.rules),
+            tuple(self.origins), self.arc_origins.since()[:, 0] if self.with_origin else None,
+            self.call_origins.since()[:, 0] if self.with_origin else None,
+        )  # fmt: skip
 
     def fresh(self) -> int:
+        """A new state."""
         state = self.num_states
         self.num_states = state + 1
         return state
 
     # One method per kind of node: lay it between two states.
 
-    def lay(self, node: Node, source: int, target: int) -> None:
+    def _lay(self, node: Node, source: int, target: int) -> None:
         # The frequent kinds first, and by their types: `isinstance` takes its time where it fails.
         if type(node) is Repeat:
-            self.repeat(*flattened(node), source, target)
+            self._repeat(*flattened(node), source, target)
         elif type(node) is Group:
-            self.lay(node.body, source, target)
+            self._lay(node.body, source, target)
         elif type(node) is Concat:
             self.sequence(node, source, target)
         elif type(node) is Branch:
             for k, option in enumerate(node.options):
                 if k % MANY == 0 and k:
                     self.announce(0, 0)
-                self.lay(option, source, target)
+                self._lay(option, source, target)
         elif type(node) is Literal or type(node) is Class or type(node) is Dot:
-            self.leaf(node, source, target)
+            self._leaf(node, source, target)
         else:
             self.rare(node, source, target)
 
     def sequence(self, node: Concat, source: int, target: int) -> None:
         """Pieces one after the other."""
         if len(node.items) >= MANY:
-            self.announce(*foreseen(node, self.write, self.meter))
-        arc_of, append, plain = self.arc_of, self.arcs.append, self.origin is None
+            self.announce(*foreseen(node, self.write, lambda: self.announce(0, 0)))
+        arc_of, append, plain = self.arc_of, self.arcs.rows.append, not self.with_origin
         for k, item in enumerate(node.items[:-1]):
             if k % MANY == 0 and k:
                 self.announce(0, 0)
@@ -218,28 +230,30 @@ class _NfaLayout:
             if type(item) is Literal and plain and (arc := arc_of.get(id(item.chars))):
                 append((source, *arc, state))  # As `leaf` would.
             else:
-                self.lay(item, source, state)
+                self._lay(item, source, state)
             source = state
-        self.lay(node.items[-1], source, target)
+        self._lay(node.items[-1], source, target)
 
     def rare(self, node: Node, source: int, target: int) -> None:
         """Lay a node of the kinds that a pattern has few of."""
         match node:
             case TokenLimit() if self.num_symbols == NUM_BYTES:  # It says nothing about texts.
-                self.lay(node.body, source, target)
+                self._lay(node.body, source, target)
             case Empty():
-                self.epsilons.append((source, target))
+                self.epsilons.rows.append((source, target))
             case Written():
-                self.written(node, source, target)
+                self._written(node, source, target)
             case Texts() if self.num_symbols == NUM_BYTES:
                 self.texts(node, source, target)
             case Whole():
                 if self.relax:
-                    self.lay(node.body, source, target)
+                    self._lay(node.body, source, target)
                 else:
                     self.closed(node, source, target)
             case Call() | Rules() if self.call is not None:
-                self.called(self.call(node), node, source, target)
+                self.calls.rows.append((source, self.call(node), target))
+                if self.with_origin:
+                    self.call_origins.rows.append((self.origin_of(node),))
             case Call():
                 raise ExplorerError("A call of a rule stands outside its grammar.")
             case Assertion():
@@ -250,34 +264,33 @@ class _NfaLayout:
                             remedy="Put the pattern into a Whole node, or lay it out with "
                             "relax_assertions=True.",
                         )
-                    self.epsilons.append((source, target))
+                    self.epsilons.rows.append((source, target))
                 else:
                     symbol = self.mark(node)
-                    self.arcs.append((source, symbol, symbol, target))
-                    if self.origin is not None:
-                        self.origin.append(-1)
+                    self.arcs.rows.append((source, symbol, symbol, target))
+                    if self.with_origin:
+                        self.arc_origins.rows.append((-1,))
             case _:  # The frequent kinds do not come here.
                 self.closed(cast("Closed", node), source, target)
 
-    def leaf(self, leaf: Leaf, source: int, target: int) -> None:
+    def _leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.fragments.get(id(leaf.chars))
         if fragment is None:  # Hashing a set of characters takes longer than laying it.
             fragment = self.fragments[id(leaf.chars)] = self.write(leaf.chars)
             if fragment.num_inner == 0 and len(fragment.arcs) == 1:
                 self.arc_of[id(leaf.chars)] = fragment.arcs[0][1:3]
-        append = self.arcs.append
+        append = self.arcs.rows.append
         if fragment.num_inner == 0:
             for _, low, high, _ in fragment.arcs:
                 append((source, low, high, target))
-            if self.origin is None:
+            if not self.with_origin:
                 return
         elif fragment.rows is not None:
             rows = fragment.rows.copy()
             rows[:, 0] = np.where(rows[:, 0] == 0, source, rows[:, 0] + self.num_states - 2)
             rows[:, 3] = np.where(rows[:, 3] == 1, target, rows[:, 3] + self.num_states - 2)
             self.num_states += fragment.num_inner
-            self.arc_blocks.append(rows)
-            self.num_block_arcs += len(rows)
+            self.arcs.add(rows)
         else:
             # Fragment states 0 and 1 are the two given; the others come after all we have.
             shift = self.num_states - 2
@@ -285,32 +298,28 @@ class _NfaLayout:
             for start, low, high, end in fragment.arcs:
                 begin = start + shift if start else source
                 append((begin, low, high, end + shift if end != 1 else target))
-        if self.origin is not None:
+        if self.with_origin:
             index = self.origin_of(leaf)
             if fragment.rows is None:
-                self.origin.extend([index] * len(fragment.arcs))
+                self.arc_origins.rows.extend([(index,)] * len(fragment.arcs))
             else:
-                self.origin_blocks.append(np.full(len(fragment.arcs), index, np.int32))
-
-    def called(self, symbol: int, node: Call | Rules, source: int, target: int) -> None:
-        """A call, as an arc over its symbol."""
-        self.arcs.append((source, symbol, symbol, target))
-        if self.origin is not None:
-            self.origin.append(self.origin_of(node))
+                self.arc_origins.add(np.full((len(fragment.arcs), 1), index, np.int32))
 
     def origin_of(self, node: Leaf | Texts | Closed | Call, before: bytes = b"") -> int:
         """The number of the origin of a node that is laid now."""
+        if self.whole is not None:
+            return self.whole
         key = (id(node), before, self.label)
-        known = self.origin_index.get(key)
-        if known is None:
-            origin = Origin(node, self.source, self.label, before)
-            known = self.origin_index[key] = (len(self.origin_index), origin)
-        return known[0]
+        number = self.origin_index.get(key)
+        if number is None:
+            number = self.origin_index[key] = len(self.origins)
+            self.origins.append(Origin(node, self.source, self.label, before))
+        return number
 
-    def written(self, node: Written, source: int, target: int) -> None:
+    def _written(self, node: Written, source: int, target: int) -> None:
         outside = self.source, self.label
         self.source, self.label = node.source or self.source, node.label or self.label
-        self.lay(node.body, source, target)
+        self._lay(node.body, source, target)
         self.source, self.label = outside
 
     def texts(self, node: Texts, source: int, target: int) -> None:
@@ -318,7 +327,7 @@ class _NfaLayout:
         words = sorted(text.encode() for text in node.texts)
         total = sum(map(len, words))
         self.announce(total, total)
-        if self.origin is not None:  # Each origin holds what stands before it.
+        if self.with_origin:  # Each origin holds what stands before it.
             held = sum(len(word) * len(word) // 2 for word in words)
             self.meter.check(STAGE, bytes=held)
         states: dict[tuple[int, int], int] = {}
@@ -335,44 +344,41 @@ class _NfaLayout:
                     there = target if last else self.fresh()
                     if not last:
                         states[here, byte] = there
-                    self.arcs.append((here, byte, byte, there))
-                    if self.origin is not None:
-                        self.origin.append(self.origin_of(node, word[:at]))
+                    self.arcs.rows.append((here, byte, byte, there))
+                    if self.with_origin:
+                        self.arc_origins.rows.append((self.origin_of(node, word[:at]),))
                 here = there
             if goes_on or not word:
-                self.epsilons.append((here, target))
-
-    @property
-    def may_outline(self) -> bool:
-        """Whether the parts of an outline may be laid: nobody asks where they come from."""
-        return self.origin is None and (self.counters is not None or self.builder is None)
+                self.epsilons.rows.append((here, target))
 
     def outlined(self, outline: Outline, source: int, target: int) -> None:
         """An automaton with nodes for arcs."""
         shift = self.num_states
         self.between(outline.nfa, source, target)
         for before, part, after in outline.parts:
-            self.lay(part, before + shift, after + shift)
+            self._lay(part, before + shift, after + shift)
 
-    def between(self, nfa: Nfa, source: int, target: int) -> None:
+    def between(self, nfa: Program, source: int, target: int) -> None:
         """The states and arcs of an NFA, between ε-arcs."""
         shift = self.num_states
         self.announce(nfa.num_states, len(nfa.arcs))
         self.num_states += nfa.num_states
-        self.arc_blocks.append(nfa.arcs + np.array([shift, 0, 0, shift], np.int32))
-        self.num_block_arcs += len(nfa.arcs)
-        self.epsilons.append((source, nfa.start + shift))
+        self.arcs.add(nfa.arcs + np.array([shift, 0, 0, shift], np.int32))
+        self.epsilons.rows.append((source, nfa.start + shift))
         ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
-        self.epsilon_blocks += [ends.astype(np.int32), nfa.epsilons + np.int32(shift)]
+        self.epsilons.add(ends.astype(np.int32))
+        self.epsilons.add(nfa.epsilons + np.int32(shift))
 
     def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
         """A node as its machine, between ε-arcs."""
-        late = None if self.counters is None else self.counters.late
-        if isinstance(node, Deferred) and node.is_late and self.may_outline and late is not None:
+        # Nobody asks where the parts of an outline come from.
+        may_outline = not self.with_origin and (self.counts or self.builder is None)
+        late = self.late if may_outline else None
+        if isinstance(node, Deferred) and node.is_late and late is not None:
             late.append((self.fresh(), target, node))
-            self.epsilons.append((source, late[-1][0]))
+            self.epsilons.rows.append((source, late[-1][0]))
             return
-        may_outline = self.may_outline or (isinstance(node, Deferred) and node.calls)
+        may_outline |= isinstance(node, Deferred) and node.calls
         if isinstance(node, Deferred) and node.outline is not None and may_outline:
             if id(node) not in self.outlines:
                 self.outlines[id(node)] = node.outline(self.meter)
@@ -384,30 +390,31 @@ class _NfaLayout:
                 raise ExplorerError("Nodes with machines of their own cannot be laid out here.")
             nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
         self.between(nfa, source, target)
-        if self.origin is not None:
+        if self.with_origin:
             # The assertions of a pattern are relaxed where origins are asked for.
-            index = -1 if isinstance(node, Whole) else self.origin_of(node)
-            self.origin_blocks.append(np.full(len(nfa.arcs), index, np.int32))
+            written = self.whole is not None or not isinstance(node, Whole)
+            index = self.origin_of(cast("Closed", node)) if written else -1
+            self.arc_origins.add(np.full((len(nfa.arcs), 1), index, np.int32))
 
-    def repeat(
+    def _repeat(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int
     ) -> None:
         if maximum == 1:
-            self.lay(body, source, target)
+            self._lay(body, source, target)
             if minimum == 0:
-                self.epsilons.append((source, target))
+                self.epsilons.rows.append((source, target))
         elif maximum == 0:
-            self.epsilons.append((source, target))
+            self.epsilons.rows.append((source, target))
         elif maximum is None and minimum == 0:
             # The loop needs a state of its own: an arc back into `source` would also serve
             # whatever else begins there.
             loop = self.fresh()
-            self.epsilons += [(source, loop), (loop, target)]
-            self.lay(body, loop, loop)
+            self.epsilons.rows += [(source, loop), (loop, target)]
+            self._lay(body, loop, loop)
         elif maximum is None and minimum == 1:
             first, last = self.fresh(), self.fresh()
-            self.epsilons += [(source, first), (last, first), (last, target)]
-            self.lay(body, first, last)
+            self.epsilons.rows += [(source, first), (last, first), (last, target)]
+            self._lay(body, first, last)
         else:
             self.copies(body, minimum, maximum, source, target)
 
@@ -418,78 +425,74 @@ class _NfaLayout:
         if width(body)[1] == 0:
             # What reads nothing holds at a place or does not; to ask again changes nothing.
             if minimum:
-                self.lay(body, source, target)
+                self._lay(body, source, target)
             else:
-                self.epsilons.append((source, target))
+                self.epsilons.rows.append((source, target))
             return
         count = minimum if maximum is None else maximum
-        if self.counters is not None and count >= COUNTED_FROM:
-            self.counted(self.counters, body, minimum, maximum, source, target)
+        if self.counts and count >= COUNTED_FROM:
+            self.counted(body, minimum, maximum, source, target)
             return
         # Cheapest possible body first: if even that is too large, stop before laying anything.
         self.announce(count, 0)
-        arcs, blocks = len(self.arcs), len(self.arc_blocks)
-        epsilons, epsilon_blocks = len(self.epsilons), len(self.epsilon_blocks)
-        block_arcs = self.num_block_arcs
+        grown = self.arcs, self.epsilons, self.calls
+        ends, before = [rows.end for rows in grown], len(self.arcs) + len(self.calls)
+        origins = self.arc_origins.end, self.call_origins.end
+        noted = len(self.scopes), len(self.late or ())
         first_end = self.fresh()
         states = self.num_states
-        noted = 0 if self.counters is None else self.counters.noted
-        self.lay(body, source, first_end)
-        counting = self.counters is not None and self.counters.noted > noted
-        size = len(self.arcs) - arcs + self.num_block_arcs - block_arcs
+        self._lay(body, source, first_end)
+        size = len(self.arcs) + len(self.calls) - before
         inner = self.num_states - states
         self.announce((count - 1) * (inner + 1), (count - 1) * size)
-        if counting or size * (count - 1) <= _TILE_FROM:  # Counters are not copied as arrays.
+        # Counters and late parts are not copied as arrays.
+        by_hand = noted != (len(self.scopes), len(self.late or ()))
+        if by_hand or size * (count - 1) <= _TILE_FROM:
             chain = [source, first_end]
             for _ in range(count - 1):
                 chain.append(self.fresh())
-                self.lay(body, chain[-2], chain[-1])
-            self.epsilons += [(state, target) for state in chain[minimum:]]
+                self._lay(body, chain[-2], chain[-1])
+            self.epsilons.rows += [(state, target) for state in chain[minimum:]]
             if maximum is None:
-                self.epsilons.append((chain[-1], chain[-2]))
+                self.epsilons.rows.append((chain[-1], chain[-2]))
             return
         numbers = np.arange(1, count, dtype=np.int64)
         copies = Copies(source, first_end, states, states + inner + (numbers - 1) * (inner + 1))
-        chain_states = copies.chain
         self.num_states += (count - 1) * (inner + 1)
-        origins = self.origin_from(arcs, blocks)
-        rows = copies.rows(joined(self.arcs[arcs:], self.arc_blocks[blocks:], 4))
-        self.arc_blocks.append(rows)
-        self.num_block_arcs += len(rows)
-        if origins is not None:
-            self.origin_blocks.append(np.tile(origins, count - 1))
-        empties = joined(self.epsilons[epsilons:], self.epsilon_blocks[epsilon_blocks:], 2)
-        if len(empties):
-            self.epsilon_blocks.append(copies.pairs(empties))
-        leaving = chain_states[minimum:]
+        for rows, end in zip(grown, ends, strict=True):
+            rows.add(copies.rows(rows.since(end)))
+        for rows, end in zip((self.arc_origins, self.call_origins), origins, strict=True):
+            rows.add(np.tile(rows.since(end), (count - 1, 1)))
+        leaving = copies.chain[minimum:]
         exits = np.column_stack([leaving, np.full(len(leaving), target)])
-        self.epsilon_blocks.append(exits.astype(np.int32))
+        self.epsilons.add(exits.astype(np.int32))
         if maximum is None:
-            self.epsilons.append((int(chain_states[-1]), int(chain_states[-2])))
+            self.epsilons.rows.append((int(copies.chain[-1]), int(copies.chain[-2])))
 
     def counted(
-        self, counters: Counters, body: Node, minimum: int, maximum: int | None, source: int,
-        target: int,
-    ) -> None:  # fmt: skip
+        self, body: Node, minimum: int, maximum: int | None, source: int, target: int
+    ) -> None:
         """One copy of the body, and a counter."""
         first = self.fresh()
-        scope = counters.open(first, minimum, maximum)
+        number, around = len(self.scopes), self.scope
+        size = max(minimum, 1) if maximum is None else maximum
+        scope = Scope(first, first, around, size, minimum, maximum is None)
+        self.scopes.append(scope)
+        self.scope = number
         last = self.fresh()
-        self.lay(body, first, last)
-        counters.close(scope, self.num_states, (source, first, last, target))
+        self._lay(body, first, last)
+        self.scopes[number] = replace(scope, end=self.num_states)
+        self.scope = around
+        self.counting.rows += [
+            (source, first, ENTER, number), (last, first, AGAIN, number),
+            (last, target, LEAVE, number),
+        ]  # fmt: skip
         if minimum == 0:
-            self.epsilons.append((source, target))
-
-    def origin_from(self, arcs: int, blocks: int) -> Int32 | None:
-        """The origins of the arcs laid since, in the order of the arcs."""
-        if self.origin is None:
-            return None
-        recent = np.array(self.origin[arcs:], np.int32)
-        return np.concatenate([recent, *self.origin_blocks[blocks:]]).astype(np.int32)
+            self.epsilons.rows.append((source, target))
 
     def announce(self, states: int, arcs: int) -> None:
         """Compare the sizes that are about to be reached with the budget."""
         states += self.num_states
-        arcs += len(self.arcs) + self.num_block_arcs
+        arcs += len(self.arcs) + len(self.calls)
         held = states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC
         self.meter.check(STAGE, states=states, arcs=arcs, bytes=held)

@@ -172,7 +172,7 @@ def resolve(root: Node, meter: Meter) -> Nfa:
     meter.check_time(JUDGING)
     root = each_once(without_edge_anchors(root, meter), meter)
     if not any(isinstance(node, Assertion) for node in _watched(root, meter)):
-        return lay_out(root, meter).nfa
+        return lay_out(root, meter)
     resolver = Resolver(root, meter)
     return in_bytes(resolver.language(root), resolver.classes, meter)
 
@@ -235,7 +235,7 @@ class Resolver:
         pattern = lay_out(
             node, self.meter, num_symbols=self.num_symbols, write=self.classes.write,
             mark=self.mark,
-        ).nfa  # fmt: skip
+        )  # fmt: skip
         return self.judged(pattern, _assertions_of(node, self.meter))
 
     def judged(self, marked: Nfa, assertions: Iterable[Assertion]) -> Dfa:
@@ -338,7 +338,7 @@ class Resolver:
         inner = lay_out(
             body, self.meter, num_symbols=self.num_symbols, write=self.classes.write,
             mark=self.mark,
-        ).nfa  # fmt: skip
+        )  # fmt: skip
         # Two states more: one that loops before, one that loops after.
         before, after = inner.num_states, inner.num_states + 1
         last = self.point - 1

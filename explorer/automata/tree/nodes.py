@@ -182,7 +182,7 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language with nodes for arcs, where that is much smaller.
-        is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.late`).
+        is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.net`).
         calls: Whether the outline calls rules: then there is no other form.
     """
 

@@ -1,16 +1,16 @@
-"""An NFA, and where its arcs came from: a node of the tree, the source whose text it stands in."""
+"""The origin of an arc or a call of a program: a node of the tree, and the source whose text it
+stands in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.automata.machine import Int32, Nfa
 from explorer.automata.tree.nodes import Call, Closed, Leaf, Source, Texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The origin of an arc.
+    """The origin of an arc or a call.
 
     Args:
         source: Whose text its span counts in; ``None`` outside any source.
@@ -31,18 +31,3 @@ class Origin:
     def end(self) -> int:
         """The end of its span."""
         return self.node.end
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """An NFA, and where its arcs come from.
-
-    Args:
-        origins: The origins, each once, in the order of the tree; empty without origin.
-        arc_origin: int32[arcs], the index into ``origins`` for each row of ``nfa.arcs``, or −1 for
-            the mark of an assertion; ``None`` without origin.
-    """
-
-    nfa: Nfa
-    origins: tuple[Origin, ...] = ()
-    arc_origin: Int32 | None = None

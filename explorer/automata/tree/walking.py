@@ -1,4 +1,5 @@
-"""The questions that are asked of any node: its children, the part it plays, its width.
+"""The questions that are asked of any node: its children, the part it plays, its width, the repeat
+that nested repeats are.
 
 One table says for every kind of node what it is to the nodes below it (`SHAPES`); a walk of a tree
 asks the table and matches on no kind. A kind that is not in it is a leaf.
@@ -6,6 +7,10 @@ asks the table and matches on no kind. A kind that is not in it is a leaf.
 The *width* of a piece decides whether a lookbehind is legal: `re` looks behind by stepping back a
 fixed number of characters, so it demands that all matches of a lookbehind have one length. The
 automata here need no such rule; it is kept because the syntax accepted is Python's.
+
+*Flattened*: ``(x{a,b}){c,d}`` is ``x{ac,bd}`` where the counts leave no gap. So 500 copies of 500
+copies are laid out as 250,000 copies of one short body, whose size is compared with the budget
+before any of them is made.
 """
 
 from __future__ import annotations
@@ -17,13 +22,15 @@ from typing import Literal as OneOf
 
 from msgspec import Struct, structs
 
-from explorer.automata.tree.charset import character
+from explorer.automata.tree.charset import CharSet, character
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
     Call,
+    Class,
     Concat,
     Deferred,
+    Dot,
     Empty,
     Group,
     Intersect,
@@ -40,6 +47,7 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
+from explorer.automata.tree.utf8 import Fragment
 
 Part = OneOf["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
 """The part that a node plays to the nodes below it.
@@ -201,3 +209,61 @@ def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
     if len(items) < 2:
         return items[0] if items else Empty(0, 0)
     return Concat(spans[0][0], spans[-1][1], items)
+
+
+def flattened(node: Repeat) -> tuple[Node, int, int | None]:
+    """Body, fewest and most repetitions, with directly nested repeats multiplied where exact.
+
+    ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals
+    leave no gap if the first two touch, because the later ones overlap more.
+
+    Example:
+        >>> from explorer.languages.regex import parse
+        >>> flattened(parse("(x{1,500}){1,500}").root)[1:]
+        (1, 250000)
+        >>> flattened(parse("(x{2}){0,3}").root)[1:]  # Only 0, 2, 4 and 6: left as it is.
+        (0, 3)
+    """
+    body, low, high = node.body, node.minimum, node.maximum
+    while True:
+        inner = body
+        while isinstance(inner, Group):
+            inner = inner.body
+        if not isinstance(inner, Repeat):
+            return body, low, high
+        a, b = inner.minimum, inner.maximum
+        if high == 0:
+            return inner.body, 0, 0
+        # From low to low + 1 repetitions there must be no gap; a single count has none.
+        endless_from_first = b is None and low > 0
+        touching = low * (b or 0) + 1 >= (low + 1) * a
+        if not (low == high or endless_from_first or touching):
+            return body, low, high
+        endless = b != 0 if high is None else b is None
+        body, low, high = inner.body, low * a, None if endless else (high or 0) * (b or 0)
+
+
+MANY: Final = 4096
+"""The pieces of a sequence between two looks at the clock."""
+
+
+def foreseen(
+    node: Concat, write: Callable[[CharSet], Fragment], look: Callable[[], None]
+) -> tuple[int, int]:
+    """The fewest states and arcs that a sequence takes: those of its leaves, each once.
+
+    Args:
+        look: Called now and then.
+    """
+    states, arcs = len(node.items), 0
+    for k, item in enumerate(node.items):
+        if k % MANY == 0:
+            look()
+        leaf = item
+        while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
+            leaf = leaf.body
+        if isinstance(leaf, Literal | Class | Dot):
+            fragment = write(leaf.chars)
+            states += fragment.num_inner
+            arcs += len(fragment.arcs)
+    return states, arcs

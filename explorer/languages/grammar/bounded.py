@@ -23,7 +23,8 @@ from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.machine import NO_ARC, Dfa, Int32, Network, NetworkArrays, Nfa
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
+from explorer.automata.program import Program
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside
@@ -134,20 +135,18 @@ def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    program = decided(node, meter)
-    if program is None:
+    known = decided(node, meter)
+    if known is None:
         return empty_dfa(NUM_BYTES)
-    network, looks, _ = program
-    below: list[Nfa] | None = None
+    network, _ = known
+    below: list[Program] | None = None
     for _ in range(depth):
         rules = range(len(network.entry))
-        below = [dfa_to_nfa(_of_rule(network, looks, rule, below, meter)) for rule in rules]
-    return _of_rule(network, looks, network.root, below, meter)
+        below = [dfa_to_nfa(_of_rule(network, rule, below, meter)) for rule in rules]
+    return _of_rule(network, 0, below, meter)
 
 
-def _of_rule(
-    network: Network, looks: NetworkArrays, rule: int, below: list[Nfa] | None, meter: Meter
-) -> Dfa:
+def _of_rule(network: Network, rule: int, below: list[Program] | None, meter: Meter) -> Dfa:
     """A rule, its calls replaced by the machines of the depth below; its last calls begin again."""
     number = {network.entry[rule]: 0}
     waiting = [network.entry[rule]]
@@ -174,13 +173,14 @@ def _of_rule(
         if network.exits[state]:
             accepting.append(here)
         for low, high in zip(runs, ends, strict=True):
-            for target in network.arcs[state].get(int(classes[low]), ()):
+            target = network.arcs(state).get(int(classes[low]))
+            if target is not None:
                 arcs.append((here, low, high, numbered(target)))
         for callee, after in network.calls[state]:
             if network.only_exits[after]:
                 epsilons.append((here, numbered(network.entry[callee])))
             elif below is None:
-                if looks.empty[network.entry[callee]]:
+                if network.arrays.empty[network.entry[callee]]:
                     epsilons.append((here, numbered(after)))
             else:
                 nfa, target = below[callee], numbered(after)
@@ -192,7 +192,7 @@ def _of_rule(
                 fresh += nfa.num_states
         meter.check(STAGE, states=fresh, arcs=len(arcs) + sum(map(len, blocks)))
     rows = np.array(arcs, np.int32).reshape(-1, 4)
-    nfa = Nfa(
+    nfa = Program(
         fresh, 0, np.concatenate([rows, *blocks]).astype(np.int32),
         np.array(epsilons, np.int32).reshape(-1, 2), np.array(accepting, np.int32),
     )  # fmt: skip

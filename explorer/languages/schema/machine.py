@@ -264,4 +264,4 @@ class ClosedSchema:
 
     def _laid(self, outline: Outline) -> Dfa:
         node = Deferred(0, 0, lambda _: empty_dfa(NUM_BYTES), outline=lambda _: outline)
-        return minimal_dfa(lay_out(node, self.sets.meter).nfa, self.sets.meter)
+        return minimal_dfa(lay_out(node, self.sets.meter), self.sets.meter)

@@ -20,27 +20,21 @@ comes to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, TOKEN_END
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.rules.pieces import laid_rules
+from explorer.alphabet import TOKEN_END
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.program import PLAIN, Int32
+from explorer.automata.rules.pieces import alive, lay_rules
 from explorer.automata.tree.nodes import Node, TokenPiece
 from explorer.automata.tree.origin import Origin
-from explorer.automata.tree.repeats import PLAIN, Scope, value_after
 from explorer.budget import Meter
-
-STAGE: Final = "Laying out a source"
 
 AROUND: Final = 0
 """The rule that stands around everything."""
-
-START: Final = 0
-END: Final = 1
-"""The first state of a rule, and the one in which it may end, counted from the rule's own."""
 
 Point = tuple[int, int]
 """A state, and the counts of the counted repeats that it stands in, as one number."""
@@ -59,20 +53,6 @@ class Moves:
     reads: tuple[tuple[int, int, Point, Origin | None], ...]
     calls: tuple[tuple[int, Point, Origin | None], ...]
     ends: bool
-
-
-@dataclass(slots=True)
-class _Laid:
-    """The rules laid out so far, side by side."""
-
-    names: list[str] = field(default_factory=list[str])
-    first: list[int] = field(default_factory=list[int])
-    arcs: list[Int32] = field(default_factory=list[Int32])
-    arc_origins: list[Int32] = field(default_factory=list[Int32])
-    calls: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
-    silent: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
-    scopes: list[Scope] = field(default_factory=list[Scope])
-    origins: list[Origin] = field(default_factory=list[Origin])
 
 
 class WrittenProgram:
@@ -96,31 +76,34 @@ class WrittenProgram:
     def __init__(
         self, node: Node, meter: Meter, machine: Callable[[Node], Dfa] | None = None
     ) -> None:
-        laid = _lay_out(node, meter, machine)
-        self.names = tuple(laid.names)
-        self.entry: tuple[Point, ...] = tuple((first + START, 0) for first in laid.first[:-1])
-        rules = np.arange(len(laid.names), dtype=np.int32)
-        self._rule_of: list[int] = np.repeat(rules, np.diff(laid.first)).tolist()
-        arcs = np.concatenate(laid.arcs)
-        origin = np.concatenate(laid.arc_origins)
-        alive = _alive(laid, arcs)
-        self.is_empty = not alive[self.entry[AROUND][0]]
-        kept = alive[arcs[:, 3]] & alive[arcs[:, 0]]
-        order = np.argsort(arcs[kept, 0], kind="stable")
-        self._arcs: Int32 = arcs[kept][order]
-        self._arc_origin: Int32 = origin[kept][order]
-        first = np.searchsorted(self._arcs[:, 0], np.arange(laid.first[-1] + 1))
-        self._row_of: list[int] = first.tolist()
-        self._origins = tuple(laid.origins)
+        program = lay_rules(node, meter, written=True, machine=machine)
+        able, entries = alive(program), [first for _, first in program.rules]
+        self.names = tuple(name for name, _ in program.rules)
+        self.entry: tuple[Point, ...] = tuple((first, 0) for first in entries)
+        self.is_empty = not able[entries[AROUND]]
+        self._rule_of: list[int] = program.rule_of.tolist()
+        self._ends: list[int] = program.accepting.tolist()
+        self._origins: tuple[Origin, ...] = program.origins
         self._order = {id(each): number for number, each in enumerate(self._origins)}
-        self._scopes = tuple(laid.scopes)
+        self._scopes = program.scopes
+        arcs, origin = program.arcs, program.arc_origin
+        kept = able[arcs[:, 3]] & able[arcs[:, 0]]
+        order = np.flatnonzero(kept)[np.argsort(arcs[kept, 0], kind="stable")]
+        self._arcs: Int32 = arcs[order]
+        self._arc_origin: Int32 = np.zeros(0, np.int32) if origin is None else origin[order]
+        first = np.searchsorted(self._arcs[:, 0], np.arange(program.num_states + 1))
+        self._row_of: list[int] = first.tolist()
+        moves: list[list[int]] = program.counts.tolist()
+        moves += [[tail, head, PLAIN, -1] for tail, head in program.epsilons.tolist()]
         self._silent: dict[int, list[tuple[int, int, int]]] = {}
-        for tail, head, action, scope in laid.silent:
-            if alive[head]:
+        for tail, head, action, scope in moves:
+            if able[head]:
                 self._silent.setdefault(tail, []).append((head, action, scope))
+        called: list[list[int]] = program.calls.tolist()
+        written: list[int] = [] if program.call_origin is None else program.call_origin.tolist()
         self._calls: dict[int, list[tuple[int, int, int]]] = {}
-        for tail, rule, after, of in laid.calls:
-            if alive[after] and alive[self.entry[rule][0]]:
+        for (tail, rule, after), of in zip(called, written, strict=True):
+            if able[after] and able[entries[rule]]:
                 self._calls.setdefault(tail, []).append((rule, after, of))
         self._inside = self._inside_one_token()
         self._moves: dict[Point, Moves] = {}
@@ -167,8 +150,7 @@ class WrittenProgram:
                 reads.append((low, high, (target, counts), self._origin(of)))
             for rule, after, of in self._calls.get(state, ()):
                 calls.append((rule, (after, counts), self._origin(of)))
-        end = self.entry[self.rule(point)][0] - START + END
-        return Moves(tuple(reads), tuple(calls), (end, 0) in near)
+        return Moves(tuple(reads), tuple(calls), (self._ends[self.rule(point)], 0) in near)
 
     def _origin(self, number: int) -> Origin | None:
         return self._origins[number] if number >= 0 else None
@@ -180,9 +162,7 @@ class WrittenProgram:
         while waiting:
             state, counts = waiting.pop()
             for target, action, scope in self._silent.get(state, ()):
-                after = (
-                    counts if action == PLAIN else value_after(self._scopes[scope], action, counts)
-                )
+                after = counts if action == PLAIN else self._scopes[scope].after(action, counts)
                 if after is not None and (target, after) not in near:
                     near.add((target, after))
                     waiting.append((target, after))
@@ -262,72 +242,6 @@ class WrittenProgram:
             return frozenset()
         arcs = self._arcs[np.isin(self._arc_origin, pieces)]
         return frozenset(arcs[:, 0].tolist()) & frozenset(arcs[:, 3].tolist())
-
-
-def _lay_out(node: Node, meter: Meter, machine: Callable[[Node], Dfa] | None) -> _Laid:
-    """All rules side by side; those of a schema have the schema itself for origin."""
-    laid = _Laid()
-    states = 0
-    whole: dict[int, int] = {}  # By the identity of rules that nobody wrote, their one origin.
-    for each in laid_rules(node, meter, written=True, machine=machine):
-        nfa, counters = each.built.nfa, each.counters
-        scopes, origins = len(laid.scopes), len(laid.origins)
-        laid.names.append(each.name)
-        laid.first.append(states)
-        laid.origins += each.built.origins
-        arcs = nfa.arcs.copy()
-        arcs[:, [0, 3]] += states
-        of = np.empty(0, np.int32) if each.built.arc_origin is None else each.built.arc_origin
-        of = np.where(of >= 0, of + origins, of).astype(np.int32)
-        if each.rules is not None and each.rules.locate is not None:
-            of = np.full(len(arcs), whole.get(id(each.rules), NO_ARC), np.int32)
-        calling = arcs[:, 1] >= NUM_BYTES
-        rows: list[list[int]] = arcs[calling].tolist()
-        numbers: list[int] = of[calling].tolist()
-        for (tail, symbol, _, head), number in zip(rows, numbers, strict=True):
-            rule, called = each.callees[symbol - NUM_BYTES]
-            laid.calls.append((tail, rule, head, number))
-            whole.setdefault(id(called), number)
-        laid.arcs.append(arcs[~calling])
-        laid.arc_origins.append(of[~calling])
-        laid.silent += [(a + states, b + states, PLAIN, -1) for a, b in nfa.epsilons.tolist()]
-        laid.silent += [
-            (tail + states, head + states, action, scope + scopes)
-            for tail, head, action, scope in counters.moves
-        ]
-        laid.scopes += counters.scopes
-        states += nfa.num_states
-        meter.check(STAGE, states=states, arcs=sum(map(len, laid.arcs)) + len(laid.silent))
-    laid.first.append(states)
-    return laid
-
-
-def _alive(laid: _Laid, arcs: Int32) -> Bool:
-    """bool[states], those from which the end of their rule can be reached."""
-    silent = np.array(laid.silent, np.int64).reshape(-1, 4)
-    tail = np.concatenate([arcs[:, 0], silent[:, 0]])
-    head = np.concatenate([arcs[:, 3], silent[:, 1]])
-    order = np.argsort(head, kind="stable")
-    before: list[int] = tail[order].tolist()
-    num_states = laid.first[-1]
-    first: list[int] = np.searchsorted(head[order], np.arange(num_states + 1)).tolist()
-    # A call goes on once its rule can end and the state after it is alive.
-    waits: dict[int, list[tuple[int, int]]] = {}
-    for caller, rule, after, _ in laid.calls:
-        entry = laid.first[rule] + START
-        waits.setdefault(after, []).append((caller, entry))
-        waits.setdefault(entry, []).append((caller, after))
-    alive = np.zeros(num_states, np.bool_)
-    waiting = [state + END for state in laid.first[:-1]]
-    alive[waiting] = True
-    while waiting:
-        state = waiting.pop()
-        able: Iterable[int] = (caller for caller, other in waits.get(state, ()) if alive[other])
-        for earlier in (*before[first[state] : first[state + 1]], *able):
-            if not alive[earlier]:
-                alive[earlier] = True
-                waiting.append(earlier)
-    return alive
 
 
 def _is_one_token(node: object) -> bool:

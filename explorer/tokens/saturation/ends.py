@@ -22,7 +22,6 @@ from typing import Final
 import numpy as np
 
 from explorer.automata.machine import NO_ARC, Bool, Int32, NetworkArrays, Stacks
-from explorer.automata.rules.moves import looks_of
 from explorer.automata.stacks.stacks import BOTTOM
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -166,7 +165,7 @@ class StackEnds:
     def __init__(self, machine: Stacks, trie: Trie, at_hand: Bool) -> None:
         self._machine, self._trie = machine, trie
         network = machine.network
-        self._rules = looks_of(network, Meter())
+        self._rules = network.arrays
         usable = np.zeros(network.num_classes, np.bool_)
         usable[network.symbol_class[at_hand]] = True
         self._bytes: list[int] = fewest_bytes(self._rules, usable).tolist()

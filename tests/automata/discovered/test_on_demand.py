@@ -16,7 +16,8 @@ from explorer.automata.discovered import rows
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree import layout, repeats
+from explorer.automata.program import PLAIN
+from explorer.automata.tree import layout
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from tests.automata.discovered.beside import differences
@@ -86,7 +87,7 @@ def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for other in ("(ab){9,13}", "(ab){8,12}", "(ab){9,}", "(ac){9,12}"):
         assert differences(dfa, found(other)) != []
     with monkeypatch.context() as patched:  # Copies that nobody counts.
-        patched.setattr(repeats, "AGAIN", repeats.PLAIN)
+        patched.setattr(layout, "AGAIN", PLAIN)
         assert differences(dfa, found("(ab){9,12}")) != []
 
 

@@ -88,7 +88,7 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
             holder = network.names[network.rule[row.symbol]]
             assert holder in {each.rule for each in rows[place:]}
             # What the machine can read after it returns is what the row goes on with.
-            going_on = [network.symbol_class == k for k in network.arcs[row.symbol]]
+            going_on = [network.symbol_class == k for k in network.arcs(row.symbol)]
             reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
             here = found.derivation.open[place].points
             assert reads <= {*reader.following(here)} or row.ends
@@ -104,7 +104,7 @@ def _astray(found: GrammarStack, machine: SingleStack) -> list[int]:
     for place, row in enumerate(found.rows):
         if row.symbol is None:
             continue
-        going_on = [network.symbol_class == k for k in network.arcs[row.symbol]]
+        going_on = [network.symbol_class == k for k in network.arcs(row.symbol)]
         reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
         may: set[int] = set()
         for outer in found.derivation.open[place:]:

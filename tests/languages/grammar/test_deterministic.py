@@ -15,6 +15,7 @@ from explorer.automata.discovered.discover import discover
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC
 from explorer.automata.rules.network import network_of
+from explorer.automata.rules.pieces import lay_rules
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.stacks.stacks import ManyStacks
 from explorer.budget import Budget, Meter
@@ -49,6 +50,13 @@ AMBIGUOUS = {
 }
 
 
+def all_stacks(constraint: explorer.Constraint) -> ManyStacks:
+    """The kind of machine that follows every stack."""
+    network = network_of(lay_rules(constraint.source.tree, Meter()), Meter())
+    assert network is not None
+    return ManyStacks(network)
+
+
 @pytest.mark.parametrize("text", AMBIGUOUS)
 def test_two_stacks_are_an_error_that_teaches(text: str) -> None:
     kind, prefix, derivation = AMBIGUOUS[text]
@@ -64,7 +72,7 @@ def test_two_stacks_are_an_error_that_teaches(text: str) -> None:
 
 def stacks_after(constraint: explorer.Constraint, text: bytes) -> int:
     """How many stacks a text leads to; 2 stands for more, too."""
-    stacks = ManyStacks(network_of(constraint.source.tree, Meter()))
+    stacks = all_stacks(constraint)
     machine = Discovered(stacks, Budget())
     state = machine.start
     for byte in text:
@@ -116,7 +124,7 @@ def test_random_grammars_with_one_stack(rules: Productions) -> None:
 def test_one_stack_agrees_with_the_set_of_stacks(text: str) -> None:
     constraint = grammar(text)
     single = discover(constraint.source.tree, Budget())
-    stacks = Discovered(ManyStacks(network_of(constraint.source.tree, Meter())), Budget())
+    stacks = Discovered(all_stacks(constraint), Budget())
     assert isinstance(single.stacks, SingleStack)
     chance = random.Random(5)
     for _ in range(150):

@@ -19,7 +19,7 @@ import pytest
 
 import explorer
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.rules.moves import Actions, actions_of, looks_of
+from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.pushdown import (
     EMPTY,
     Pushdown,
@@ -68,7 +68,7 @@ MOST = {"nested": 7, "brackets": 5, "sums": 6, "palindromes": 6, "matched names"
 def _pushdown(machine: ByteMachine, meter: Meter) -> Pushdown:
     assert machine.stacks is not None
     network = machine.stacks.network
-    actions = actions_of(network, looks_of(network, meter), meter)
+    actions = actions_of(network, meter)
     assert isinstance(actions, Actions)
     return pushdown_of(network, actions, meter)
 

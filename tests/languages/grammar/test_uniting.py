@@ -9,8 +9,9 @@ import pytest
 import explorer
 from explorer.automata.machine import NO_ARC
 from explorer.automata.rules import uniting
-from explorer.automata.rules.moves import Actions, actions_of, looks_of
+from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.network import network_of
+from explorer.automata.rules.pieces import lay_rules
 from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Meter
 from explorer.errors import GrammarError
@@ -57,8 +58,8 @@ def test_one_stack_and_the_same_language(name: str) -> None:
     rules, letters, longest = CASES[name]
     constraint = grammar(as_gbnf(rules))
     meter = Meter()
-    network = network_of(constraint.source.tree, meter)
-    assert not isinstance(actions_of(network, looks_of(network, meter), meter), Actions)
+    network = network_of(lay_rules(constraint.source.tree, meter), meter)
+    assert network is not None and not isinstance(actions_of(network, meter), Actions)
     assert isinstance(constraint.discover(Meter()).stacks, SingleStack)
     assert differences(rules, constraint, letters, longest) == 0
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from explorer.automata.construction.operations import equivalent, minimal_dfa
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat
-from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import utf8_fragment
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.walking import flattened, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.regex import compile_pattern, parse
@@ -121,13 +120,11 @@ def test_origins(pattern: str) -> None:
     built = lay_out(tree.root, Meter(), with_origin=True)
     plain = lay_out(tree.root, Meter())
     assert plain.arc_origin is None
-    assert np.array_equal(plain.nfa.arcs, built.nfa.arcs)
-    assert built.arc_origin is not None and len(built.arc_origin) == len(built.nfa.arcs)
+    assert np.array_equal(plain.arcs, built.arcs)
+    assert built.arc_origin is not None and len(built.arc_origin) == len(built.arcs)
     in_tree = [node for node in walk(tree.root) if isinstance(node, Literal | Class | Dot)]
     assert {id(origin.node) for origin in built.origins} == {id(node) for node in in_tree}
-    for (_, low, high, _), k in zip(
-        built.nfa.arcs.tolist(), built.arc_origin.tolist(), strict=True
-    ):
+    for (_, low, high, _), k in zip(built.arcs.tolist(), built.arc_origin.tolist(), strict=True):
         leaf = built.origins[k].node
         rows = {(low, high) for _, low, high, _ in utf8_fragment(leaf.chars).arcs}
         assert (low, high) in rows
@@ -137,14 +134,14 @@ def test_a_run_can_be_shown_on_the_pattern() -> None:
     tree = parse("ab(c|d)")
     built = lay_out(tree.root, Meter(), with_origin=True)
     assert built.arc_origin is not None
-    state, spans = built.nfa.start, []
+    state, spans = built.start, []
     for byte in b"abd":
-        (k,) = np.flatnonzero((built.nfa.arcs[:, 0] == state) & (built.nfa.arcs[:, 1] == byte))
+        (k,) = np.flatnonzero((built.arcs[:, 0] == state) & (built.arcs[:, 1] == byte))
         leaf = built.origins[built.arc_origin[k]].node
         spans.append((leaf.start, leaf.end))
-        state = built.nfa.arcs[k, 3]
+        state = built.arcs[k, 3]
     assert spans == [(0, 1), (1, 2), (5, 6)]
-    assert state in built.nfa.accepting
+    assert state in built.accepting
 
 
 def test_assertions_are_relaxed_only_on_request() -> None:
@@ -152,4 +149,4 @@ def test_assertions_are_relaxed_only_on_request() -> None:
     with pytest.raises(ExplorerError, match="assertions"):
         lay_out(tree.root, Meter())
     relaxed = lay_out(tree.root, Meter(), with_origin=True, relax_assertions=True)
-    assert minimal_dfa(relaxed.nfa, Meter()).accepts(b"a-y")
+    assert minimal_dfa(relaxed, Meter()).accepts(b"a-y")

@@ -18,7 +18,7 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import ByteMachine
-from explorer.automata.rules.moves import Actions, actions_of, looks_of
+from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.pushdown import (
     EMPTY,
     Config,
@@ -81,7 +81,7 @@ def drawn_pushdown(machine: ByteMachine) -> Pushdown | None:
     try:
         meter = Meter(LIMITS)
         network = machine.stacks.network
-        actions = actions_of(network, looks_of(network, meter), meter)
+        actions = actions_of(network, meter)
         return pushdown_of(network, actions, meter) if isinstance(actions, Actions) else None
     except BudgetExceeded:
         return None

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.machine import Network, NetworkArrays
+from explorer.automata.machine import Network
 from explorer.automata.rules.moves import Conflict, Move, begins_with
 from explorer.budget import Meter
 
@@ -72,20 +72,19 @@ class Shortest:
     def _words(self) -> list[bytes]:
         """A shortest word of each rule (Knuth 1977)."""
         network = self._network
-        back: list[list[tuple[int, bytes]]] = [[] for _ in network.arcs]
+        back: list[list[tuple[int, bytes]]] = [[] for _ in network.calls]
         waiting: list[list[tuple[int, int]]] = [[] for _ in network.entry]
-        for state, row in enumerate(network.arcs):
-            for symbol, targets in row.items():
-                for target in targets:
-                    back[target].append((state, bytes([self.byte[symbol]])))
-            for rule, after in network.calls[state]:
+        for state, pairs in enumerate(network.calls):
+            for symbol, target in network.arcs(state).items():
+                back[target].append((state, bytes([self.byte[symbol]])))
+            for rule, after in pairs:
                 waiting[rule].append((state, after))
         entry_of = {state: rule for rule, state in enumerate(network.entry)}
         word: list[bytes | None] = [None] * len(network.entry)
-        rest: list[bytes | None] = [None] * len(network.arcs)
+        rest: list[bytes | None] = [None] * len(network.calls)
         queue = [(0, b"", state) for state, ends in enumerate(network.exits) if ends]
         heapq.heapify(queue)
-        calls_of: list[list[tuple[int, int]]] = [[] for _ in network.arcs]
+        calls_of: list[list[tuple[int, int]]] = [[] for _ in network.calls]
         for state, pairs in enumerate(network.calls):
             for rule, after in pairs:
                 calls_of[after].append((state, rule))
@@ -115,7 +114,7 @@ class Shortest:
     def _ways(self) -> list[bytes]:
         """A shortest text from the start of its rule to each state."""
         network = self._network
-        within: list[bytes | None] = [None] * len(network.arcs)
+        within: list[bytes | None] = [None] * len(network.calls)
         queue = [(0, b"", state) for state in network.entry]
         heapq.heapify(queue)
         while queue:
@@ -123,10 +122,9 @@ class Shortest:
             if within[state] is not None:
                 continue
             within[state] = text
-            for symbol, targets in network.arcs[state].items():
-                for target in targets:
-                    longer = text + bytes([self.byte[symbol]])
-                    heapq.heappush(queue, (len(longer), longer, target))
+            for symbol, target in network.arcs(state).items():
+                longer = text + bytes([self.byte[symbol]])
+                heapq.heappush(queue, (len(longer), longer, target))
             for rule, after in network.calls[state]:
                 longer = text + self.word[rule]
                 heapq.heappush(queue, (len(longer), longer, after))
@@ -139,7 +137,7 @@ class Shortest:
         for state, rule in enumerate(network.rule):
             states[rule].append(state)
         enter: list[bytes | None] = [None] * len(network.entry)
-        queue = [(0, b"", network.root)]
+        queue = [(0, b"", 0)]
         while queue:
             _, text, rule = heapq.heappop(queue)
             if enter[rule] is not None:
@@ -152,9 +150,9 @@ class Shortest:
                         heapq.heappush(queue, (len(longer), longer, callee))
         return [each or b"" for each in enter]
 
-    def to(self, looks: NetworkArrays, state: int, symbol: int, ends: bool) -> bytes:
+    def to(self, state: int, symbol: int, ends: bool) -> bytes:
         """A shortest text that comes to a state, so that a class may follow if its rule ends."""
-        network = self._network
+        network, looks = self._network, self._network.arrays
         queue = [(len(self.within[state]), self.within[state], network.rule[state])]
         if not ends:
             return self.enter[network.rule[state]] + self.within[state]
@@ -178,7 +176,7 @@ class Shortest:
 
 
 def shortest_ambiguous(
-    network: Network, looks: NetworkArrays, conflicts: Sequence[Conflict], meter: Meter
+    network: Network, conflicts: Sequence[Conflict], meter: Meter
 ) -> AmbiguousText:
     """A shortest text that leads to two stacks.
 
@@ -192,12 +190,12 @@ def shortest_ambiguous(
     found: list[tuple[int, int, bytes, Conflict]] = []
     for number, (state, symbol, moves) in enumerate(conflicts[:MOST_LOOKED_AT]):
         ends = any(move[0] == "end" for move in moves)
-        text = shortest.to(looks, state, symbol, ends)
+        text = shortest.to(state, symbol, ends)
         found.append((len(text), number, text, (state, symbol, moves)))
     _, _, prefix, (state, symbol, moves) = min(found)
     rule = network.rule[state]
     called = [move[1] for move in moves if move[0] == "call"]
-    begins = [begins_with(network, looks, each) for each in called]
+    begins = [begins_with(network, each) for each in called]
     if any(rule in each for each in begins) and network.entry[rule] == state:
         kind = "left recursion"
     elif any(move[0] == "end" for move in moves):

@@ -49,10 +49,10 @@ def check_deterministic(
     found = decided(node, meter)
     if found is None:
         return
-    network, looks, actions = found
+    network, actions = found
     if isinstance(actions, Actions):
         return
-    shortest = shortest_ambiguous(network, looks, actions, meter)
+    shortest = shortest_ambiguous(network, actions, meter)
     place = next((rule for rule in rules if rule.name == shortest.rule), rules[0])
     where = "At the start" if not shortest.prefix else f"After {_shown(shortest.prefix)}"
     byte = _shown(bytes([shortest.byte]))

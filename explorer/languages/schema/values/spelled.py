@@ -108,7 +108,7 @@ class JsonTexts:
             return None
 
         def make(meter: Meter) -> Dfa:
-            return minimal_dfa(lay_out(self._nodes[key], meter).nfa, meter)
+            return minimal_dfa(lay_out(self._nodes[key], meter), meter)
 
         def outline(meter: Meter) -> Outline:
             if key not in self._outlines:
@@ -132,7 +132,7 @@ class JsonTexts:
                 return outline
             # It is made small before it is copied.
             whole = Deferred(0, 0, make, outline=lambda _: outline)
-            machine = minimal_dfa(lay_out(whole, meter).nfa, meter)
+            machine = minimal_dfa(lay_out(whole, meter), meter)
             return Outline(dfa_to_nfa(machine), ())
 
         small = len(wanted.held) == 1 and not wanted.excluded and is_small(wanted.held[0].schema)
@@ -288,7 +288,7 @@ class JsonTexts:
             return drawing.outline()
 
         made = Deferred(
-            0, 0, lambda meter: minimal_dfa(lay_out(made, meter).nfa, meter), outline=outline,
+            0, 0, lambda meter: minimal_dfa(lay_out(made, meter), meter), outline=outline,
             calls=self._call is not None,
         )  # fmt: skip
         return made
@@ -421,7 +421,7 @@ class JsonTexts:
         node = self._nodes[key] = Deferred(
             0,
             0,
-            lambda meter: minimal_dfa(lay_out(node, meter).nfa, meter),
+            lambda meter: minimal_dfa(lay_out(node, meter), meter),
             outline=outline,
             is_late=True,
         )

@@ -1,0 +1,207 @@
+"""A program: what every source is lowered to, as flat arrays.
+
+It has *states*; *arcs*, which read a symbol of an interval; *moves*, which read nothing: plain ones
+(ε-arcs) and those of counters; and *calls* of rules, which go on behind the call when the rule has
+ended. A symbol is a byte (0–255) or, where a construction asks for it, one of a few *marks* above
+255. Arcs over intervals rather than single bytes keep ``.{0,4000}`` at thirty thousand arcs where
+single bytes would need two million.
+
+*Counters*: ``x{0,4096}`` written out is 4,096 copies of x. Counted, it is one copy, entered with
+the count 1, and two moves at its end: *again*, to the beginning of the copy with one more, while
+the most is not reached, and *leave*, once the fewest are. The copies are still there, as pairs of a
+state and a count, but nobody writes them down; the program has exactly the words of the one that is
+written out, whatever the repeated part is. A counter's states are a run of states, its *scope*.
+Scopes nest as the repeats do, and a state in nested scopes has one count for each. All of them are
+one number in mixed radix, the innermost count in the lowest place: `ENTER` multiplies by the number
+of counts, `LEAVE` divides.
+
+*Rules* lie side by side: the states of a rule follow its first one, and it ends in the second. What
+stands around a grammar is a rule without a name. A pattern is a program of that one rule.
+
+*Late parts* are laid out when a text first comes to them.
+
+*Origins* say where arcs and calls were written, where somebody asks for that.
+
+A program is a value; nothing changes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.alphabet import NUM_BYTES
+
+Int32 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
+
+PLAIN: Final = 0
+"""A move that counts nothing."""
+ENTER: Final = 1
+"""Into a scope, with the count 1."""
+AGAIN: Final = 2
+"""From the end of a copy to its beginning, with one more; only while that is allowed."""
+LEAVE: Final = 3
+"""Out of a scope; only with enough copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The states of one counted repeat.
+
+    Args:
+        first, end: Its states are ``first .. end - 1``, those of scopes inside it included.
+        parent: The scope around it; −1 if there is none.
+        size: How many counts it tells apart: the most copies, or the fewest if there is no most.
+        endless: Whether there is no most.
+    """
+
+    first: int
+    end: int
+    parent: int
+    size: int
+    fewest: int
+    endless: bool
+
+    def after(self, action: int, counts: int) -> int | None:
+        """The counts of this scope and those around it after a move, as one number; ``None`` where
+        it is not allowed."""
+        if action == ENTER:
+            return counts * self.size
+        copies = counts % self.size + 1
+        if action == LEAVE:
+            return counts // self.size if copies >= self.fewest else None
+        if copies < self.size:
+            return counts + 1
+        return counts if self.endless else None
+
+
+LatePart = tuple[int, int, Any]
+"""The states before and after a part, and its node (`explorer.automata.tree.nodes.Deferred`)."""
+
+
+_NO_MOVES: Final = np.empty((0, 4), np.int32)
+_NO_CALLS: Final = np.empty((0, 3), np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """States, arcs, moves and calls; a program that neither counts nor calls is an NFA.
+
+    Args:
+        num_states: States are ``0 .. num_states - 1``.
+        start: The start state.
+        arcs: int32[arcs, 4], rows ``(source, low, high, target)``; reads any symbol in
+            ``low .. high``, both included.
+        epsilons: int32[epsilons, 2], rows ``(source, target)``: the plain moves.
+        accepting: int32[n], the accepting states; of several rules the one in which each ends.
+        num_symbols: 256, or more where marks are in use.
+        counts: int32[n, 4], rows ``(source, target, action, scope)``: the moves of counters.
+        scopes: The counted repeats, each after those around it.
+        calls: int32[n, 3], rows ``(source, rule, target)``.
+        late: The parts that are left for later.
+        rules: The name and the first state of each rule, where calls were laid out with them.
+        origins: The origins (`explorer.automata.tree.origin.Origin`), in the order of the tree.
+        arc_origin: int32[arcs], the place in ``origins`` for each arc, −1 for none; ``None`` where
+            nobody asked for origins.
+        call_origin: int32[calls], the same for each call.
+    """
+
+    num_states: int
+    start: int
+    arcs: Int32
+    epsilons: Int32
+    accepting: Int32
+    num_symbols: int = NUM_BYTES
+    counts: Int32 = field(default_factory=lambda: _NO_MOVES)
+    scopes: tuple[Scope, ...] = ()
+    calls: Int32 = field(default_factory=lambda: _NO_CALLS)
+    late: tuple[LatePart, ...] = ()
+    rules: tuple[tuple[str, int], ...] = ()
+    origins: tuple[Any, ...] = ()
+    arc_origin: Int32 | None = None
+    call_origin: Int32 | None = None
+
+    @property
+    def rule_of(self) -> Int32:
+        """int32[states], the rule of each state."""
+        first = [state for _, state in self.rules]
+        sizes = np.diff([*first, self.num_states])
+        return np.repeat(np.arange(len(first), dtype=np.int32), sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The states of copies of a body.
+
+    Args:
+        states: The first state inside of it; those inside follow each other.
+        ends: int64[copies], where each copy ends; the states inside of it follow.
+    """
+
+    source: int
+    first_end: int
+    states: int
+    ends: NDArray[np.int64]
+
+    @property
+    def chain(self) -> NDArray[np.int64]:
+        """int64[copies + 2], where the body begins, and where it and each copy ends."""
+        return np.concatenate([[self.source, self.first_end], self.ends])
+
+    def rows(self, rows: Int32) -> Int32:
+        """The arcs, moves or calls of all copies, by those of the body; a row begins and ends with
+        a state."""
+        width = rows.shape[1]
+        copied = np.empty((len(self.ends), len(rows), width), np.int32)
+        copied[:, :, 0] = self._renamed(rows[:, 0])
+        copied[:, :, 1:-1] = rows[None, :, 1:-1]
+        copied[:, :, -1] = self._renamed(rows[:, -1])
+        return copied.reshape(-1, width)
+
+    def _renamed(self, old: Int32) -> NDArray[np.int64]:
+        wide = old.astype(np.int64)[None, :]
+        new = wide + (self.ends + 1 - self.states)[:, None]
+        new = np.where(wide == self.source, self.chain[1:-1, None], new)
+        return np.where(wide == self.first_end, self.ends[:, None], new)
+
+
+class GrowingRows:
+    """Rows of numbers that grow: short pieces in a list, long ones as arrays.
+
+    Args:
+        width: The numbers in a row.
+    """
+
+    __slots__ = ("blocks", "in_blocks", "rows", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows: list[tuple[int, ...]] = []
+        self.blocks: list[Int32] = []
+        self.in_blocks = 0
+
+    def __len__(self) -> int:
+        return len(self.rows) + self.in_blocks
+
+    def add(self, block: Int32) -> None:
+        """Add an array of rows."""
+        self.blocks.append(block)
+        self.in_blocks += len(block)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The place up to which there are rows, for `since`."""
+        return len(self.rows), len(self.blocks)
+
+    def since(self, place: tuple[int, int] = (0, 0)) -> Int32:
+        """The rows from a place on: int32[rows, width]."""
+        rows, blocks = self.rows[place[0] :], self.blocks[place[1] :]
+        # Numbers one by one: numpy would first look into every row for its length and type.
+        numbers = np.fromiter(chain.from_iterable(rows), np.int32, self.width * len(rows))
+        first = numbers.reshape(-1, self.width)
+        return np.concatenate([first, *blocks]) if blocks else first
