@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from explorer.decoding.trace.trace import Trace
     from explorer.languages.constraint import Constraint, choice, literal, regex
     from explorer.languages.grammar.functions import grammar
-    from explorer.languages.phases.functions import any_text, any_tokens, text_until, token
+    from explorer.languages.phases.functions import (
+        any_text,
+        any_tokens,
+        phase,
+        phases,
+        text_until,
+        token,
+    )
     from explorer.languages.schema.functions import json, json_schema, profile
     from explorer.languages.template.functions import gen, many, template
     from explorer.languages.types.functions import from_type
@@ -78,6 +85,8 @@ __all__ = [
     "literal",
     "load_model",
     "many",
+    "phase",
+    "phases",
     "probability",
     "probability_mass",
     "profile",
@@ -118,6 +127,8 @@ _LATER = {
     "profile": "explorer.languages.schema.functions",
     "regex": "explorer.languages.constraint",
     "template": "explorer.languages.template.functions",
+    "phase": "explorer.languages.phases.functions",
+    "phases": "explorer.languages.phases.functions",
     "text_until": "explorer.languages.phases.functions",
     "token": "explorer.languages.phases.functions",
     "witness": "explorer.witnesses.witness",

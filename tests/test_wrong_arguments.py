@@ -388,11 +388,12 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("record is 1 (int)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, record=1)),
     ("input_ids is [[0]]", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)([[0]], g.rows)),
     ("scores has the shape", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)(g.rows, g.rows[0])),
-    # Control tokens and free text.
     ("1.5 is not a control token", lambda g: g.token(1.5)),
     ("single characters", lambda g: g.any_tokens(excluding="<a>")),
     ("has ''", lambda g: g.any_text(excluding=[""])),
     ("has 3", lambda g: g.text_until(3)),
+    ("name is 3 (int)", lambda g: g.phase(3, g.c)),
+    ("3 is not a phase", lambda g: g.phases(3)),
     # Models.
     ("name is 3 (int)", lambda g: g.load_model(3)),
     ("folder ''", lambda g: g.load_model("")),

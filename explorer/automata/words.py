@@ -110,23 +110,23 @@ def has_no_word(machine: ByteMachine) -> bool:
     return machine.start == NO_ARC
 
 
-def check_word(machine: ByteMachine, text: str) -> None:
+def check_word(machine: ByteMachine, data: bytes) -> None:
     """Refuse a text that a machine does not accept, and say from where on.
 
     Args:
         machine: A machine over bytes.
-        text: A text.
+        data: A text, or what tokens write.
 
     Raises:
         ConstraintError: It is not a word; ``evidence`` has the ``offset`` in characters.
 
     Example:
         >>> from explorer import regex
-        >>> check_word(regex("(foo)+d").dfa, "foox")
+        >>> check_word(regex("(foo)+d").dfa, b"foox")
         Traceback (most recent call last):
         explorer.errors.ConstraintError: The constraint does not allow this text ...
     """
-    state, data = machine.start, text.encode()
+    state, text = machine.start, data.decode(errors="replace")
     for k, byte in enumerate(data):
         state = machine.step(state, byte)
         if state == NO_ARC:

@@ -27,6 +27,7 @@ from explorer.automata.words import accepts, check_word, has_no_word, is_finite,
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.membership import Membership, built_or_discovered
+from explorer.languages.phases.followed import parsed_word
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import (
     Complement,
@@ -289,27 +290,27 @@ class Constraint(StageMethods):
     def _has(self, text: bytes) -> bool:
         return accepts(self._dfa, text) if self._dfa else self._texts.has(text)
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str | bytes) -> Any:
         """The meaning of a text of this language: data for JSON, an instance for a type, ...
 
         A choice with aliases gives the name, a template the parts as a dict, `many` a list, a JSON
         Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
-        itself. A union gives what its first part that accepts the text gives. The text is read,
-        never evaluated.
+        itself. A union gives what its first part that accepts the text gives; what has phases,
+        those of the text in order (`explorer.phase`). The text is read, never evaluated. Where it
+        has control tokens, give what its tokens write (`Vocabulary.written`).
 
         Raises:
-            ConstraintError: The text is not a word of the language, or means nothing; with the
-                place.
+            ConstraintError: It is not a word of the language, or means nothing; with the place.
 
         Example:
             >>> from explorer import choice
             >>> choice({"Green": "Forest green", "Red": "Brick"}).parse("Brick")
             'Red'
         """
-        text = whole_text("text", text)
-        if not self._has(text.encode()):
-            check_word(self.machine, text)
-        return self.source.parse(text)
+        data = text if isinstance(text, bytes) else whole_text("text", text).encode()
+        if not self._has(data):
+            check_word(self.machine, data)
+        return parsed_word(self.source, data)
 
     def is_empty(self) -> bool:
         """Whether there is no word at all; `BudgetExceeded` where two grammars keep it open."""

@@ -177,6 +177,7 @@ def verdict_dict(verdict: Verdict, parts: Sequence[SourcePart]) -> dict[str, obj
                 "path": list(part.path),
                 "positions": [
                     {"start": p.start, "end": p.end, "text": p.text, "label": p.label}
+                    | ({"phases": list(p.phases)} if p.phases else {})
                     for p in part.positions
                 ],
                 "words": [show_text(word) for word in part.words],

@@ -32,6 +32,7 @@ class SourcePlace:
         start, end: Its span in the text of that source; ``None`` if it is not written there.
         text: As it was written: a piece of that text, or the texts of a choice that are alive.
         label: What the place is called beside its span, such as ``/properties/age``; may be empty.
+        phases: The phases of the run that it is in, the outermost first.
     """
 
     source: Source
@@ -39,6 +40,7 @@ class SourcePlace:
     end: int | None
     text: str
     label: str = ""
+    phases: tuple[str, ...] = ()
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -77,6 +79,7 @@ class SourcePart:
         assertion: For an excluding assertion: what kind it is.
         note: For ``expects``: one more sentence, such as which rules of a grammar are open.
         operands: For ``combination``: what each operand was written as, in the order of ``words``.
+        phases: The phases of the run that it is in, the outermost first; see `named_phases`.
         beside: For ``state``: whether another part forbids it as well, so that the reason is not
             this one alone.
         limit: For ``token_limit``: what the part is called, if it has a name, and the most tokens.
@@ -93,6 +96,13 @@ class SourcePart:
     limit: tuple[str, int] = ("", 0)
     note: str = ""
     beside: bool = False
+    phases: tuple[str, ...] = ()
+
+    @property
+    def named_phases(self) -> tuple[tuple[str, ...], ...]:
+        """The phases of its positions, each once; its own where it has none."""
+        inside = [place.phases for place in self.positions] or [self.phases]
+        return tuple(dict.fromkeys(phases for phases in inside if phases))
 
     @property
     def marked(self) -> tuple[MarkedText, ...]:
@@ -134,7 +144,7 @@ def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePl
     # The texts of a choice share their first letters, so some origins are one place.
     origins = {
         (id(each.source), id(each.node) if each.start == each.end else 0, each.start, each.end,
-         each.before, each.label): each
+         each.before, each.label, each.phases): each
         for each in (place.origin for place in places)
     }  # fmt: skip
     return tuple(dict.fromkeys(_source_place(each, source) for each in origins.values()))
@@ -143,10 +153,12 @@ def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePl
 def _source_place(origin: Origin, source: Source) -> SourcePlace:
     source, start, end = origin.source or source, origin.start, origin.end
     if isinstance(origin.node, Texts):
-        return SourcePlace(source, None, None, _alive(origin.node, origin.before), origin.label)
+        return SourcePlace(
+            source, None, None, _alive(origin.node, origin.before), origin.label, origin.phases
+        )
     if start == end:
-        return SourcePlace(source, None, None, str(source), origin.label)
-    return SourcePlace(source, start, end, source.text[start:end], origin.label)
+        return SourcePlace(source, None, None, str(source), origin.label, origin.phases)
+    return SourcePlace(source, start, end, source.text[start:end], origin.label, origin.phases)
 
 
 @lru_cache(maxsize=64)

@@ -55,6 +55,7 @@ from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.phases.phase import has_phases
 from explorer.languages.written.configuration import Configurations, LivePlace
 from explorer.tokens.walks.failing import run
 
@@ -83,11 +84,13 @@ class _At:
         source: The innermost source.
         path: The way to it.
         label: What the place is called.
+        phases: The phases that it is in, the outermost first.
     """
 
     source: Source
     path: tuple[int, ...] = ()
     label: str = ""
+    phases: tuple[str, ...] = ()
 
     def entered(self, node: Node) -> tuple[Node, _At]:
         """The node below groups and `Written` nodes, and where it is."""
@@ -95,7 +98,8 @@ class _At:
         while shape_of(node).part == "around":
             if isinstance(node, Written):  # The origin of all below it.
                 path = at.path if node.child is None else (*at.path, node.child)
-                at = _At(node.source or at.source, path, node.label or at.label)
+                phases = (*at.phases, node.phase) if node.phase else at.phases
+                at = _At(node.source or at.source, path, node.label or at.label, phases)
             (node,) = children(node)
         return node, at
 
@@ -188,7 +192,8 @@ class SourceMachines:
     ) -> tuple[LivePlace, ...]:  # fmt: skip
         """The places of a part at which it goes on after a text."""
         here = self.as_written(node, at).after(text, boundary)
-        return () if here is None else here.places(wanted)
+        places = () if here is None else here.places(wanted)
+        return tuple(place.within(at.phases) for place in places) if at.phases else places
 
     def is_closed(self, node: Node) -> bool:
         """Whether a part contains a node without places; then its parts are asked one by one."""
@@ -202,7 +207,10 @@ class SourceMachines:
 
     def parts(self, question: PlaceQuestion, machine: ByteMachine) -> tuple[SourcePart, ...]:
         """The parts that decide; ``machine`` is that of the whole source."""
-        return tuple(self.find(self.source.tree, _At(self.source), question, machine))
+        parts = self.find(self.source.tree, _At(self.source), question, machine)
+        if not has_phases(self.source):
+            return tuple(parts)
+        return tuple(replace(part, phases=_phases_at(self.source, part.path)) for part in parts)
 
     # Each part is asked as what it is.
 
@@ -226,6 +234,8 @@ class SourceMachines:
                     return self.intersected(node, at, question)
                 case "without":
                     return self.excluded(node, here_at, below, question)
+                case "ready" if whole is None and not machine.expected(here):
+                    return []  # It has ended, and others go on.
                 case "ready":
                     return self.ready(inner, here_at, machine, question) or [
                         SourcePart("state", here_at.source, here_at.path, state=here)
@@ -245,7 +255,9 @@ class SourceMachines:
         if locate is not None:
             text = at.source.text
             places = tuple(
-                SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label))
+                SourcePlace(
+                    at.source, start, end, text[start:end], _inside(label, at.label), at.phases
+                )
                 for start, end, label in locate(question.text, question.byte)
             )
             return [SourcePart("expects", at.source, at.path, places)] if places else []
@@ -402,6 +414,15 @@ class SourceMachines:
                 for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
+
+
+def _phases_at(source: Source, path: tuple[int, ...]) -> tuple[str, ...]:
+    """The phases around a part of a source, the outermost first."""
+    phases = [source.phase]
+    for child in path:
+        source = source.children[child]
+        phases.append(source.phase)
+    return tuple(filter(None, phases))
 
 
 def _is_split(options: tuple[Node, ...]) -> bool:

@@ -19,7 +19,7 @@ from explorer.analysis.characters.display import (
     show_characters,
     show_text,
 )
-from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.part import SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.words import (
     Names,
@@ -190,7 +190,7 @@ def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
         return ""
     clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)))
     expected = expected_by(parts)
-    return ". ".join([*([expected] if expected else []), *clauses])
+    return ". ".join([*([expected] if expected else []), *clauses, *_elsewhere(parts)])
 
 
 def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> str:
@@ -201,21 +201,49 @@ def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> st
         labels_only: Leave out what is only a piece of a text that stands beside, underlined.
     """
     places = [place for part in parts if part.role == "expects" for place in part.positions]
+    by_phase: dict[tuple[str, ...], list[SourcePlace]] = {}
+    for place in places:
+        by_phase.setdefault(place.phases, []).append(place)
     if all(place.source and place.source.choices and not place.label for place in places):
-        texts = dict.fromkeys(inline(place.text) for place in places)
-        return f"Still open: {', '.join(texts)}" if texts else ""
-    names = list(
-        dict.fromkeys(
-            place_name(place)
-            for place in places
-            if not labels_only or place.label or place.span is None
-        )
-    )
-    if not names:
-        return ""
-    more = len(names) - MOST_PLACES
-    shown = ", ".join(names[:MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
-    return f"Expected by {shown}"
+        open_texts = [
+            ", ".join(dict.fromkeys(inline(place.text) for place in group)) + in_phase(phases)
+            for phases, group in by_phase.items()
+        ]
+        return f"Still open: {', or '.join(open_texts)}" if open_texts else ""
+    named: list[str] = []
+    left = MOST_PLACES
+    for phases, group in by_phase.items():
+        wanted = (p for p in group if not labels_only or p.label or p.span is None)
+        names = list(dict.fromkeys(map(place_name, wanted)))
+        if names and left > 0:
+            more = len(names) - left
+            shown = ", ".join(names[:left]) + (f" and {more} more" if more > 0 else "")
+            named.append(shown + in_phase(phases))
+            left -= len(names)
+        elif phases:  # What it expects stands beside, or would be too much to say.
+            named.append(in_phase(phases).lstrip())
+    said = ", or ".join(dict.fromkeys(named))
+    return f"Expected {'' if said.startswith('in the phase ') else 'by '}{said}" if said else ""
+
+
+def in_phase(phases: Sequence[str]) -> str:
+    """The end of a clause that names a phase and those around it; empty if there is none.
+
+    Args:
+        phases: The outermost first.
+
+    Example:
+        >>> in_phase(("tools", "tool get_weather"))
+        ' in the phase tools › tool get_weather'
+    """
+    return f" in the phase {' › '.join(map(inline, phases))}" if phases else ""
+
+
+def _elsewhere(parts: Sequence[SourcePart]) -> list[str]:
+    """The phases of parts that have no places which would say so, each as a clause."""
+    bare = [part for part in parts if part.role not in ("expects", "state")]
+    inside = dict.fromkeys(phases for part in bare for phases in part.named_phases)
+    return [f"In{in_phase(phases).lstrip()[2:]}" for phases in inside]
 
 
 def _part(part: SourcePart) -> str:
@@ -238,7 +266,7 @@ def _part(part: SourcePart) -> str:
         case "state" if name := part.source.state_name(part.state):
             return f"{inline(str(part.source))} is in {name}"
         case "state":
-            return f"Expected by {inline(str(part.source))}"
+            return f"Expected by {inline(str(part.source))}{in_phase(part.phases)}"
         case "too_large":
             return "The source is too large to say which part of it"
 
@@ -411,6 +439,7 @@ def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
         if expected := expected_by(parts, labels_only=True):
             yield f"{expected}."
         yield from dict.fromkeys(said for part in parts if (said := _part_in_a_sentence(part)))
+        yield from (f"{clause}." for clause in _elsewhere(parts))
         if inside := inside_terminal(verdict, parts):
             yield f"{inside}."
     if limits := token_limits(parts):
@@ -442,7 +471,7 @@ def _part_in_a_sentence(part: SourcePart) -> str:
                 "point at."
             )
         case "state":
-            return f"Expected by {inline(str(part.source))}."
+            return f"Expected by {inline(str(part.source))}{in_phase(part.phases)}."
         case "token_limit":
             return ""  # See `token_limits`.
         case "too_large":

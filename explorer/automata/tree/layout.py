@@ -156,13 +156,14 @@ class ProgramLayout:
     arc_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
     call_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
     origins: list[Origin] = field(default_factory=list[Origin])
-    origin_index: dict[tuple[int, bytes, str], int] = field(
-        default_factory=dict[tuple[int, bytes, str], int]
+    origin_index: dict[tuple[object, ...], int] = field(
+        default_factory=dict[tuple[object, ...], int]
     )
     whole: int | None = None
     """The one origin of everything that is laid now, where nobody wrote the rules."""
     source: Source | None = None
     label: str = ""
+    phases: tuple[str, ...] = ()
     # By the identity of what the tree holds: a repeat lays its body often.
     fragments: dict[int, Fragment] = field(default_factory=dict[int, Fragment])
     arc_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
@@ -309,18 +310,20 @@ class ProgramLayout:
         """The number of the origin of a node that is laid now."""
         if self.whole is not None:
             return self.whole
-        key = (id(node), before, self.label)
+        key = (id(node), before, self.label, self.phases)
         number = self.origin_index.get(key)
         if number is None:
             number = self.origin_index[key] = len(self.origins)
-            self.origins.append(Origin(node, self.source, self.label, before))
+            self.origins.append(Origin(node, self.source, self.label, before, self.phases))
         return number
 
     def _written(self, node: Written, source: int, target: int) -> None:
-        outside = self.source, self.label
+        outside = self.source, self.label, self.phases
         self.source, self.label = node.source or self.source, node.label or self.label
+        if node.phase:
+            self.phases = (*self.phases, node.phase)
         self._lay(node.body, source, target)
-        self.source, self.label = outside
+        self.source, self.label, self.phases = outside
 
     def texts(self, node: Texts, source: int, target: int) -> None:
         """A prefix tree: its leaves are the target, and its inner ends lead there by ε."""

@@ -298,7 +298,7 @@ class Written:
     """The origin of the nodes below: their spans count in the text of this source.
 
     Args:
-        source: The source; ``None`` for the one around, to give a part of it a label.
+        source: The source; ``None`` for the one around, to give a part of it a label or a phase.
         label: The name of the place beside its span, such as ``/properties/age``; empty for the
             label around it.
         child: Which child of the source around this one is, from 0; ``None`` if it is not one.
@@ -310,6 +310,7 @@ class Written:
     source: Source | None = None
     label: str = ""
     child: int | None = None
+    phase: str = ""
 
 
 Node = (
@@ -403,19 +404,20 @@ class Source(Changeable, ABC):
         """The error of a source without words that can say why; asked only if there are none."""
         return None
 
-    # Questions about a kind. A kind without an answer leaves these as they are and is
-    # spoken of in the common way, so that whoever words an explanation knows no kind by its class.
-
     @property
     def choices(self) -> tuple[str, ...]:
         """The texts, where the source is a list of texts one of which is chosen."""
         return ()
 
     @property
-    def part_played(self) -> str:
-        """A noun such as ``stage``, where it only takes texts away from another source.
+    def phase(self) -> str:
+        """The name of the phase of a run that it is; empty if it is not one."""
+        return ""
 
-        Where it excludes something it is named by this part, and not as a machine without a text.
+    @property
+    def part_played(self) -> str:
+        """A noun such as ``stage``, where it only takes texts away from another source: by that
+        it is named where it excludes something, and not as a machine without a text.
         """
         return ""
 

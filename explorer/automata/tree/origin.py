@@ -15,12 +15,14 @@ class Origin:
     Args:
         source: Whose text its span counts in; ``None`` outside any source.
         label: What the place is called beside its span; empty if it has no name.
+        phases: The phases that it is in, the outermost first.
     """
 
     node: Leaf | Texts | Closed | Call
     source: Source | None = None
     label: str = ""
     before: bytes = b""
+    phases: tuple[str, ...] = ()
 
     @property
     def start(self) -> int:

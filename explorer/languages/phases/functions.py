@@ -1,15 +1,21 @@
-"""The functions of phases that users call: control tokens and free text."""
+"""The functions of phases that users call: control tokens, free text, parts with names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import add
+from typing import cast
 
 from explorer.alphabet import MOST_ID
 from explorer.arguments import listed, shown, whole_number
+from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, literal
 from explorer.languages.phases.control import AnyTokens, ControlToken, Name, checked_name
 from explorer.languages.phases.free import AnyText, checked_strings, text_until_source
+from explorer.languages.phases.phase import Phase, checked_phase_name
+from explorer.languages.stages.staged import check_operand
 
 
 def token(token: str | int) -> Constraint:
@@ -113,6 +119,123 @@ def text_until(end: str, *more: str) -> Constraint:
         [True, False, False]
     """
     return Constraint(text_until_source([end, *more]))
+
+
+def phase(
+    name: str,
+    constraint: Constraint | str,
+    *,
+    begin: Constraint | str | None = None,
+    end: Constraint | str | None = None,
+) -> Constraint:
+    """A part of a run with a name, such as ``reasoning``; it combines like any other constraint.
+
+    The texts stay those of the constraint. The name is in every reason ("in the phase reasoning"),
+    beside the tokens of a trace, and in what `Constraint.parse` gives. Phases may stand in each
+    other.
+
+    Args:
+        name: One line of 1 to 80 characters.
+        constraint: A text is itself.
+        begin: What begins it, such as ``token("<think>")``: in the phase, not in its value.
+        end: What ends it, likewise.
+
+    Raises:
+        ConstraintError: The name cannot stand in a sentence, or another argument is not a
+            constraint.
+
+    Example:
+        >>> from explorer import regex
+        >>> sums = phase("sum", regex("[0-9]+")) + (phase("check", " ok") | phase("doubt", " ?"))
+        >>> [(part.name, part.text) for part in sums.parse("12 ok")]
+        [('sum', '12'), ('check', ' ok')]
+    """
+    given = {"begin": begin, "end": end}
+    around = {key: None if c is None else _part(key, c) for key, c in given.items()}
+    return Constraint(Phase(checked_phase_name(name), _part("constraint", constraint), **around))
+
+
+def phases(
+    *parts: Constraint | str | tuple[str, Constraint | str] | Mapping[str, Constraint | str],
+) -> Constraint:
+    """Phases in a row: each begins where the one before it may end.
+
+    Args:
+        *parts: In their order, each one of: ``(name, constraint)``; a mapping from names to
+            constraints, one of which the model chooses by what it writes; a constraint, such as
+            `phase` or ``phases(...).optional()``; a text. With `many` a part comes at least once,
+            at most so often, with a separator between.
+
+    Returns:
+        A constraint whose `Constraint.parse` gives the phases of a text in their order.
+
+    Raises:
+        ConstraintError: There is no part, a mapping is empty, a name stands twice, or a part is
+            none of these.
+
+    Example:
+        >>> from explorer import choice, regex
+        >>> run = phases(
+        ...     ("reasoning", text_until("</think>")),
+        ...     {"tool add": regex(r"add [0-9]+"), "answer": choice(["yes", "no"])},
+        ... )
+        >>> [(part.name, part.text) for part in run.parse("2 and 2</think>add 4")]
+        [('reasoning', '2 and 2</think>'), ('tool add', 'add 4')]
+    """
+    if not parts:
+        raise ConstraintError(
+            "There is no phase.", remedy='Give at least one: phases(("answer", regex(...))).'
+        )
+    names: set[str] = set()
+    return reduce(add, (_in_a_row(part, names) for part in parts))
+
+
+def _in_a_row(part: object, names: set[str]) -> Constraint:
+    """One part of `phases`; its names are added."""
+    if isinstance(part, Mapping):
+        one_of = [
+            _named(*each, names) for each in cast("Mapping[object, object]", part).items()
+        ]  # fmt: skip
+        if not one_of:
+            raise ConstraintError(
+                "A mapping of phases is empty: the model could choose none of them.",
+                remedy="Give at least one, or leave the mapping out.",
+            )
+        return reduce(lambda left, right: left | right, one_of)
+    if isinstance(part, tuple):
+        pair = cast("tuple[object, ...]", part)
+        if len(pair) == 2:
+            return _named(*pair, names)
+    if isinstance(part, Constraint | str):
+        return Constraint(_part("a phase", part))
+    raise ConstraintError(
+        f"{shown(cast('object', part))} is not a phase.",
+        remedy='Write ("answer", regex(...)), a mapping of those, or phase("answer", ...).',
+    )
+
+
+def _named(name: object, constraint: object, names: set[str]) -> Constraint:
+    checked = checked_phase_name(name)
+    if checked in names:
+        raise ConstraintError(
+            f"Two phases have the name {checked!r}.",
+            remedy="Give each a name of its own, so that a reason says which it means.",
+            evidence={"name": checked},
+        )
+    names.add(checked)
+    return Constraint(Phase(checked, _part(checked, constraint)))
+
+
+def _part(name: str, constraint: object) -> Source:
+    """The source of a constraint; a text is itself."""
+    if isinstance(constraint, str):
+        return literal(constraint).source
+    if not isinstance(constraint, Constraint):
+        raise ConstraintError(
+            f"{name} is {shown(constraint)}, not a constraint.",
+            remedy="Give regex(...), a text for itself, or any other constraint.",
+        )
+    return check_operand(constraint.source)
 
 
 def _name(token: object) -> Name:

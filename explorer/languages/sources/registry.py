@@ -46,6 +46,7 @@ _BUILT_IN: Final = (
     "stages.staged",
     "phases.control",
     "phases.free",
+    "phases.phase",
 )
 """The files whose kinds every process knows."""
 

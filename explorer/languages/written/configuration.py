@@ -87,6 +87,10 @@ class LivePlace:
     stack: tuple[Frame, ...]
     stacks: int
 
+    def within(self, phases: tuple[str, ...]) -> LivePlace:
+        """The same place within some phases, the outermost first."""
+        return replace(self, origin=replace(self.origin, phases=(*phases, *self.origin.phases)))
+
 
 @dataclass(frozen=True, slots=True)
 class ClosedRule:

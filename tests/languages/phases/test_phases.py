@@ -1,0 +1,235 @@
+"""Phases: the texts stay those of the constraints, and every part of a text has its name.
+
+The oracle for the borders is Python's `re`: each phase becomes a greedy group of a pattern, control
+tokens characters of a private area.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import product
+from typing import Any, Final, cast
+
+import pytest
+
+import explorer
+from explorer import Constraint, Vocabulary, any_text, choice, many, phase, phases, regex, token
+from explorer.alphabet import between_letters
+from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.constraint import literal
+from explorer.languages.phases.followed import PhasePart, phase_net
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.vocabulary.tokenizers_by_hand import byte_level
+
+NAMES = {3: "<think>", 4: "</think>", 5: "<tool>", 6: "</s>"}
+TOKENS = (b"a", b"b", b"ab", None, None, None, None)
+SMALL = Vocabulary(TOKENS, (6,), special=NAMES)
+PRIVATE = {3: "\ue003", 4: "\ue004", 5: "\ue005"}
+
+WRONG: Final = cast(Any, 3)
+
+THINK = phase("think", any_text(), begin=token("<think>"), end=token("</think>"))
+
+# A constraint, and the pattern whose group of each name is the phase with its borders.
+CASES: dict[str, tuple[Constraint, str]] = {
+    "in a row": (
+        phases(("one", regex("a*")), ("two", regex("[ab]*"))), "(?P<one>a*)(?P<two>[ab]*)",
+    ),
+    "a token crosses": (
+        phases(("one", regex("a+")), ("two", regex("b+a?"))), "(?P<one>a+)(?P<two>b+a?)",
+    ),
+    "chosen": (
+        phases({"one": regex("ab*"), "two": regex("[ab]{2}")}), "(?P<one>ab*)|(?P<two>[ab]{2})",
+    ),
+    "control tokens": (
+        THINK + (phase("tool", token("<tool>") + regex("a+")) | phase("say", regex("b+"))),
+        "(?P<think>\ue003[ab]*\ue004)(?:(?P<tool>\ue005a+)|(?P<say>b+))",
+    ),
+    "optional": (
+        THINK.optional() + phase("say", regex("[ab]+")),
+        "(?P<think>\ue003[ab]*\ue004)?(?P<say>[ab]+)",
+    ),
+    "text between": (
+        phase("one", regex("a")) + "b" + phase("two", regex("[ab]*")),
+        "(?P<one>a)b(?P<two>[ab]*)",
+    ),
+    "one of them may be empty": (
+        phases(("one", regex("a?")), ("two", regex("b?")), ("last", regex("a?b?"))),
+        "(?P<one>a?)(?P<two>b?)(?P<last>a?b?)",
+    ),
+    "inside": (
+        phase("outer", regex("a") + phase("inner", regex("[ab]*")), end="b"),
+        "(?P<outer>a(?P<inner>[ab]*)b)",
+    ),
+    "both": (
+        (phase("one", regex("a*")) + phase("two", regex("b*"))) & regex("(..)*"),
+        "(?=(?:..)*$)(?P<one>a*)(?P<two>b*)",
+    ),
+    "without": (
+        (phase("one", regex("a*")) + phase("two", regex("b*"))) - choice(["ab", ""]),
+        "(?!(?:ab)?$)(?P<one>a*)(?P<two>b*)",
+    ),
+}  # fmt: skip
+
+SEQUENCES = [ids for n in range(5) for ids in product(range(6), repeat=n)]
+
+
+def text_of(ids: tuple[int, ...]) -> str:
+    return "".join(PRIVATE.get(k) or (TOKENS[k] or b"").decode() for k in ids)
+
+
+def in_private(data: bytes) -> str:
+    """What tokens wrote, as the oracle has it."""
+    return "".join(
+        PRIVATE[each[1]] if isinstance(each, tuple) else each.decode()
+        for each in between_letters(data)
+    )
+
+
+def stretches(parts: tuple[PhasePart, ...], data: bytes) -> dict[str, str]:
+    """The text of each phase with its borders, those inside others too."""
+    named = {part.name: in_private(data[part.begin : part.end]) for part in parts}
+    return {name: text for part in parts for name, text in stretches(part.parts, data).items()} | (
+        named
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_words_and_borders_are_those_of_the_oracle(case: str) -> None:
+    constraint, pattern = CASES[case]
+    machine = explorer.compile(constraint, SMALL)
+    words = 0
+    for ids in SEQUENCES:
+        state: int | None = machine.start
+        for k in ids:
+            state = None if state is None else machine.step(state, k)
+        matched = re.fullmatch(pattern, text_of(ids))
+        assert (state is not None and machine.is_final(state)) == (matched is not None), ids
+        if matched is None:
+            with pytest.raises(ConstraintError):
+                constraint.parse(SMALL.written(ids))
+            continue
+        words += 1
+        data = SMALL.written(ids)
+        wanted = {name: text for name, text in matched.groupdict().items() if text is not None}
+        assert stretches(constraint.parse(data), data) == wanted, ids
+    assert words > 3
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_byte_is_in_the_phases_that_read_it(case: str) -> None:
+    constraint, _ = CASES[case]
+    net = phase_net(constraint.source)
+    for ids in SEQUENCES:
+        data = SMALL.written(ids)
+        if not constraint.accepts(data):
+            continue
+        along = net.names_along(data)
+        assert len(along) == len(data)
+        # Every beginning of a word is in some phase's text or between two.
+        for k in range(len(data) + 1):
+            assert len(net.names_along(data[:k])) == k
+        flat = [(part, ()) for part in constraint.parse(data)]
+        for part, outer in flat:
+            flat += [(inner, (*outer, part.name)) for inner in part.parts]
+        if ids and case != "one of them may be empty":
+            for part, outer in flat:
+                inside = {at for each in part.parts for at in range(each.begin, each.end)}
+                for at in range(part.begin, part.end):
+                    assert at in inside or along[at][: len(outer) + 1] == (*outer, part.name)
+
+
+def test_without_phases_the_machine_is_the_same() -> None:
+    named = phases(("a", regex("a+")), {"b": regex("b+"), "c": regex("c")})
+    assert named.equivalent(regex("a+(b+|c)"))
+
+
+def test_several_with_separators() -> None:
+    one = phases({"tool f": regex("f[0-9]"), "tool g": explorer.json_schema({"type": "integer"})})
+    calls = many(one, 1, 3, separator="\n")
+    parts = calls.parse("f1\n12\nf2")
+    assert [(part.name, part.value) for part in parts] == [
+        ("tool f", "f1"), ("tool g", 12), ("tool f", "f2"),
+    ]  # fmt: skip
+    assert not calls.accepts("") and not calls.accepts("f1\nf1\nf1\nf1")
+    twice = (phase("x", regex("a+b")).times(2, None)).parse("abaabab")
+    assert [part.text for part in twice] == ["ab", "aab", "ab"]
+
+
+def test_borders_are_not_in_the_value() -> None:
+    weather = phase("tool", explorer.json_schema({"type": "integer"}), begin="<t>", end="</t>")
+    (part,) = weather.parse("<t>12</t>")
+    assert (part.text, part.value, part.begin, part.end) == ("12", 12, 0, 9)
+
+
+def test_a_reason_names_the_phase() -> None:
+    schema = explorer.json_schema(
+        {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+         "additionalProperties": False},
+    )  # fmt: skip
+    thought = phase("think", explorer.text_until("</think>"))
+    constraint = thought + (phase("tool get_weather", schema, begin="<t>") | phase("say", "hello"))
+    why = explorer.explain_text(constraint, 'So.</think><t>{"city":1')
+    assert "/properties/city/type in the phase tool get_weather" in why.message
+    assert "in the phase tool get_weather" in why.prose
+    machine = explorer.compile(THINK + phase("tool", regex("b+")) + phase("say", "aa"), SMALL)
+    state = machine.start
+    assert "in the phase think" in explorer.explain(machine, state, 0).message
+    for k in (3, 0, 4, 1):
+        state = machine.step(state, k)
+        assert state is not None
+    message = explorer.explain(machine, state, 2).message
+    assert "in the phase say" in message and "in the phase tool" not in message
+    either = explorer.explain_text(phases({"tool": regex("b+"), "say": regex("a+")}), "x")
+    assert "[b] at 0 in the phase tool" not in either.message
+    assert "b at 0 in the phase tool, or a at 0 in the phase say" in either.message
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        ("'' cannot be the name", lambda: phase("", "a")),
+        ("cannot be the name", lambda: phase("two\nlines", "a")),
+        ("cannot be the name", lambda: phase("a" * 81, "a")),
+        ("constraint is 3", lambda: phase("a", WRONG)),
+        ("end is 3", lambda: phase("a", "a", end=WRONG)),
+        ("no phase", lambda: phases()),
+        ("is empty", lambda: phases({})),
+        ("Two phases", lambda: phases(("a", "a"), {"a": "b"})),
+        ("not a phase", lambda: phases(cast(Any, ("a", "a", "b")))),
+        ("a is 3", lambda: phases(("a", WRONG))),
+        ("1.5", lambda: phases(cast(Any, {1.5: "a"}))),
+        ("about all tokens", lambda: phase("a", regex("a").canonical(byte_level()))),
+    ],
+)
+def test_what_cannot_be_a_phase_is_refused(words: str, made: Callable[[], object]) -> None:
+    with pytest.raises(ConstraintError) as caught:
+        made()
+    assert words in str(caught.value)
+
+
+def test_a_phase_is_saved_and_read() -> None:
+    for constraint, _ in CASES.values():
+        data = source_to_dict(constraint.source)
+        assert source_from_dict(data) == constraint.source
+    saved = source_to_dict(THINK.source)
+    for wrong in ({"name": ""}, {"begins": 3}, {"parts": []}):
+        with pytest.raises((DamagedFile, ConstraintError)):
+            source_from_dict(saved | wrong)
+
+
+def test_a_long_text_is_followed_once() -> None:
+    net = phase_net((THINK + phase("say", regex("[ab]*"))).source)
+    data = SMALL.written([3, *[0] * 200, 4, *[1] * 200])
+    assert len(set(net.names_along(data))) == 2
+    assert net.names_along(data[:50]) == (("think",),) * 50
+    assert net.names_along(data) == net.names_along(data[:-1] + b"b")
+    assert {net.names(net.pieces[k].phases) for k in net.alive(data)} == {("say",)}
+
+
+def test_an_empty_phase_has_no_text() -> None:
+    parts = phases(("none", literal("")), ("a", literal("a"))).parse("a")
+    assert [(part.name, part.text) for part in parts] == [("none", ""), ("a", "a")]
+    with pytest.raises(ConstraintError):
+        phases(("a", regex("a")), ("b", literal("x") & literal("y"))).parse("a")
