@@ -73,7 +73,6 @@ from explorer.errors import ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
 
-
 COUNTED_FROM: Final = 9
 """Repeats of fewer copies than this are written out: a few copies are quicker than a counter."""
 
