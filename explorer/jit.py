@@ -60,17 +60,18 @@ A budget leaves them out: they are spent once per process or per machine, whatev
 first.
 """
 
-_announcements: Final[list[Callable[[], None]]] = []
+NOTICE: Final = "explorer: making machine code, once for this installation; it takes some seconds."
+"""The line for a person who waits for it: on the first run on a machine, or after an update."""
 
 
-def before_making_code(announce: Callable[[], None]) -> None:
-    """Call a function once, just before this process makes machine code for the first time.
+@cache
+def _give_notice() -> None:
+    """Say it once in a process, where a person watches: at a terminal, or in a notebook.
 
-    That is the first run on a machine, or the first after an update: it takes some seconds, and
-    whoever waits wants to know for what. A process that finds its machine code on disk calls
-    nothing.
+    A process that finds its machine code on disk says nothing.
     """
-    _announcements.append(announce)
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        print(NOTICE, file=sys.stderr, flush=True)
 
 
 class Kernel(Generic[P, R]):
@@ -138,8 +139,7 @@ def _machine_code() -> ModuleType:
 
 
 def _begin() -> None:
-    while _announcements:
-        _announcements.pop()()
+    _give_notice()
     making_code.start()
 
 

@@ -18,7 +18,7 @@ from numba.core import config
 
 import explorer
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
-from explorer.jit import jit
+from explorer.jit import NOTICE, jit
 
 PACKAGE = Path(explorer.__file__).parent
 
@@ -191,10 +191,13 @@ assert abs(spent + making_code.seconds - wall) < 0.5 * wall + 0.05, (spent, wall
 
 FIRST = """
 import sys
-from explorer.jit import before_making_code
 import explorer
 
-before_making_code(lambda: print("told"))
+where = sys.argv[1]
+if where == "a notebook":
+    sys.modules["ipykernel"] = sys
+elif where == "a terminal":
+    sys.stderr.isatty = lambda: True
 assert "numba" not in sys.modules
 for _ in range(2):
     print(explorer.regex("a|b").accepts("a"))
@@ -203,16 +206,20 @@ assert "numba" in sys.modules
 
 
 @needs_compiler
-def test_only_the_first_process_makes_machine_code_and_says_so(tmp_path: Path) -> None:
-    said = [
+@pytest.mark.parametrize("where", ["a terminal", "a notebook", "a file"])
+def test_the_first_process_says_to_a_person_that_it_makes_machine_code(
+    where: str, tmp_path: Path
+) -> None:
+    runs = [
         subprocess.run(
-            [sys.executable, "-c", FIRST],
+            [sys.executable, "-c", FIRST, where],
             env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
             capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
-        ).stdout.split()
+        )
         for _ in range(2)
     ]  # fmt: skip
-    assert said == [["told", "True", "True"], ["True", "True"]]
+    assert [run.stdout.split() for run in runs] == [["True", "True"]] * 2
+    assert [run.stderr.count(NOTICE) for run in runs] == [where != "a file", 0]
 
 
 INTERRUPTED = """
@@ -246,7 +253,7 @@ def test_an_interrupt_waits_until_numba_is_loaded() -> None:
 
 CALLER = """
 from explorer.hashing import mixed
-from explorer.jit import jit
+from explorer.jit import NOTICE, jit
 
 def outer(code, value):
     return mixed(code, value)

@@ -5,26 +5,31 @@ Read in this order: `characters` (bytes as characters), `verdict` (stage, offset
 everything that is searched for), `session` (a session that explains itself), `traps` (what may go
 wrong), `invasiveness` (what a constraint does to the model; it is asked for by its own name).
 
-Nothing here needs torch until a session's logits come in.
+Nothing here needs torch until a session's logits come in. Each name is imported on first use: who
+writes bytes as characters needs no explanations.
 """
 
 from __future__ import annotations
 
-from explorer.analysis.explaining.explanation import (
-    Explanation,
-    History,
-    TextExplanation,
-    explain,
-    explain_text,
-)
-from explorer.analysis.explaining.groups import MaskReasons, ReasonGroup, explain_all
-from explorer.analysis.explaining.step import (
-    explain_recorded,
-    explain_step,
-    explain_trace,
-    reasons_at,
-)
-from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from explorer.analysis.explaining.explanation import (
+        Explanation,
+        History,
+        TextExplanation,
+        explain,
+        explain_text,
+    )
+    from explorer.analysis.explaining.groups import MaskReasons, ReasonGroup, explain_all
+    from explorer.analysis.explaining.step import (
+        explain_recorded,
+        explain_step,
+        explain_trace,
+        reasons_at,
+    )
+    from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 
 __all__ = [
     "Explanation",
@@ -44,3 +49,26 @@ __all__ = [
     "reasons_at",
     "session_traps",
 ]
+
+_FILE_OF = {
+    "MaskReasons": "explaining.groups",
+    "ReasonGroup": "explaining.groups",
+    "explain_all": "explaining.groups",
+    "explain_recorded": "explaining.step",
+    "explain_step": "explaining.step",
+    "explain_trace": "explaining.step",
+    "reasons_at": "explaining.step",
+    "Trap": "traps",
+    "machine_traps": "traps",
+    "prompt_traps": "traps",
+    "session_traps": "traps",
+}
+"""The files of the names; of the others it is ``explaining.explanation``."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    file = import_module(f"{__name__}.{_FILE_OF.get(name, 'explaining.explanation')}")
+    value = globals()[name] = getattr(file, name)
+    return value

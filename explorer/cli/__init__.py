@@ -10,9 +10,10 @@ reader of the output that stops early (``| head``), end a command silently; the 
 the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
-ends; `statuses`, `options` and `answers` (errors and machines as lines), which they share; then a
-file for each command: `demo`, `compile` (and profile), `trace`, `why` (`served`), `invasiveness`,
-`witness`, `sweep` (and report), `lab`, `doctor`.
+ends, which imports the file of the one that is asked for; `command`, `options` and `answers`
+(errors and machines as lines), which they share; then a file for each command: `demo`, `compile`
+(and profile), `trace`, `why` (`served`), `invasiveness`, `witness`, `sweep` (and report), `lab`,
+`doctor`.
 
 Cost: that of the compile. The first run after an installation also makes the machine code of the
 inner loops, which takes some seconds once.
@@ -25,7 +26,7 @@ import signal
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from explorer.cli.statuses import INTERRUPTED, UNREAD
+from explorer.cli.command import INTERRUPTED, UNREAD
 
 __all__ = ["INTERRUPTED", "UNREAD", "main"]
 
@@ -42,8 +43,10 @@ def main(words: Sequence[str] | None = None) -> int:
         `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
     """
     with _ended_by_an_interrupt():
-        from explorer.cli.commands import run
-    return run(words)
+        from explorer.cli.commands import command_line, run
+
+        arguments = command_line(words)
+    return run(arguments)
 
 
 @contextmanager

@@ -168,37 +168,46 @@ def show(data: bytes | None) -> str:
 
 def show_allowed(machine: TokenMachine, state: int) -> str:
     """A mask in one line: how many ids, and the first of them."""
-    ids = [int(token) for token in np.flatnonzero(machine.allowed(state))]
-    eos = [token for token in ids if token in machine.vocabulary.eos_ids]
-    texts = [token for token in ids if token not in machine.vocabulary.eos_ids]
-    parts = [show(machine.vocabulary.tokens[token]) for token in texts[:SHOWN]]
+    allowed = machine.allowed(state).copy()
+    count = np.count_nonzero(allowed)
+    ends = [token for token in machine.vocabulary.eos_ids if allowed[token]]
+    allowed[ends] = False
+    texts = np.flatnonzero(allowed)
+    parts = [show(machine.vocabulary.tokens[int(token)]) for token in texts[:SHOWN]]
     if len(texts) > SHOWN:
         parts.append("...")
-    if eos:
+    if ends:
         parts.append("<EOS>")
-    return f"{len(ids):,} of {len(machine.vocabulary):,}: {' '.join(parts)}"
+    return f"{count:,} of {len(machine.vocabulary):,}: {' '.join(parts)}"
 
 
-def longest_step(machine: TokenMachine, state: int, remaining: bytes) -> int | None:
-    """The allowed id whose bytes cover most of the text that remains; an EOS id at its end."""
+def longest_step(
+    machine: TokenMachine, state: int, remaining: bytes, near: Iterable[int]
+) -> int | None:
+    """The allowed id whose bytes cover most of the text that remains; an EOS id at its end.
+
+    Args:
+        near: The ids to look at, ascending.
+    """
     allowed = machine.allowed(state)
     if not remaining:
         return next((token for token in sorted(machine.vocabulary.eos_ids) if allowed[token]), None)
     best: int | None = None
     length = 0
-    for token in np.flatnonzero(allowed):
-        data = machine.vocabulary.tokens[int(token)]
-        if data and len(data) > length and remaining.startswith(data):
-            best, length = int(token), len(data)
+    for token in near:
+        data = machine.vocabulary.tokens[token]
+        if data and len(data) > length and remaining.startswith(data) and allowed[token]:
+            best, length = token, len(data)
     return best
 
 
 def walk_lines(machine: TokenMachine, text: str) -> Iterable[str]:
     """The masks along the way that writes a text in the longest allowed tokens."""
     remaining = text.encode()
+    near = [k for k, data in enumerate(machine.vocabulary.tokens) if data and data in remaining]
     state = machine.start
     for position in range(len(remaining) + 1):
-        token = longest_step(machine, state, remaining)
+        token = longest_step(machine, state, remaining, near)
         yield f"  {position:>2}  allowed {show_allowed(machine, state)}"
         if token is None:
             yield "      no allowed token goes on with the text"

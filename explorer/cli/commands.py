@@ -8,7 +8,8 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import cast
+from importlib import import_module
+from typing import Final, cast
 
 import explorer
 from explorer.cli.answers import (
@@ -21,29 +22,34 @@ from explorer.cli.answers import (
     text_only,
     without_controls,
 )  # fmt: skip
-from explorer.cli.compile import add_parser as add_compile
-from explorer.cli.compile import add_profile
-from explorer.cli.demo import add_parser as add_demo
-from explorer.cli.doctor import add_parser as add_doctor
-from explorer.cli.invasiveness import add_parser as add_invasiveness
-from explorer.cli.lab import add_parser as add_lab
-from explorer.cli.statuses import INTERRUPTED, UNREAD
-from explorer.cli.sweep import add_report, add_sweep
-from explorer.cli.trace import add_parser as add_trace
-from explorer.cli.why import add_parser as add_why
-from explorer.cli.witness import add_parser as add_witness
+from explorer.cli.command import INTERRUPTED, UNREAD
 from explorer.errors import ExplorerError
 from explorer.files import file_error
-from explorer.jit import before_making_code
+
+COMMANDS: Final = {
+    "demo": ("demo", "add_parser"),
+    "compile": ("compile", "add_parser"),
+    "profile": ("compile", "add_profile"),
+    "trace": ("trace", "add_parser"),
+    "why": ("why", "add_parser"),
+    "invasiveness": ("invasiveness", "add_parser"),
+    "witness": ("witness", "add_parser"),
+    "sweep": ("sweep", "add_sweep"),
+    "report": ("sweep", "add_report"),
+    "lab": ("lab", "add_parser"),
+    "doctor": ("doctor", "add_parser"),
+}
+"""The file of each command, and the function that adds it."""
 
 
 def parser(
-    kind: type[argparse.ArgumentParser] = Parser,
+    kind: type[argparse.ArgumentParser] = Parser, asked: str = ""
 ) -> argparse.ArgumentParser:
     """The commands and their options.
 
     Args:
         kind: How a wrong command line is reported; default on standard error.
+        asked: The command that is written; where it is one of `COMMANDS`, it alone is imported.
     """
     top = kind(
         prog="explorer",
@@ -51,33 +57,38 @@ def parser(
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {explorer.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (
-        add_demo, add_compile, add_profile, add_trace, add_why, add_invasiveness, add_witness,
-        add_sweep, add_report, add_lab, add_doctor,
-    ):  # fmt: skip
-        add(commands)
+    for name in (asked,) if asked in COMMANDS else COMMANDS:
+        file, add = COMMANDS[name]
+        getattr(import_module(f"explorer.cli.{file}"), add)(commands)
     return top
 
 
-def run(words: Sequence[str] | None = None) -> int:
-    """Run one command; see `explorer.cli.main`.
+def command_line(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """A command line as argparse reads it, with the function of the command as ``run``.
 
     Args:
         words: The command line without the program's name; default that of the process.
+
+    Raises:
+        SystemExit: It is not understood, or asks for help.
+    """
+    given = sys.argv[1:] if words is None else words
+    kind = JsonParser if as_json(given) else Parser
+    return parser(kind, given[0] if given else "").parse_args(given)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one command.
 
     Returns:
         The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
         ``invasiveness`` and ``witness`` also have 1.
         `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
     """
-    given = sys.argv[1:] if words is None else words
-    arguments = parser(JsonParser if as_json(given) else Parser).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape; that is not a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if sys.stderr.isatty():
-        before_making_code(_announce)
     try:
         with text_only():
             status: int | None = arguments.run(arguments)
@@ -96,13 +107,6 @@ def run(words: Sequence[str] | None = None) -> int:
             print(f"explorer: {without_controls(as_options(str(error)))}", file=sys.stderr)
         return UNUSABLE
     return status or 0
-
-
-def _announce() -> None:
-    print(
-        "explorer: making machine code, once for this installation; it takes some seconds.",
-        file=sys.stderr,
-    )
 
 
 def _nameless(error: OSError) -> ExplorerError:

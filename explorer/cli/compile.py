@@ -12,9 +12,8 @@ import numpy as np
 from explorer.arguments import counted
 from explorer.budget import Budget
 from explorer.cli.answers import print_json, report_lines, show_allowed
+from explorer.cli.command import Commands, add_command
 from explorer.cli.options import (
-    Commands,
-    add_command,
     add_constraint,
     add_eos,
     add_json,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from explorer.cli.answers import report_lines, walk_lines
-from explorer.cli.options import Commands, add_command
+from explorer.cli.command import Commands, add_command
 from explorer.languages.constraint import regex
 from explorer.tokens.compile import compile
 from explorer.vocabulary import Vocabulary

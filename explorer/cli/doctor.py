@@ -28,7 +28,8 @@ from packaging.utils import canonicalize_name
 
 from explorer.automata.interchange.libraries import REMEDIES
 from explorer.cli.answers import print_json
-from explorer.cli.options import Commands, add_command, add_json
+from explorer.cli.command import Commands, add_command
+from explorer.cli.options import add_json
 
 Level = Literal["ok", "note", "missing"]
 

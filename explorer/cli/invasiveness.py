@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from explorer.arguments import file_path
 from explorer.cli.answers import print_json
+from explorer.cli.command import Commands, add_command
 from explorer.cli.compile import positive
-from explorer.cli.options import Commands, add_command, add_constraint, add_json, constraint_of
+from explorer.cli.options import add_constraint, add_json, constraint_of
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.files import read_text
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from explorer.cli.options import Commands, add_command
+from explorer.cli.command import Commands, add_command
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.files import write_whole
 

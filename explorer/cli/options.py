@@ -10,10 +10,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from explorer.arguments import file_path
 from explorer.budget import Budget
@@ -104,29 +103,6 @@ def constraint_of_schema(arguments: argparse.Namespace) -> Constraint:
     """
     text = schema_text("--json-schema", arguments.json_schema)
     return json_schema(text, **schema_options(arguments))
-
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
-"""The return type of `ArgumentParser.add_subparsers`."""
-
-
-def add_command(
-    commands: Commands,
-    name: str,
-    run: Callable[[argparse.Namespace], int | None],
-    summary: str,
-    description: str | None = None,
-) -> argparse.ArgumentParser:
-    """A new command without options.
-
-    Args:
-        name: What one writes after ``explorer``.
-        run: The function of the command; it returns the exit status, ``None`` for 0.
-        description: What stands above the command's own options; default the summary.
-    """
-    command = commands.add_parser(name, help=summary, description=description or summary)
-    command.set_defaults(run=run)
-    return command
 
 
 def add_regex(command: argparse._ActionsContainer, *, required: bool = False) -> None:  # pyright: ignore[reportPrivateUsage] - What a parser and a group of it have in common.

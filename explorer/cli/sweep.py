@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from explorer.arguments import file_path
-from explorer.cli.options import Commands, add_command, add_constraint, constraint_of
-from explorer.cli.statuses import INTERRUPTED
+from explorer.cli.command import INTERRUPTED, Commands, add_command
+from explorer.cli.options import add_constraint, constraint_of
 from explorer.errors import ExplorerError
 from explorer.files import read_text
 

@@ -11,14 +11,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from explorer.cli.options import (
-    Commands,
-    add_command,
-    add_constraint,
-    add_lazy,
-    compiled,
-    constraint_of,
-)
+from explorer.cli.command import Commands, add_command
+from explorer.cli.options import add_constraint, add_lazy, compiled, constraint_of
 from explorer.errors import ExplorerError
 
 if TYPE_CHECKING:

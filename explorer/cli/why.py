@@ -25,9 +25,8 @@ from explorer.analysis.explaining.explanation import (
 )
 from explorer.analysis.explaining.groups import explain_all
 from explorer.cli.answers import print_json
+from explorer.cli.command import Commands, add_command
 from explorer.cli.options import (
-    Commands,
-    add_command,
     add_constraint,
     add_eos,
     add_json,

@@ -14,15 +14,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from explorer.cli.answers import print_json
+from explorer.cli.command import Commands, add_command
 from explorer.cli.compile import positive
-from explorer.cli.options import (
-    Commands,
-    add_command,
-    add_constraint,
-    add_eos,
-    add_json,
-    constraint_of,
-)
+from explorer.cli.options import add_constraint, add_eos, add_json, constraint_of
 from explorer.cli.why import ids_of_words, named_vocabulary
 from explorer.errors import ExplorerError
 from explorer.witnesses.engines import ENGINES

@@ -19,9 +19,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
+
+import msgspec
 
 from explorer.errors import DamagedFile
 from explorer.vocabulary.classes import CLASS_OF_TYPE, NAMES_OF_CLASS
@@ -161,6 +164,9 @@ def json_of_file(data: bytes, where: str) -> object:
     Raises:
         DamagedFile: It is not UTF-8, not JSON, or nested too deeply.
     """
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Half again as fast. What it does not take (NaN, a byte order mark) the other one judges.
+        return msgspec.json.decode(data)
     try:
         parsed: object = json.loads(data)
     except UnicodeDecodeError as error:

@@ -113,20 +113,7 @@ def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
             remedy="Fetch the file again.",
             evidence={"width": width, "special": reserved, "ranks": len(entries)},
         )
-    ranks: list[bytes | None] = [None] * (width - reserved)
-    for place, entry in enumerate(entries):
-        try:
-            fields = cast(Mapping[str, object], entry)
-            rank, encoded = fields["rank"], fields["token_bytes"]
-            data = binascii.a2b_base64(cast(str, encoded))
-        except (KeyError, TypeError, ValueError) as error:
-            raise _wrong(where, f"vocab[{place}]", "a rank and token_bytes in base64") from error
-        if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
-            raise _wrong(where, f"vocab[{place}].rank", "a whole number from 0 on")
-        if rank < len(ranks):
-            if ranks[rank] is not None:
-                raise _wrong(where, f"vocab[{place}].rank", "a rank that stands there once")
-            ranks[rank] = data
+    ranks = _tekken_ranks(entries, width - reserved, where)
     special = _tekken_specials(declared.get("special_tokens"), reserved, where)
     pattern = settings.get("pattern")
     encoder = _encoder(ranks, reserved, pattern) if isinstance(pattern, str) else None
@@ -144,6 +131,25 @@ def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
         probes=tuple(special.values()),
         model="BPE",
     )
+
+
+def _tekken_ranks(entries: Sequence[object], count: int, where: str) -> list[bytes | None]:
+    """The bytes of each rank below a number."""
+    ranks: list[bytes | None] = [None] * count
+    for place, entry in enumerate(entries):
+        try:
+            fields = cast(Mapping[str, object], entry)
+            rank, encoded = fields["rank"], fields["token_bytes"]
+            data = binascii.a2b_base64(cast(str, encoded))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _wrong(where, f"vocab[{place}]", "a rank and token_bytes in base64") from error
+        if type(rank) is not int or rank < 0:
+            raise _wrong(where, f"vocab[{place}].rank", "a whole number from 0 on")
+        if rank < count:
+            if ranks[rank] is not None:
+                raise _wrong(where, f"vocab[{place}].rank", "a rank that stands there once")
+            ranks[rank] = data
+    return ranks
 
 
 def _tekken_specials(listed: object, reserved: int, where: str) -> dict[int, str]:
