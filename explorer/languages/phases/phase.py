@@ -17,7 +17,6 @@ from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.sources.algebra import Combination
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
-from explorer.languages.template.spelled import spelled
 
 MOST_CHARACTERS: Final = 80
 """The longest name: it stands in sentences and above tokens."""
@@ -76,6 +75,8 @@ class Phase(Combination):
 
     def spelled(self) -> str:
         """As Python writes it."""
+        from explorer.languages.template.spelled import spelled  # Schemas are imported with it.
+
         begin = "" if self.begin is None else f", begin={spelled(self.begin)}"
         end = "" if self.end is None else f", end={spelled(self.end)}"
         return f"phase({self.name!r}, {spelled(self.part)}{begin}{end})"
