@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from explorer.course.exercise import Exercise, LanguageExercise, ValueExercise
+from explorer.course.transducers import TransducerExercise
 
 QUICKSTART: Final[tuple[Exercise, ...]] = (
     ValueExercise(
@@ -136,6 +137,20 @@ AUTOMATA: Final[tuple[Exercise, ...]] = (
 )
 
 TRANSDUCTION: Final[tuple[Exercise, ...]] = (
+    TransducerExercise(
+        "transduction-own",
+        ("f", "oo", "foo"),
+        (
+            ("r", "f", "f", "r"),
+            ("r", "", "o", "o"),
+            ("o", "oo", "o", "r"),
+            ("r", "", "f", "f"),
+            ("f", "", "o", "fo"),
+            ("fo", "foo", "o", "r"),
+        ),
+        "Every sequence of these tokens is written as its bytes, and as nothing else.",
+        "One arc for each character: it may read nothing, and one of them reads the token.",
+    ),
     ValueExercise(
         "transduction-original",
         4,

@@ -10,6 +10,8 @@ import nbformat
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
+from widgets.lessons.prediction import FOLDED, WAITING
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PICTURE = {"image/svg+xml", "text/plain"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -48,13 +50,29 @@ class Shown:
         if self._client.kc is not None:
             self._client.kc.stop_channels()
 
+    def folded(self, cell: str) -> Any:
+        """What the question of a cell keeps until somebody has guessed; ``None`` without one."""
+        for one in self.cells[cell].outputs:
+            if FOLDED in one.get("data", {}):
+                assert one.data["text/plain"] == WAITING and WIDGET in one.data
+                return one.data[FOLDED]
+        return None
+
     def printed(self, cell: str) -> str:
-        """What a cell printed."""
+        """What a cell printed, or what its question keeps."""
         outputs = self.cells[cell].outputs
-        return "".join(one.text for one in outputs if one.output_type == "stream")
+        said = "".join(one.text for one in outputs if one.output_type == "stream")
+        folded = self.folded(cell)
+        if folded is not None:
+            texts = [part["text"] for part in folded["parts"] if set(part) == {"text"}]
+            said += "\n".join([folded["said"], *texts])
+        return said
 
     def plain(self, cell: str) -> str:
-        """The last output of a cell as text."""
+        """The last output of a cell as text, also one that a question keeps."""
+        folded = self.folded(cell)
+        if folded is not None:
+            return folded["parts"][-1]["text"]
         return next(
             one.data["text/plain"]
             for one in reversed(self.cells[cell].outputs)
@@ -64,7 +82,18 @@ class Shown:
     def kinds(self, cell: str) -> set[str]:
         """The media types of everything that a cell shows."""
         outputs = self.cells[cell].outputs
-        return {kind for one in outputs if one.output_type != "stream" for kind in one.data}
+        kinds = {kind for one in outputs if one.output_type != "stream" for kind in one.data}
+        return kinds | ({"image/svg+xml"} if self.svg(cell) else set())
+
+    def svg(self, cell: str) -> list[str]:
+        """The pictures of a cell, also those that a question keeps."""
+        outputs = self.cells[cell].outputs
+        svgs = [
+            one.data["image/svg+xml"] for one in outputs if "image/svg+xml" in one.get("data", {})
+        ]
+        return svgs + [
+            part["svg"] for part in (self.folded(cell) or {"parts": []})["parts"] if "svg" in part
+        ]
 
 
 def executed(path: Path, folder: Path, manager: KernelManager) -> Shown:
@@ -87,11 +116,7 @@ def pictures(shown: Shown, *cells: str) -> None:
     """Each cell shows a picture with a title for people who cannot see it."""
     for cell in cells:
         assert shown.kinds(cell) >= PICTURE, cell
-        (svg,) = (
-            one.data["image/svg+xml"]
-            for one in shown.cells[cell].outputs
-            if "image/svg+xml" in one.get("data", {})
-        )
+        (svg,) = shown.svg(cell)
         assert 'role="img"' in svg and "<title>" in svg, cell
 
 

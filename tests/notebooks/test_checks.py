@@ -166,3 +166,23 @@ def test_the_exercise_on_the_space_says_that_it_must_stand_there() -> None:
         if cell.cell_type == "markdown" and "before the name" in cell.source
     ]
     assert "must stand there" in asked
+
+
+def test_a_transducer_is_composed_with_what_it_reads() -> None:
+    f, oo = [("r", "f", "f", "r")], [("r", "", "o", "o"), ("o", "oo", "o", "r")]
+    foo = [("r", "", "f", "a"), ("a", "", "o", "b"), ("b", "foo", "o", "r")]
+    assert check("transduction-own", f + oo + foo).right
+    # Where the token is read does not matter, and two ways that write the same are one function.
+    early = [("r", "foo", "f", "c"), ("c", "", "o", "d"), ("d", "", "o", "r")]
+    assert check("transduction-own", f + oo + early).right
+    assert check("transduction-own", f + oo + foo + early).right
+    missing = check("transduction-own", f + oo)
+    assert missing.message.startswith("Composed with foo, no way leads")
+    wrong = check("transduction-own", [*f, *oo, ("r", "foo", "f", "r")])
+    assert wrong.message.startswith("Composed with foo it writes 'f'.")
+    # A state that two tokens share by mistake mixes them: one is read, and the other is written.
+    mixed = [("r", "", "o", "c"), ("c", "oo", "o", "r"), *early]
+    assert check("transduction-own", f + mixed).right is False
+    endless = check("transduction-own", [*f, *oo, *foo, ("r", "", "x", "r")])
+    assert "without end" in endless.message
+    assert "four texts each" in check("transduction-own", [("r", "f", "r")]).message

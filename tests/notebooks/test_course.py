@@ -36,14 +36,27 @@ def test_it_is_kept_without_outputs(path: Path) -> None:
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_predictions_exercises_and_pictures(path: Path) -> None:
     cells = code(path)
-    # A prediction is asked for, and is revealed later, in another cell.
-    guesses = [k for k, source in enumerate(cells) if source.startswith("my_guess = None")]
-    reveals = [k for k, source in enumerate(cells) if "course.reveal(my_guess" in source]
+    # One line imports what the lesson needs; what a question asks waits for a guess.
+    assert cells[0].startswith("from widgets.lessons import *")
+    guesses = [source for source in cells if re.search(r"^predict\(", source, re.MULTILINE)]
     assert len(guesses) >= (1 if path.stem == QUICKSTART else 2)
-    assert reveals == [guess + 1 for guess in guesses]
-    # Two or three exercises, each with a check, none with its answer.
+    for source in guesses:
+        # It ends its cell, says what a wrong guess would mean, and nothing is shown beside it.
+        last = ast.parse(source).body[-1]
+        assert isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        named = {argument.arg for argument in last.value.keywords}
+        assert named & {"wrong", "otherwise"}, source
+        assert "print(" not in source and "course.reveal" not in source, source
+    written = nbformat.read(path, as_version=4).cells
+    asked_for = [c for c in written if c.cell_type == "markdown" and "**Predict" in c.source]
+    assert len(asked_for) == len(guesses)
+    # What a question works out is not on the screen before the guess, its code neither.
+    for cell in written:
+        if cell.cell_type == "code" and re.search(r"^predict\(", cell.source, re.MULTILINE):
+            assert cell.metadata.get("jupyter", {}).get("source_hidden") is True, cell.id
+    # Two to four exercises, each with a check, none with its answer.
     asked = [name for source in cells for name in CHECK.findall(source)]
-    least, most = (10, 10) if path.stem == CASES else (2, 3)
+    least, most = (10, 10) if path.stem == CASES else (2, 4)
     assert least <= len(asked) <= most and set(asked) <= set(EXERCISES)
     assert sum("course.check(" in source for source in cells) == len(asked)
     assert any("Explorer(" in source for source in cells)

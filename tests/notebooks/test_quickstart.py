@@ -20,7 +20,7 @@ def test_quickstart(show: Show) -> None:
         for name, cell in shown.cells.items()
         if cell.cell_type == "code" and name != "reset" and not name.startswith("exercise")
     ]
-    assert code == ["toy", "predict-step-answer", "step", "tiny", "answer"]
+    assert code == ["toy", "step", "tiny", "answer"]
     # The toy first, then a real model; the third cell moved the toy, and the view followed.
     assert "Position 1 after 3 bytes: foo" in widget(shown, "toy")
     assert "268 of 4,000 tokens allowed" in widget(shown, "tiny")

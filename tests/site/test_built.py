@@ -15,6 +15,7 @@ from tools.site.lessons import lesson_page
 from tools.site.links import faults
 from tools.site.pages import ROOT
 from widgets.export import BELOW
+from widgets.lessons.prediction import FOLDED
 
 PAGE = '<html><body><h1 id="top">A</h1>{}</body></html>'
 
@@ -95,6 +96,35 @@ def test_an_explorer_becomes_its_still() -> None:
     )
     assert BELOW not in page
     assert pictures == {"01_sums/sum-1.svg": SVG}
+
+
+def test_what_a_question_keeps_is_folded() -> None:
+    kept = {"said": "It is 3.", "parts": [{"svg": SVG, "alt": "", "text": ""}, {"text": "f"}]}
+    data = {FOLDED: kept, "text/plain": "Your guess first.", "text/html": "<details></details>"}
+    page, pictures = shown(nbformat.v4.new_output("display_data", data=data))
+    before, inside = page.split("<details")
+    assert "It is 3." not in before and "It is 3." in inside and "Your guess" not in page
+    assert inside.index("It is 3.") < inside.index("01_sums/sum-0-0.svg") < inside.index("</det")
+    assert pictures == {"01_sums/sum-0-0.svg": SVG}
+
+
+def test_hidden_code_is_folded_and_an_explorer_can_be_stepped() -> None:
+    cell = nbformat.v4.new_code_cell("draw()", id="sum", metadata={"jupyter": {"source_hidden": 1}})
+    made = nbformat.v4.new_notebook(cells=[cell])
+    page, _ = lesson_page(made, "01_sums", str, replays=["sum"])
+    assert page.index("<details") < page.index("draw()") < page.index("</details>")
+    assert '<a href="01_sums/sum.html"' in page
+
+
+def test_an_example_of_a_docstring_is_code() -> None:
+    griffe = pytest.importorskip("griffe", reason="griffe is not installed: make docs")
+    from tools.site.examples import ExamplesAsCode
+
+    text = "Add one.\n\nExample:\n    >>> add(1)\n    2\n"
+    one = griffe.Function("add", docstring=griffe.Docstring(text))
+    ExamplesAsCode().on_instance(obj=one)
+    kinds = [section.kind.value for section in one.docstring.parse("google")]
+    assert kinds == ["text", "examples"]
 
 
 def test_a_picture_without_words_is_an_error() -> None:

@@ -127,7 +127,11 @@ def stage_lessons(
                 led = relinked(cell, source, places, root)
                 return with_words(led, known, f"../{places[GLOSSARY]}")
 
-            text, pictures = lesson_page(with_outputs(path, before, kernel), path.stem, relink)
+            shown = with_outputs(path, before, kernel)
+            replays = {page.stem: page for page in sorted(before.parent.glob("*.html"))}
+            text, pictures = lesson_page(shown, path.stem, relink, replays)
+            for name, page in replays.items():
+                _write(stage / COURSE / path.stem / f"{name}.html", page.read_text("utf-8"))
             _write(stage / place, as_mkdocs_reads(text))
             for name, picture in pictures.items():
                 _write(stage / COURSE / name, picture)

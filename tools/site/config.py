@@ -107,6 +107,7 @@ def configuration(
                     "python": {
                         "paths": [str(root)],
                         "options": {
+                            "extensions": [str(Path(__file__).parent / "examples.py")],
                             "docstring_style": "google",
                             "docstring_options": {"warn_unknown_params": True},
                             "show_source": False,

@@ -1,7 +1,8 @@
 """Notebooks as pages: executed in a real kernel, their text, code and what each cell shows.
 
 A page shows what the notebook shows without a kernel: printed text, pictures as SVG with their
-words as alternative text, and for an explorer its still. An executed notebook is kept beside the
+words as alternative text, and for an explorer its still with a link to its replay. What a question
+keeps is folded, and so is the code that a notebook hides. An executed notebook is kept beside the
 build under a hash of the notebook and of every source of the package, so that a second build with
 nothing changed executes nothing. An error in a cell ends the build.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -23,11 +24,19 @@ from nbclient import NotebookClient
 
 from tools.site.pages import ROOT
 from widgets.export import BELOW
+from widgets.lessons.prediction import FOLDED
 
 _FORMAT: Final[Any] = nbformat  # Untyped.
 
 PATIENCE: Final = 600
 """Seconds that a cell may take, for a busy machine."""
+
+REPLAY: Final = """
+{name}.session.run(max_tokens=24)
+{name}.session.jump(0)
+{name}.to_html({path!r});
+"""
+"""What makes a page of an explorer that can be stepped without a kernel."""
 
 SVG: Final = "image/svg+xml"
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -83,19 +92,32 @@ def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -
     reset: Any = _FORMAT.v4.new_code_cell("%reset -f", id="reset")
     made.cells.insert(0, reset)
     client = NotebookClient(made, km=manager(), timeout=PATIENCE)
+    kept.parent.mkdir(parents=True, exist_ok=True)
     try:
         client.execute()
+        for cell in [cell for cell in made.cells if _is_still(cell)]:
+            name = cell.source.rstrip().splitlines()[-1]
+            source = REPLAY.format(name=name, path=str(kept.parent / f"{cell.id}.html"))
+            made.cells.append(_FORMAT.v4.new_code_cell(source))
+            client.execute_cell(made.cells[-1], len(made.cells) - 1)
+            del made.cells[-1]
     finally:
         if client.kc is not None:
             client.kc.stop_channels()
     del made.cells[0]
-    kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(_FORMAT.writes(made), encoding="utf-8")
     return made
 
 
+def _is_still(cell: Any) -> bool:
+    """Whether a cell ends with an explorer."""
+    return cell.cell_type == "code" and any(
+        _STILL.search(str(output.get("data", {}).get("text/html", ""))) for output in cell.outputs
+    )
+
+
 def lesson_page(
-    notebook: Any, folder: str, relink: Callable[[str], str]
+    notebook: Any, folder: str, relink: Callable[[str], str], replays: Collection[str] = ()
 ) -> tuple[str, dict[str, str]]:
     """A notebook as Markdown, and the pictures that the page shows.
 
@@ -103,6 +125,7 @@ def lesson_page(
         notebook: The executed notebook.
         folder: The folder of the pictures, from the page.
         relink: Rewrites the links of a cell of text.
+        replays: The cells whose explorer has a page in the folder, on which it can be stepped.
 
     Returns:
         The page, and the text of each picture by its place from the page.
@@ -114,9 +137,16 @@ def lesson_page(
         if cell.cell_type == "markdown":
             parts.append(relink(source))
             continue
-        parts.append(f"```python\n{source}\n```")
+        code = f"```python\n{source}\n```"
+        hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+        parts.append(_details("The code of this cell", code) if hidden else code)
         for number, output in enumerate(cell.outputs):
             parts.append(_shown(output, f"{folder}/{cell.id}-{number}.svg", pictures))
+        if cell.id in replays:
+            parts.append(
+                f'<a href="{folder}/{cell.id}.html" class="md-button">Step this explorer here</a> '
+                "(the picture above is a still)"
+            )
     return "\n\n".join(part for part in parts if part) + "\n", pictures
 
 
@@ -125,11 +155,33 @@ def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
     if output.output_type == "stream":
         # What goes to stderr are bars of progress.
         return "" if output.name == "stderr" else _printed(str(output.text))
+    if FOLDED in output.data:
+        return _folded(output.data[FOLDED], place, pictures)
     picture = _picture(output.data)
     if picture is None:
         said = str(output.data.get("text/plain", ""))
         # The widget's own output names the one below, where its picture is.
         return "" if said == BELOW else _printed(said)
+    return _pictured(picture, place, pictures)
+
+
+def _folded(kept: Any, place: str, pictures: dict[str, str]) -> str:
+    """The answer of a question, with what it shows, to be unfolded after a guess."""
+    parts = [_printed(str(kept["said"]))]
+    for number, part in enumerate(kept["parts"]):
+        if "svg" in part:
+            parts.append(_pictured(part["svg"], f"{place[:-4]}-{number}.svg", pictures))
+        else:
+            parts.append(_printed(str(part["text"])))
+    return _details("The answer: make a guess first", "\n\n".join(parts))
+
+
+def _details(summary: str, inside: str) -> str:
+    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{inside}\n\n</details>'
+
+
+def _pictured(picture: str, place: str, pictures: dict[str, str]) -> str:
+    """A picture with its words; it is added to those of the page."""
     pictures[place] = picture
     words = _TITLE.search(picture)
     if words is None:

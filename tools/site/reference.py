@@ -37,8 +37,22 @@ def imported_names(codes: Iterable[str]) -> dict[str, set[str]]:
             if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
                 first, _, rest = node.module.partition(".")
                 if first in _FACADES and rest:
-                    found[node.module] |= {name.name for name in node.names}
+                    for name in node.names:
+                        if name.name == "*":
+                            _add_all_of(node.module, found)
+                        else:
+                            found[node.module].add(name.name)
     return dict(found)
+
+
+def _add_all_of(package: str, found: defaultdict[str, set[str]], root: Path = ROOT) -> None:
+    """Add what a star brings: each name at the module that defines it, facades left out."""
+    for name, module in exported(package.replace(".", "/"), root).items():
+        place = module.replace("/", ".")
+        if place == f"{package}.{name}":
+            found[package].add(name)
+        elif place not in _FACADES and "." in place and not place.endswith(f".{name}"):
+            found[place].add(name)
 
 
 def codes_of_texts(root: Path = ROOT) -> list[str]:

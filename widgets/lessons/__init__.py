@@ -1,12 +1,20 @@
-"""Pictures for the course: small functions from values to a static picture with its words.
+"""All that a lesson needs, by one line: ``from widgets.lessons import *``.
 
-Each gives a `Snapshot`: SVG with a title for people who cannot see it, and the same as text for a
-terminal. Reading order: `rows` (bars, tables, tokens in boxes), `lettered` (small machines as
+These are pictures, small functions from values to a static picture with its words; questions that
+keep their answer until somebody has guessed; and the names of the engine that lessons take apart.
+A picture is a `Snapshot`: SVG with a title for people who cannot see it, and the same as text for
+a terminal. Reading order: `rows` (bars, tables, tokens in boxes), `lettered` (small machines as
 textbooks draw them, the figures of a paper, and whether two of them are the same), `film` (one of
-those reading, push-down automata, and a stack), `drawn_stages` (the machine of a constraint or of a
-stage, all ways to write a text in tokens, the scanner of a grammar's terminals), `invasive` (the
-texts of several schemes, as rows and as lines of an explorer).
+those reading, push-down automata, and a stack), `drawn_stages` (the machine of a constraint or of
+a stage, all ways to write a text in tokens, the scanner of a grammar's terminals), `invasive` (the
+texts of several schemes, as rows and as lines of an explorer), `story` (the machines of the
+course, one more in each lesson), `prediction` (a question that waits).
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from widgets.figures.drawing.labels import token_names
 from widgets.figures.machines.pushdown_figure import (
@@ -40,6 +48,59 @@ from widgets.lessons.lettered import (
     subset_letters,
 )
 from widgets.lessons.rows import TokenRow, bar_picture, table_picture, token_picture
+from widgets.lessons.story import detokenizer_states, hero_picture, own_picture
+
+if TYPE_CHECKING:
+    import explorer as explorer
+    from explorer import Sampler as Sampler
+    from explorer import course as course
+    from explorer.analysis.places.stack import stack_reader as stack_reader
+    from explorer.automata.construction.minimize import minimize as minimize
+    from explorer.automata.construction.subset import determinize as determinize
+    from explorer.automata.interchange.detokenizers import drawn_transducer as drawn_transducer
+    from explorer.automata.textbook.composition import (
+        composition_stages as composition_stages,
+    )
+    from explorer.automata.textbook.composition import (
+        fst_letters as fst_letters,
+    )
+    from explorer.automata.textbook.detokenizing import (
+        LINES as LINES,
+    )
+    from explorer.automata.textbook.detokenizing import (
+        algorithm_one as algorithm_one,
+    )
+    from explorer.automata.textbook.steps import (
+        pairs_of as pairs_of,
+    )
+    from explorer.automata.textbook.steps import (
+        rounds_of as rounds_of,
+    )
+    from explorer.automata.textbook.steps import (
+        subsets_of as subsets_of,
+    )
+    from explorer.automata.tree.layout import lay_out as lay_out
+    from explorer.budget import Meter as Meter
+    from explorer.decoding.probability import (
+        conditional_probability as conditional_probability,
+    )
+    from explorer.decoding.probability import (
+        masking_distortion as masking_distortion,
+    )
+    from explorer.decoding.probability import (
+        sample_conditional as sample_conditional,
+    )
+    from explorer.decoding.speculation.drafting import Drafting as Drafting
+    from explorer.decoding.stepping.healing_ways import compare_healing as compare_healing
+    from explorer.errors import ExplorerError as ExplorerError
+    from explorer.grammars import shipped_grammar as shipped_grammar
+    from explorer.languages.regex import parse as parse
+    from explorer.tokens.token_dfa import same_machine as same_machine
+    from widgets import Explorer as Explorer
+    from widgets import Invasiveness as Invasiveness
+    from widgets.cursor import Cursor as Cursor
+    from widgets.lessons.prediction import predict as predict
+    from widgets.toy import ToyModel as ToyModel
 
 __all__ = [
     "FIGURE_1",
@@ -52,25 +113,104 @@ __all__ = [
     "FIGURE_9",
     "FIGURE_SYMBOLS",
     "FIGURE_TOKENS",
+    "LINES",
+    "Cursor",
+    "Drafting",
+    "Explorer",
+    "ExplorerError",
+    "Invasiveness",
+    "Meter",
+    "Sampler",
     "TokenRow",
+    "ToyModel",
+    "algorithm_one",
     "bar_picture",
+    "compare_healing",
+    "composition_stages",
+    "conditional_probability",
+    "course",
+    "determinize",
+    "detokenizer_states",
     "dfa_letters",
+    "drawn_transducer",
+    "explorer",
+    "fst_letters",
+    "hero_picture",
     "invasiveness_picture",
+    "lay_out",
     "lettered_picture",
     "machine_picture",
+    "masking_distortion",
     "matched",
+    "minimize",
     "nfa_letters",
+    "own_picture",
+    "pairs_of",
+    "parse",
+    "predict",
     "pushdown_still",
     "reading_picture",
+    "rounds_of",
+    "same_machine",
+    "sample_conditional",
     "scanner_picture",
     "scheme_lines",
+    "shipped_grammar",
     "spelling_picture",
     "spellings_of",
     "stack_picture",
+    "stack_reader",
     "stage_picture",
     "subset_letters",
+    "subsets_of",
     "subterminal_picture",
     "table_picture",
     "token_names",
     "token_picture",
 ]
+
+_LATER = {
+    "LINES": "explorer.automata.textbook.detokenizing",
+    "Cursor": "widgets.cursor",
+    "Drafting": "explorer.decoding.speculation.drafting",
+    "Explorer": "widgets",
+    "ExplorerError": "explorer.errors",
+    "Invasiveness": "widgets",
+    "Meter": "explorer.budget",
+    "Sampler": "explorer",
+    "ToyModel": "widgets.toy",
+    "algorithm_one": "explorer.automata.textbook.detokenizing",
+    "compare_healing": "explorer.decoding.stepping.healing_ways",
+    "composition_stages": "explorer.automata.textbook.composition",
+    "conditional_probability": "explorer.decoding.probability",
+    "course": "explorer.course",
+    "determinize": "explorer.automata.construction.subset",
+    "drawn_transducer": "explorer.automata.interchange.detokenizers",
+    "explorer": "explorer",
+    "fst_letters": "explorer.automata.textbook.composition",
+    "lay_out": "explorer.automata.tree.layout",
+    "masking_distortion": "explorer.decoding.probability",
+    "minimize": "explorer.automata.construction.minimize",
+    "pairs_of": "explorer.automata.textbook.steps",
+    "parse": "explorer.languages.regex",
+    "predict": "widgets.lessons.prediction",
+    "rounds_of": "explorer.automata.textbook.steps",
+    "same_machine": "explorer.tokens.token_dfa",
+    "sample_conditional": "explorer.decoding.probability",
+    "shipped_grammar": "explorer.grammars",
+    "stack_reader": "explorer.analysis.places.stack",
+    "subsets_of": "explorer.automata.textbook.steps",
+}
+"""Names that a lesson takes from elsewhere; looked up on first use."""
+
+_MODULES = ("course", "explorer")
+
+
+def __getattr__(name: str) -> object:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'widgets.lessons' has no attribute {name!r}")
+    loaded = import_module(module)
+    value: object = loaded if name in _MODULES else getattr(loaded, name)
+    globals()[name] = value
+    return value
