@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         any_tokens,
         phase,
         phases,
+        structural_tag,
         text_until,
         token,
     )
@@ -93,6 +94,7 @@ __all__ = [
     "regex",
     "report",
     "select",
+    "structural_tag",
     "sweep",
     "template",
     "text_until",
@@ -126,6 +128,7 @@ _LATER = {
     "many": "explorer.languages.template.functions",
     "profile": "explorer.languages.schema.functions",
     "regex": "explorer.languages.constraint",
+    "structural_tag": "explorer.languages.phases.functions",
     "template": "explorer.languages.template.functions",
     "phase": "explorer.languages.phases.functions",
     "phases": "explorer.languages.phases.functions",

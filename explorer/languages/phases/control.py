@@ -120,6 +120,24 @@ class AnyTokens(Source):
         )
 
 
+@register("other token")
+@dataclass(frozen=True)
+class OtherToken(AnyTokens):
+    """One control token that is none of some."""
+
+    kind: ClassVar[str] = "other_token"
+    plain_text: ClassVar[bool] = False
+
+    def lower(self) -> Node:
+        """The machine of all other letters."""
+        return Machine(0, len(self.text), control_letters_but(frozenset(self.excluding)))
+
+    def __str__(self) -> str:
+        return (
+            f"a control token but {list(self.excluding)!r}" if self.excluding else "a control token"
+        )
+
+
 def shown_token(token: Name) -> str:
     """A control token in a sentence."""
     return f"id {token}" if isinstance(token, int) else token

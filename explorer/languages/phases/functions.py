@@ -8,14 +8,16 @@ from operator import add
 from typing import cast
 
 from explorer.alphabet import MOST_ID
-from explorer.arguments import listed, shown, whole_number
+from explorer.arguments import flag, instance, listed, shown, whole_number
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint, literal
 from explorer.languages.phases.control import AnyTokens, ControlToken, Name, checked_name
 from explorer.languages.phases.free import AnyText, checked_strings, text_until_source
 from explorer.languages.phases.phase import Phase, checked_phase_name
+from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.stages.staged import check_operand
+from explorer.vocabulary import Vocabulary
 
 
 def token(token: str | int) -> Constraint:
@@ -236,6 +238,65 @@ def _part(name: str, constraint: object) -> Source:
             remedy="Give regex(...), a text for itself, or any other constraint.",
         )
     return check_operand(constraint.source)
+
+
+def structural_tag(
+    tag: Mapping[str, object] | str,
+    *,
+    control_tokens: Iterable[str] | Vocabulary = (),
+    strict: bool = True,
+) -> Constraint:
+    """A run of several phases in the format of xgrammar, vLLM and SGLang.
+
+    Every type of xgrammar 0.2.8 is read, ``{"type": "structural_tag", "format": {...}}`` or the
+    format alone, and vLLM's older form with ``structures`` and ``triggers``. What cannot be
+    followed is refused with its JSON Pointer. `Constraint.parse` gives the parts of a text: free
+    text, values and tags.
+
+    Args:
+        tag: As Python data, or as JSON text.
+        control_tokens: Names in its strings, such as ``<|tool_call_begin|>``, that are written as
+            control tokens; or a vocabulary, for the names of its control tokens. By default
+            strings are text, as for a server that reads a token by the text of its name.
+        strict: Whether a keyword of a schema that no automaton can follow exactly raises, as in
+            `json_schema`.
+
+    Raises:
+        ConstraintError: It is not a structural tag, or a part of it cannot be followed.
+
+    Source:
+        xgrammar 0.2.8, ``xgrammar/structural_tag.py``.
+
+    Example:
+        >>> number = {"type": "regex", "pattern": "[0-9]+"}
+        >>> call = {"type": "tag", "begin": "<add>", "content": number, "end": "</add>"}
+        >>> c = structural_tag({"type": "triggered_tags", "triggers": ["<add"], "tags": [call]})
+        >>> c.accepts("so: <add>12</add>"), c.accepts("so: <add>x</add>")
+        (True, False)
+        >>> c.parse("so: <add>12</add>")[1]
+        {'tag': '<add>', 'parts': [{'value': '12'}]}
+    """
+    names = control_names(control_tokens)
+    return Constraint(StructuralTag.of(tag, names, strict=flag("strict", strict)))
+
+
+def control_names(given: Iterable[str] | Vocabulary) -> tuple[str, ...]:
+    """The names of control tokens that were given, or those of a vocabulary.
+
+    Raises:
+        ConstraintError: They are neither.
+    """
+    if isinstance(given, Vocabulary):
+        ends = set(given.eos_ids)
+        return tuple(given.special[token] for token in given.special if token not in ends)
+    names = listed("control_tokens", given, "a list of names", error=ConstraintError)
+    remedy = "Give names, such as '<|tool_call|>'."
+    return tuple(
+        checked_name(
+            instance("control_tokens", name, str, "a name", error=ConstraintError, remedy=remedy)
+        )
+        for name in names
+    )
 
 
 def _name(token: object) -> Name:

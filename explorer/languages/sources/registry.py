@@ -47,6 +47,8 @@ _BUILT_IN: Final = (
     "phases.control",
     "phases.free",
     "phases.phase",
+    "phases.markup",
+    "phases.structural",
 )
 """The files whose kinds every process knows."""
 
@@ -65,6 +67,7 @@ _ORDER: Final = (
     "any tokens",
     "any text",
     "text until",
+    "structural tag",
 )
 """The names in the order in which the editor offers them; what is registered later follows."""
 

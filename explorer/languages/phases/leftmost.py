@@ -1,0 +1,250 @@
+"""Free text up to the leftmost of some strings, where a string may hold control tokens.
+
+A *string* here is text and control tokens in turn: ``<|tool|>call`` where ``<|tool|>`` is a token
+is one control token and four characters. Which of two strings that overlap ends the text is said by
+where they begin: the one that begins first. Of those that begin at one place each may be meant,
+also where one is the beginning of the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.construction import operations
+from explorer.automata.construction.operations import minimal_dfa
+from explorer.automata.control_letters import control_letters_but, control_letters_of
+from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.tree.charset import CharSet, char_set, complement
+from explorer.automata.tree.nodes import Concat, Empty, Machine, Node
+from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.tree.walking import letters
+from explorer.budget import Meter
+from explorer.languages.phases.control import Name
+
+Marked = tuple[str | tuple[Name], ...]
+"""A string: its characters one by one, and each control token in a tuple of one."""
+
+_Symbol = str | tuple[Name]
+
+_NOWHERE: Final = (0, 0)
+_ROOT: Final = 0
+
+
+def marked(text: str, names: Iterable[str]) -> Marked:
+    """A text as a string; what is the name of a control token is that token.
+
+    Args:
+        names: The names of control tokens; the longest that fits is taken.
+
+    Example:
+        >>> marked("a<t>", ["<t>"])
+        ('a', ('<t>',))
+    """
+    known = sorted(filter(None, names), key=len, reverse=True)
+    if not known:
+        return tuple(text)
+    pieces = re.split(f"({'|'.join(map(re.escape, known))})", text)
+    read: list[str | tuple[Name]] = []
+    for k, piece in enumerate(pieces):
+        read += [(piece,)] if k % 2 else piece
+    return tuple(read)
+
+
+def shown_string(string: Marked) -> str:
+    """A string as one reads it."""
+    return "".join(each if isinstance(each, str) else str(each[0]) for each in string)
+
+
+def string_node(string: Marked, spans: tuple[tuple[int, int], ...] = ()) -> Node:
+    """The tree of a string.
+
+    Args:
+        spans: The span of each of its characters and tokens; empty for none.
+    """
+    at = spans or (_NOWHERE,) * len(string)
+    nodes = tuple(
+        letters(each, lambda _, k=k: at[k]) if isinstance(each, str)
+        else Machine(*at[k], control_letters_of(frozenset(each)))
+        for k, each in enumerate(string)
+    )  # fmt: skip
+    if len(nodes) < 2:
+        return nodes[0] if nodes else Empty(0, 0)
+    return Concat(at[0][0], at[-1][1], nodes)
+
+
+@lru_cache(maxsize=256)
+def text_without(excluded: frozenset[Marked], every: bool = False) -> Dfa:
+    """Any text in which none of some strings occurs.
+
+    Args:
+        every: Whether any control token may stand in it; those of the strings may always.
+
+    Example:
+        >>> machine = text_without(frozenset({tuple("ab")}))
+        >>> machine.accepts(b"ba"), machine.accepts(b"cab")
+        (True, False)
+    """
+    beginnings = _Beginnings(excluded)
+    alive = [node for node, longest in enumerate(beginnings.longest) if not longest]
+    arcs = [
+        (node, symbol, after)
+        for node in alive
+        for symbol, after in beginnings.after[node].items()
+        if not beginnings.longest[after]
+    ]
+    elsewhere = {node: _ROOT for node in alive}
+    refused = {node: frozenset(beginnings.after[node]) for node in alive}
+    return _machine(alive, arcs, elsewhere, refused, alive, beginnings.tokens, every)
+
+
+@lru_cache(maxsize=256)
+def text_up_to(
+    string: Marked, rivals: frozenset[Marked], excluded: frozenset[Marked],
+    every: bool = False,
+) -> Dfa:  # fmt: skip
+    """Any text up to the first place where a string begins, and that string.
+
+    Args:
+        rivals: Strings that end the text too: none of them begins at an earlier place.
+        excluded: Strings that do not occur, neither before nor inside.
+        every: As in `text_without`.
+
+    Example:
+        >>> both = frozenset({tuple("ab"), tuple("b")})
+        >>> machine = text_up_to(tuple("b"), both, frozenset())
+        >>> machine.accepts(b"cb"), machine.accepts(b"ab")
+        (True, False)
+    """
+    strings = rivals | {string}
+    beginnings = _Beginnings(strings | excluded)
+    # A state is what was read of the strings, and how long ago the first of those that are
+    # complete began: 0 for none. From then on only what began no later is followed.
+    numbers = {(_ROOT, 0): 1}
+    arcs: list[tuple[int, _Symbol, int]] = []
+    elsewhere: dict[int, int] = {}
+    refused: dict[int, frozenset[_Symbol]] = {}
+    waiting = [(_ROOT, 0)]
+    for node, ago in waiting:  # The list grows while it is read.
+        here = numbers[node, ago]
+        if not ago:
+            elsewhere[here] = 1
+            refused[here] = frozenset(beginnings.after[node])
+        for symbol, after in beginnings.after[node].items():
+            ends = beginnings.ends[after]
+            since = max(ago + 1 if ago else 0, max((len(e) for e in ends & strings), default=0))
+            if ends & excluded or beginnings.depth[after] < since:
+                continue
+            if string in ends and since <= len(string):
+                arcs.append((here, symbol, 0))
+            if (state := (after, since)) not in numbers:
+                numbers[state] = len(numbers) + 1
+                waiting.append(state)
+            arcs.append((here, symbol, numbers[state]))
+    states = [1, 0, *range(2, len(numbers) + 1)]
+    return _machine(states, arcs, elsewhere, refused, [0], beginnings.tokens, every)
+
+
+class _Beginnings:
+    """The beginnings of some strings, as the automaton of Aho and Corasick (1975) has them.
+
+    Attributes:
+        after: For each beginning and symbol, the longest beginning that is then read, unless it is
+            the empty one.
+        ends: For each beginning, the strings that end with it.
+        longest: For each beginning, the characters and tokens of the longest of these.
+        depth: The characters and tokens of each beginning.
+        tokens: The control tokens of the strings.
+    """
+
+    def __init__(self, strings: frozenset[Marked]) -> None:
+        self.after: list[dict[_Symbol, int]] = [{}]
+        self.ends: list[frozenset[Marked]] = [frozenset()]
+        self.depth = [0]
+        for string in sorted(strings, key=repr):
+            node = _ROOT
+            for symbol in string:
+                if symbol not in self.after[node]:
+                    self.after[node][symbol] = len(self.after)
+                    self.after.append({})
+                    self.ends.append(frozenset())
+                    self.depth.append(self.depth[node] + 1)
+                node = self.after[node][symbol]
+            self.ends[node] |= {string}
+        waiting = [(child, _ROOT) for child in self.after[_ROOT].values()]
+        for node, shorter in waiting:  # The list grows while it is read.
+            self.ends[node] |= self.ends[shorter]
+            below = self.after[node]
+            waiting += [(child, self.after[shorter].get(s, _ROOT)) for s, child in below.items()]
+            self.after[node] = self.after[shorter] | below
+        self.longest = [max(map(len, ends), default=0) for ends in self.ends]
+        self.tokens = frozenset(s[0] for text in strings for s in text if isinstance(s, tuple))
+
+
+def _machine(
+    states: list[int], arcs: list[tuple[int, _Symbol, int]], elsewhere: dict[int, int],
+    refused: dict[int, frozenset[_Symbol]], accepting: list[int], tokens: frozenset[Name],
+    every: bool,
+) -> Dfa:  # fmt: skip
+    """The machine over bytes of one over characters and control tokens.
+
+    Args:
+        states: The states, the first the start.
+        elsewhere: Where all that is not ``refused`` leads to from a state.
+        tokens: The control tokens that the strings have.
+    """
+    number = {state: k for k, state in enumerate(states)}
+    chars: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    laid = _Laid(len(states))
+    for here, symbol, there in arcs:
+        if isinstance(symbol, str):
+            chars.setdefault((number[here], number[there]), []).append((ord(symbol), ord(symbol)))
+        else:
+            laid.letters(number[here], control_letters_of(frozenset(symbol)), number[there])
+    for (here, there), codes in chars.items():
+        laid.characters(here, char_set(codes), there)
+    for here, there in elsewhere.items():
+        named = char_set([(ord(s), ord(s)) for s in refused[here] if isinstance(s, str)])
+        laid.characters(number[here], complement(named), number[there])
+        asked = frozenset(s[0] for s in refused[here] if isinstance(s, tuple))
+        if every or tokens - asked:
+            others = control_letters_but(asked) if every else control_letters_of(tokens - asked)
+            laid.letters(number[here], others, number[there])
+    rows = np.array(laid.arcs, np.int32).reshape(-1, 4)
+    silent = np.array(laid.silent, np.int32).reshape(-1, 2)
+    ends = np.array([number[state] for state in accepting], np.int32)
+    return minimal_dfa(Nfa(laid.states, 0, rows, silent, ends), Meter())
+
+
+class _Laid:
+    """An automaton over bytes while it is laid out."""
+
+    def __init__(self, states: int) -> None:
+        self.states = states
+        self.arcs: list[tuple[int, int, int, int]] = []
+        self.silent: list[tuple[int, int]] = []
+
+    def characters(self, here: int, chars: CharSet, there: int) -> None:
+        """Arcs that read one of some characters."""
+        fragment = utf8_fragment(chars)
+        place = {ENTRY: here, EXIT: there}
+        shift = self.states - 2
+        for tail, low, high, head in fragment.arcs:
+            self.arcs.append(
+                (place.get(tail, tail + shift), low, high, place.get(head, head + shift))
+            )
+        self.states += fragment.num_inner
+
+    def letters(self, here: int, machine: Dfa, there: int) -> None:
+        """Arcs that read the letter of one of some control tokens."""
+        nfa = operations.dfa_to_nfa(machine)
+        shift = self.states
+        rows: list[list[int]] = nfa.arcs.tolist()
+        self.arcs += [(tail + shift, low, high, head + shift) for tail, low, high, head in rows]
+        self.silent.append((here, nfa.start + shift))
+        self.silent += [(end + shift, there) for end in nfa.accepting.tolist()]
+        self.states += nfa.num_states

@@ -1,0 +1,396 @@
+"""Arguments of a call in a model's own markup: a parameter each, its text as it is.
+
+``<parameter=city>Paris</parameter>`` and its like: the members of an object in the order of the
+schema, text as it is up to the mark that closes it, everything else as JSON. As xgrammar 0.2.8 has
+it, an object with ``properties`` has no further parameters unless ``additionalProperties`` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self, cast
+
+from explorer.arguments import instance, shown
+from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written
+from explorer.automata.tree.walking import letters
+from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.phases.free import AnyText
+from explorer.languages.regex.source import Regex
+from explorer.languages.schema.options import USUAL, SchemaOptions
+from explorer.languages.schema.reading.text import text_of_data
+from explorer.languages.schema.source import JsonSchema, indented
+from explorer.languages.sources.algebra import Intersection
+from explorer.languages.sources.choice import Choice
+from explorer.languages.sources.registry import register
+
+_KEY: Final = "\x00"
+_KIND: Final = "\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """One way to write parameters.
+
+    Args:
+        before, after: What stands around the value; with the key for NUL and the kind of the value
+            for the character 1. White space may stand where ``before`` has a line break.
+        kinds: For each type of JSON what the kind is written as; empty where no kind is written.
+        unclear: The kinds of a value that may have several types.
+    """
+
+    before: str
+    after: str
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    unclear: tuple[str, ...] = ()
+
+
+_JSON_TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
+_IS_STRING: Final = {name: "true" if name == "string" else "false" for name in _JSON_TYPES}
+_AS_NUMBER: Final = {name: "number" if name == "integer" else name for name in _JSON_TYPES}
+
+STYLES: Final[Mapping[str, Style]] = {
+    "qwen_xml": Style(f"<parameter={_KEY}>", "</parameter>"),
+    "minimax_xml": Style(f'<parameter name="{_KEY}">', "</parameter>"),
+    "glm_xml": Style(f"<arg_key>{_KEY}</arg_key>\n<arg_value>", "</arg_value>"),
+    "deepseek_xml": Style(
+        f'<｜DSML｜parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜parameter>", _IS_STRING
+    ),
+    "deepseek_v4_1_xml": Style(
+        f'<｜DSML｜ parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜ parameter>", _IS_STRING
+    ),
+    "kimi_k3_xml": Style(
+        f'<|open|>argument key="{_KEY}" type="{_KIND}"<|sep|>', "<|close|>argument<|sep|>",
+        _AS_NUMBER, _JSON_TYPES,
+    ),
+}  # fmt: skip
+"""The styles that are followed, by xgrammar's names."""
+
+_REMARKS: Final = (
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+    "$comment", "$schema", "$id", "$defs", "definitions", "format",
+)  # fmt: skip
+
+
+@register("arguments in markup")
+@dataclass(frozen=True)
+class XmlArguments(Source):
+    """The members of an object as parameters.
+
+    Args:
+        schema: The JSON Schema of the object.
+        style: One of `STYLES`.
+        excluded: Texts that no string holds.
+        options: How the values that are JSON are written.
+        parts: The constraints of the values where they are not those of the schema.
+    """
+
+    kind: ClassVar[str] = "xml_arguments"
+    plain_text: ClassVar[bool] = False
+
+    schema: str
+    style: str
+    excluded: tuple[str, ...] = ()
+    options: SchemaOptions = USUAL
+    parts: tuple[Source, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, schema: Mapping[str, object] | bool, style: str, excluded: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Self:  # fmt: skip
+        """The parameters of a schema; its errors come at once.
+
+        Raises:
+            ConstraintError: It does not describe an object, or a keyword is not followed here.
+        """
+        made = cls(indented(text_of_data(schema)), style, excluded, SchemaOptions(**options))
+        made._read  # noqa: B018
+        return made
+
+    @property
+    def text(self) -> str:
+        """The schema."""
+        return self.schema
+
+    @cached_property
+    def _read(self) -> tuple[_Parameter, ...]:
+        given = list(_Arguments(self).parameters())
+        if self.parts is None:
+            return tuple(given)
+        values = iter(self.parts)
+        return tuple(
+            replace(each, values=tuple((kind, next(values)) for kind, _ in each.values))
+            for each in given
+        )
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The constraints of the values."""
+        return tuple(value for each in self._read for _, value in each.values)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same parameters with other values."""
+        return replace(self, parts=children)
+
+    def lower(self) -> Node:
+        """Each parameter in turn, white space between them."""
+        style, nodes, number = STYLES[self.style], list[Node](), 0
+        for each in self._read:
+            several = len({kind for kind, _ in each.values}) > 1 or each.listed
+            options: list[Node] = []
+            for kind, value in each.values:
+                label = f"parameter `{each.name or '…'}`"
+                tree = replace(value.tree, child=number, label=label)
+                number += 1
+                options.append(_parameter(style, each, kind, tree, several=several))
+            one: Node = options[0] if len(options) == 1 else Branch(0, 0, tuple(options))
+            one = Concat(0, 0, (_white(), one))
+            if not each.name:
+                one = Repeat(0, 0, one, 0, None, False)
+            elif not each.required:
+                one = Repeat(0, 0, one, 0, 1, False)
+            nodes.append(one)
+        nodes.append(_white())
+        return Concat(0, 0, tuple(nodes)) if len(nodes) > 1 else nodes[0]
+
+    def parse(self, text: str) -> dict[str, object]:
+        """The arguments: text as it is where the schema has text, else the value of the JSON."""
+        style = STYLES[self.style]
+        before = re.escape(style.before).replace("\\\n", r"[ \n\t\r]*")
+        before = before.replace(re.escape(_KEY), "(?P<key>.*?)")
+        before = before.replace(re.escape(_KIND), "(?P<kind>[a-z]*)")
+        pattern = f"{before}(?P<value>.*?){re.escape(style.after)}"
+        known = {each.name: {kind for kind, _ in each.values} for each in self._read}
+        parsed: dict[str, object] = {}
+        for match in re.finditer(pattern, text, re.DOTALL):
+            key, value = match["key"], match["value"]
+            kinds = known.get(key) or known.get("") or {"string"}
+            said = match.groupdict().get("kind") or ""
+            parsed[key] = _value_of(value, kinds, said)
+        return parsed
+
+    def fields(self) -> dict[str, object]:
+        """The schema and the style."""
+        return {
+            "schema": self.schema, "style": self.style, "excluded": list(self.excluded),
+            "options": self.options.to_dict(),
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The parameters that were saved."""
+        style = instance("style", fields["style"], str, "a str", error=DamagedFile)
+        if style not in STYLES:
+            raise DamagedFile(f"A saved style {shown(style)} is not known.")
+        options = SchemaOptions(**cast("dict[str, Any]", fields["options"]))
+        excluded = tuple(map(str, cast("list[object]", fields["excluded"])))
+        schema = instance("schema", fields["schema"], str, "a str", error=DamagedFile)
+        made = cls(schema, style, excluded, options)
+        if len(children) != len(made.children):
+            raise DamagedFile(f"Saved parameters have {len(children)} values.")
+        return made if children == made.children else made.with_children(children)
+
+    def __str__(self) -> str:
+        short = " ".join(self.schema.split())
+        return f"{self.style} of {short if len(short) <= 60 else short[:57] + '…'}"
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter.
+
+    Args:
+        name: Empty for those that the schema does not name.
+        values: For each type that it may have, the constraint of its text.
+        listed: Whether its values are listed, so that no type says which it is.
+    """
+
+    name: str
+    required: bool
+    values: tuple[tuple[str, Source], ...]
+    listed: bool = False
+
+
+class _Arguments:
+    """The parameters of a schema."""
+
+    def __init__(self, source: XmlArguments) -> None:
+        self.source = source
+        self.style = STYLES[source.style]
+        self.root: object = json.loads(source.schema)
+
+    def parameters(self) -> Iterator[_Parameter]:
+        given = self.resolved(self.root, "")
+        schema = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        kind = schema.get("type", "object")
+        if given is False or kind != "object":
+            raise _refused("", "it does not describe an object")
+        if not set(schema) - {*_REMARKS, "type"}:
+            yield _Parameter("", False, tuple(self.values(True, "")))
+            return
+        known = ("type", "properties", "required", "additionalProperties", *_REMARKS)
+        for keyword in schema:
+            if keyword not in known:
+                raise _refused(f"/{keyword}", "the keyword is not followed around parameters")
+        properties = cast("dict[str, object]", schema.get("properties", {}))
+        required = cast("list[str]", schema.get("required", []))
+        for name, inner in properties.items():
+            at = f"/properties/{name}"
+            resolved = self.resolved(inner, at)
+            is_listed = isinstance(resolved, dict) and ("enum" in resolved or "const" in resolved)
+            yield _Parameter(
+                name, name in required, tuple(self.values(inner, at)), listed=is_listed
+            )
+        for name in required:
+            if name not in properties:
+                raise _refused("/required", f"{name!r} is required and has no schema")
+        more = schema.get("additionalProperties", not properties)
+        if more is not False:
+            yield _Parameter("", False, tuple(self.values(more, "/additionalProperties")))
+
+    def resolved(self, schema: object, pointer: str) -> object:
+        """A schema behind its references within the document."""
+        for _ in range(20):
+            if not isinstance(schema, dict) or "$ref" not in schema:
+                return cast("object", schema)
+            data = cast("dict[str, object]", schema)
+            reference = data["$ref"]
+            if set(data) - {"$ref", *_REMARKS} or not str(reference).startswith("#"):
+                raise _refused(pointer, "a reference is followed alone and within the schema only")
+            schema = self.root
+            for step in str(reference)[1:].split("/")[1:]:
+                step = step.replace("~1", "/").replace("~0", "~")
+                if not isinstance(schema, dict) or step not in schema:
+                    raise _refused(pointer, f"{reference!r} leads nowhere")
+                schema = cast("dict[str, object]", schema)[step]
+        raise _refused(pointer, "its references lead in a circle")
+
+    def values(self, given: object, pointer: str) -> Iterator[tuple[str, Source]]:
+        """For each type of a schema the texts of its values."""
+        schema = self.resolved(given, pointer)
+        data = cast("dict[str, object]", schema) if isinstance(schema, dict) else {}
+        if schema is True or (isinstance(schema, dict) and not set(data) - set(_REMARKS)):
+            yield "string", self.free()
+            if self.style.kinds:
+                for kind in ("number", "boolean", "null", "array", "object"):
+                    yield kind, self.json({"type": kind})
+            return
+        if not isinstance(schema, dict):
+            raise _refused(pointer, "no value is allowed")
+        for several in ("anyOf", "oneOf"):
+            if several in data:
+                if set(data) - {several, *_REMARKS}:
+                    raise _refused(pointer, f"{several} is followed alone only")
+                for k, each in enumerate(cast("list[object]", data[several])):
+                    yield from self.values(each, f"{pointer}/{several}/{k}")
+                return
+        if "const" in data or "enum" in data:
+            yield from self.listed(data, pointer)
+            return
+        types = data.get("type", list(_JSON_TYPES))
+        for kind in [types] if isinstance(types, str) else cast("list[str]", types):
+            if kind == "string":
+                yield kind, self.string(data, pointer)
+            else:
+                yield kind, self.json({**data, "type": kind})
+
+    def listed(self, data: dict[str, object], pointer: str) -> Iterator[tuple[str, Source]]:
+        """The values of ``const`` and ``enum``."""
+        values = [data["const"]] if "const" in data else cast("list[object]", data["enum"])
+        types = data.get("type", list(_JSON_TYPES))
+        allowed = [types] if isinstance(types, str) else cast("list[str]", types)
+        texts = [
+            each for each in values
+            if isinstance(each, str) and "string" in allowed
+            and not any(text in each for text in (*self.source.excluded, self.style.after))
+        ]  # fmt: skip
+        if texts:
+            yield "string", Choice(tuple(dict.fromkeys(texts)))
+        if others := [each for each in values if not isinstance(each, str)]:
+            rest = {name: part for name, part in data.items() if name != "const"}
+            yield "number", self.json({**rest, "enum": others})
+        elif not texts:
+            raise _refused(pointer, "none of its values can be written")
+
+    def string(self, data: dict[str, object], pointer: str) -> Source:
+        """The texts of a string, which may be bounded."""
+        source: Source = self.free()
+        known = ("type", "pattern", "minLength", "maxLength", *_REMARKS)
+        for keyword in data:
+            if keyword not in known:
+                raise _refused(f"{pointer}/{keyword}", "the keyword is not followed of text")
+        if "format" in data and self.source.options.strict and self.source.options.formats:
+            raise _refused(f"{pointer}/format", "a format is not followed of text without quotes")
+        if "pattern" in data:
+            source = Intersection(source, Regex.read(f"(?s:.*(?:{data['pattern']}).*)"))
+        if "minLength" in data or "maxLength" in data:
+            most = data.get("maxLength", "")
+            source = Intersection(
+                source, Regex.read(f"(?s:.{{{data.get('minLength', 0)},{most}}})")
+            )
+        return source
+
+    def free(self) -> Source:
+        """Any text up to the mark that closes it."""
+        return AnyText((*self.source.excluded, self.style.after))
+
+    def json(self, schema: dict[str, object]) -> Source:
+        """The JSON texts of a schema."""
+        root = cast("dict[str, object]", self.root) if self.root is not True else {}
+        beside = {name: root[name] for name in ("$defs", "definitions") if name in root}
+        source = JsonSchema.of({**beside, **schema}, None, **self.source.options.to_dict())
+        if not self.source.excluded:
+            return source
+        return Intersection(source, AnyText(self.source.excluded))
+
+
+def _parameter(style: Style, each: _Parameter, kind: str, value: Written, *, several: bool) -> Node:
+    """One parameter: its marks, its key and its value."""
+    body: Node = value
+    if kind != "string" or (several and not style.kinds) or style.unclear:
+        body = value if kind == "string" and not each.listed else Concat(
+            0, 0, (_white(), value, _white())
+        )  # fmt: skip
+    written = style.unclear if several and style.unclear else (style.kinds.get(kind, ""),)
+    nodes: list[Node] = []
+    for piece in re.split(f"({_KEY}|{_KIND}|\n)", style.before):
+        if piece == _KEY:
+            nodes.append(_key(each.name))
+        elif piece == _KIND:
+            nodes.append(Choice(written).tree)
+        elif piece == "\n":
+            nodes.append(_white())
+        elif piece:
+            nodes.append(letters(piece, lambda _: (0, 0)))
+    return Concat(0, 0, (*nodes, body, letters(style.after, lambda _: (0, 0))))
+
+
+def _key(name: str) -> Node:
+    if name:
+        return letters(name, lambda _: (0, 0))
+    return Regex.read("[a-zA-Z_][a-zA-Z0-9_]*").tree
+
+
+def _white() -> Node:
+    return Regex.read(r"[ \n\t\r]*").tree
+
+
+def _value_of(text: str, kinds: set[str], said: str) -> object:
+    if said in ("true", "string") or (kinds == {"string"} and said != "false"):
+        return text
+    try:
+        return cast("object", json.loads(text))
+    except ValueError:
+        return text
+
+
+def _refused(pointer: str, reason: str) -> ConstraintError:
+    return ConstraintError(
+        f"The schema of the arguments cannot be followed at {pointer or 'its top'}: {reason}.",
+        remedy='Write the schema with "properties" of plain types, or use the style "json".',
+        evidence={"pointer": pointer, "reason": reason},
+    )

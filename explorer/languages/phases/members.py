@@ -1,0 +1,158 @@
+"""The members of a structural tag: each of its kind and with its place, or an error."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, cast
+
+from explorer.arguments import shown
+from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.phases.control import Name, loaded_name
+from explorer.languages.phases.formats import Fixed, Span
+from explorer.languages.phases.leftmost import Marked, marked, shown_string
+from explorer.languages.schema.diagnosis.locating import spans_of
+
+Object = dict[str, object]
+_REQUIRED: Final = object()
+
+
+def wrong_tag(pointer: str, reason: str, remedy: str = "") -> ConstraintError:
+    """The error for a place of a structural tag.
+
+    Args:
+        pointer: Its JSON Pointer.
+        reason: A clause.
+    """
+    return ConstraintError(
+        f"The structural tag cannot be followed at {pointer or 'its top'}: {reason}.",
+        remedy=remedy or "Write it as xgrammar 0.2.8 reads it.",
+        evidence={"pointer": pointer, "reason": reason},
+    )
+
+
+class TagMembers:
+    """The data of a structural tag.
+
+    Args:
+        text: The JSON.
+        controls: Names in its strings that are written as control tokens.
+
+    Attributes:
+        tokens: The control tokens that were met.
+    """
+
+    def __init__(self, text: str, controls: tuple[str, ...]) -> None:
+        self.text, self.controls = text, controls
+        self.tokens: dict[Name, None] = {}
+        try:
+            data: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise wrong_tag("", f"it is not JSON ({error})") from error
+        self.spans = spans_of(text)
+        if not isinstance(data, dict):
+            raise wrong_tag("", "it is not an object")
+        self.data = cast("Object", data)
+
+    # The parts of objects.
+
+    def member(
+        self, owner: Object, pointer: str, name: str, kind: type, what: str,
+        default: object = _REQUIRED,
+    ) -> object:  # fmt: skip
+        """A member of an object, if it is of its kind."""
+        value = owner.get(name, default)
+        if value is _REQUIRED:
+            raise wrong_tag(f"{pointer}/{name}", "it is missing", f"Give {what}.")
+        if value is default:
+            return default
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not {what}")
+        return value
+
+    def only(self, owner: Object, pointer: str, *known: str) -> None:
+        """Refuse members that are not known."""
+        for name in owner:
+            if name not in known:
+                raise wrong_tag(
+                    f"{pointer}/{name}", f"there is no such member; there are {', '.join(known)}",
+                    "Leave it out.",
+                )  # fmt: skip
+
+    def flag(self, owner: Object, pointer: str, name: str, default: bool = False) -> bool:
+        """A member that is true or false."""
+        return bool(self.member(owner, pointer, name, bool, "true or false", default))
+
+    def listed(self, owner: Object, pointer: str, name: str) -> list[object]:
+        """A member that is a list of at least one entry."""
+        value = cast("list[object]", self.member(owner, pointer, name, list, "a list"))
+        if not value:
+            raise wrong_tag(f"{pointer}/{name}", "it is empty", "Give at least one entry.")
+        return value
+
+    def objects(self, owner: Object, pointer: str, name: str) -> list[tuple[Object, str]]:
+        """The objects of a list, each with its JSON Pointer."""
+        return [
+            (self.object(each, f"{pointer}/{name}/{k}"), f"{pointer}/{name}/{k}")
+            for k, each in enumerate(self.listed(owner, pointer, name))
+        ]
+
+    def object(self, value: object, pointer: str) -> Object:
+        """An object."""
+        if not isinstance(value, dict):
+            raise wrong_tag(pointer, f"{shown(value)} is not an object")
+        return cast("Object", value)
+
+    def strings(self, owner: Object, pointer: str, name: str) -> frozenset[Marked]:
+        """A list of strings that are not empty, or nothing."""
+        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
+        return frozenset(self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+
+    def string(self, value: object, pointer: str, *, empty: bool = False) -> Marked:
+        """A string, in which names of control tokens are these."""
+        if not isinstance(value, str):
+            raise wrong_tag(pointer, f"{shown(value)} is not a string")
+        if not value and not empty:
+            raise wrong_tag(pointer, "it is empty", "Give a string of at least one character.")
+        string = marked(value, self.controls)
+        self.tokens.update((each[0], None) for each in string if isinstance(each, tuple))
+        return string
+
+    def token(self, value: object, pointer: str) -> Name:
+        """A token by its name or id."""
+        try:
+            token = loaded_name(value)
+        except DamagedFile:
+            raise wrong_tag(
+                pointer, f"{shown(value)} is not a token", "Give its name or its id."
+            ) from None
+        self.tokens[token] = None
+        return token
+
+    def token_list(self, owner: Object, pointer: str, name: str) -> tuple[Name, ...]:
+        """A list of tokens, or nothing."""
+        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
+        return tuple(self.token(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+
+    # The places in the text.
+
+    def span(self, pointer: str) -> Span:
+        """The span of a value."""
+        return self.spans.get(pointer, (0, 0))
+
+    def fixed(self, *strings: tuple[Marked, str], label: str = "") -> Fixed:
+        """Strings with the places of their characters: each with its JSON Pointer."""
+        placed: list[tuple[Marked, tuple[Span, ...]]] = []
+        for string, pointer in strings:
+            start, end = self.span(pointer)
+            text = shown_string(string)
+            first = end - 1 - len(text)
+            if self.text[first : end - 1] == text and first > start:
+                spans: list[Span] = []
+                for each in string:
+                    size = len(each) if isinstance(each, str) else len(str(each[0]))
+                    spans.append((first, first + size))
+                    first += size
+                placed.append((string, tuple(spans)))
+            else:
+                placed.append((string, ((start, end),) * len(string)))
+        return Fixed(tuple(placed), label)

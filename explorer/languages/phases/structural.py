@@ -1,0 +1,165 @@
+"""Structural tags: the format in which xgrammar, vLLM and SGLang write a run of several phases.
+
+Every type of xgrammar 0.2.8 is read, and vLLM's older form with ``structures`` and ``triggers``.
+The text of the source is the JSON; its schemas, patterns and grammars are its children, and its
+tags are phases. What the format means is what xgrammar does with it:
+
+- Free text inside a tag does not hold the tag's end, wherever in the tag it stands.
+- Of the strings that start a tag the one that begins first counts (`leftmost`).
+- ``at_least_one`` begins with a tag at once; without it free text may come first.
+- A ``.`` of a pattern matches a line break; ``\\d``, ``\\w`` and ``\\s`` are ASCII.
+- White space between the tokens of JSON is free, and there is none around a schema's text.
+
+Objects keep JSON Schema's meaning: they have other members unless ``additionalProperties`` says
+otherwise, and with ``any_order`` the required ones are still required, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Self, cast
+
+from explorer.arguments import instance, shown
+from explorer.automata.tree.nodes import Node, Source
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.phases.control import Name, checked_name, loaded_name
+from explorer.languages.phases.formats import (
+    Piece,
+)
+from explorer.languages.phases.reading import TagReader
+from explorer.languages.schema.reading.text import text_of_data
+from explorer.languages.schema.source import indented
+from explorer.languages.sources.choice import check_encodable
+from explorer.languages.sources.registry import register
+
+_Object = dict[str, object]
+
+
+@register("structural tag")
+@dataclass(frozen=True)
+class StructuralTag(Source):
+    """A structural tag.
+
+    Args:
+        tag: Its JSON.
+        controls: Names in its strings that are written as control tokens.
+        names: For the JSON Pointer of a tag, what to call it.
+        strict: As for `explorer.json_schema`, of all its schemas.
+        parts: Its schemas, patterns and grammars where they are not those of the JSON.
+    """
+
+    kind: ClassVar[str] = "structural_tag"
+
+    tag: str
+    controls: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    strict: bool = True
+    parts: tuple[Source, ...] | None = field(default=None)
+
+    @property
+    def text(self) -> str:
+        """The JSON."""
+        return self.tag
+
+    @cached_property
+    def _reading(self) -> TagReader:
+        return TagReader(self.tag, self.controls, self.names, strict=self.strict, given=self.parts)
+
+    @property
+    def root(self) -> Piece:
+        """The pieces."""
+        return self._reading.root
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The schemas, patterns and grammars."""
+        return tuple(self._reading.leaves)
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same tags around others."""
+        return replace(self, parts=children)
+
+    @property
+    def control_tokens(self) -> tuple[Name, ...]:
+        """Those of the strings and of the parts."""
+        return tuple(dict.fromkeys((*self._reading.tokens, *super().control_tokens)))
+
+    @property
+    def has_phases(self) -> bool:
+        """Its tags are phases."""
+        return True
+
+    def lower(self) -> Node:
+        """The tree of the pieces."""
+        return self.root.node()
+
+    def parse(self, text: str) -> list[_Object]:
+        """The parts of the text, in their order.
+
+        ``{"text": …}`` for free text, ``{"value": …}`` for what a schema, a pattern or a grammar
+        reads, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is no part.
+        """
+        for end, parts in self.root.ends(text, 0):
+            if end == len(text):
+                return list(parts)
+        raise ConstraintError("The text does not divide into the parts of the structural tag.")
+
+    def fields(self) -> dict[str, object]:
+        """The JSON, and how it is read."""
+        return {
+            "tag": self.tag, "controls": list(self.controls), "strict": self.strict,
+            "names": [list(each) for each in self.names],
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The structural tag that was saved."""
+        try:
+            text = instance("tag", fields["tag"], str, "a str", error=DamagedFile)
+            controls = cast("list[object]", fields["controls"])
+            names = cast("list[list[object]]", fields["names"])
+            made = cls.of(
+                text, tuple(str(loaded_name(each)) for each in controls),
+                tuple((checked_name(str(a)), checked_name(str(b))) for a, b in names),
+                strict=fields["strict"] is True,
+            )  # fmt: skip
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved structural tag cannot be read: {error.message}") from error
+        if len(children) != len(made.children):
+            raise DamagedFile(f"A saved structural tag has {len(children)} parts.")
+        return made if children == made.children else made.with_children(children)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The structural tag that was written."""
+        return cls.of(text)
+
+    @classmethod
+    def of(
+        cls, given: object, controls: tuple[str, ...] = (),
+        names: tuple[tuple[str, str], ...] = (), *, strict: bool = True,
+    ) -> Self:  # fmt: skip
+        """The structural tag that a user gave, its errors at once.
+
+        Raises:
+            ConstraintError: It is not one, or a part of it cannot be followed.
+        """
+        if isinstance(given, Mapping):
+            text = indented(text_of_data(cast("Mapping[str, object]", given)))
+        elif isinstance(given, str):
+            text = given.removeprefix("\ufeff")
+        else:
+            raise ConstraintError(
+                f"{shown(given)} is not a structural tag.",
+                remedy="Give a dict, or JSON as text.",
+            )
+        check_encodable(text)
+        made = cls(text, controls, names, strict)
+        made.root  # noqa: B018 - It is read here, so that its errors come here.
+        return made
+
+    def __str__(self) -> str:
+        short = " ".join(self.tag.split())
+        return f"structural_tag({short if len(short) <= 80 else short[:77] + '…'})"

@@ -1,0 +1,255 @@
+"""Structural tags: their language beside xgrammar's, their errors, the parts of a text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer import Vocabulary
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.languages.phases.leftmost import marked, text_up_to, text_without
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.languages.phases.tags import (
+    ANY,
+    FORMATS,
+    Format,
+    dispatch,
+    fixed,
+    row,
+    separated,
+    tag,
+    texts,
+    triggered,
+)
+from tests.optional import Optional
+
+xgrammar: Any = Optional("xgrammar")
+testing: Any = Optional("xgrammar.testing")
+
+
+def whole(given: Format) -> Format:
+    return {"type": "structural_tag", "format": given}
+
+
+@pytest.mark.parametrize("given", FORMATS, ids=lambda given: json.dumps(given)[:60])
+def test_a_text_is_accepted_as_xgrammar_accepts_it(given: Format) -> None:
+    theirs = xgrammar.Grammar.from_structural_tag(json.dumps(whole(given)))
+    ours = explorer.structural_tag(whole(given))
+    accepted = 0
+    for text in [*texts(given, 300), *ours.examples(20)]:
+        has = testing._is_grammar_accept_string(theirs, text)
+        assert ours.accepts(text) == has, text
+        if has:
+            ours.parse(text)
+        accepted += has
+    assert accepted
+
+
+def test_the_leftmost_string_ends_free_text() -> None:
+    draws = random.Random(1)
+    for _ in range(40):
+        letters = "abc"[: draws.choice([2, 3])]
+
+        def some(most: int, size: int, letters: str = letters) -> list[str]:
+            return [
+                "".join(draws.choice(letters) for _ in range(draws.randint(1, size)))
+                for _ in range(draws.randint(most > 2, most))
+            ]
+
+        strings, excluded = some(3, 4), some(2, 3)
+        rivals, without = frozenset(map(tuple, strings)), frozenset(map(tuple, excluded))
+        free = text_without(rivals | without)
+        ending = {each: text_up_to(tuple(each), rivals, without) for each in strings}
+        for n in range(6):
+            for text in map("".join, itertools.product(letters, repeat=n)):
+                holds = any(each in text for each in strings + excluded)
+                assert free.accepts(text.encode()) == (not holds)
+                for each, machine in ending.items():
+                    place = len(text) - len(each)
+                    wanted = (
+                        text.endswith(each)
+                        and not any(other in text for other in excluded)
+                        and not any(0 <= text.find(other) < place for other in strings)
+                    )
+                    assert machine.accepts(text.encode()) == wanted, (text, each, strings, excluded)
+
+
+def test_a_trigger_inside_another_is_found() -> None:
+    c = explorer.structural_tag(dispatch(("b", fixed("x")), ("abx", fixed("y"))))
+    # xgrammar 0.2.8 takes "ab" for free text, although it holds the trigger "b".
+    assert [c.accepts(text) for text in ("ab", "bx", "abxy", "abx", "cbxc")] == [
+        False, True, True, True, True,
+    ]  # fmt: skip
+
+
+def test_a_text_divides_into_its_parts() -> None:
+    schema = {"properties": {"city": {"type": "string"}}, "required": ["city"]}
+    call = tag("<tool:weather>", "</tool>", {"type": "json_schema", "json_schema": schema})
+    c = explorer.structural_tag(row(tag("", "</think>", ANY), triggered(["<tool:"], call)))
+    text = 'Which <tool:weather>? </think>So <tool:weather>{"city": "Bonn"}</tool>.'
+    assert c.parse(text) == [
+        {"tag": "</think>", "parts": [{"text": "Which <tool:weather>? "}]},
+        {"text": "So "},
+        {"tag": "<tool:weather>", "parts": [{"value": {"city": "Bonn"}}]},
+        {"text": "."},
+    ]
+
+
+def test_the_older_form_is_read() -> None:
+    older = {
+        "type": "structural_tag",
+        "structures": [{"begin": "<f>", "schema": '{"type": "integer"}', "end": "</f>"}],
+        "triggers": ["<f"],
+    }
+    c = explorer.structural_tag(older)
+    assert [c.accepts(text) for text in ("", "a<f>12</f>b", "<f>x</f>", "<f")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+NAMES = {3: "<think>", 4: "</think>", 5: "<call>", 6: "</s>"}
+SMALL = Vocabulary((b"a", b"<call>", b"x", None, None, None, None), (6,), special=NAMES)
+
+
+def sequences(machine: Any, most: int) -> set[tuple[int, ...]]:
+    """The sequences of tokens of a machine that may end, of a length at most."""
+    known: dict[tuple[int, ...], int] = {(): machine.start}
+    ending: set[tuple[int, ...]] = set()
+    for n in range(most + 1):
+        for ids, state in [each for each in known.items() if len(each[0]) == n]:
+            if machine.is_final(state):
+                ending.add(ids)
+            for token in machine.allowed(state).nonzero()[0].tolist():
+                if token not in SMALL.eos_ids:
+                    known[*ids, token] = machine.step(state, token)
+    return ending
+
+
+def test_token_formats_are_control_tokens() -> None:
+    think = {"type": "token", "token": "<think>"}
+    end = {"type": "token", "token": 4}
+    given = row(
+        {"type": "tag", "begin": think, "content": {"type": "any_tokens"}, "end": end},
+        {"type": "exclude_token", "exclude_tokens": ["<call>", "</think>"]},
+    )
+    machine = explorer.compile(explorer.structural_tag(given), SMALL)
+    wanted = {
+        (3, *inner, 4, last)
+        for n in range(2)
+        for inner in itertools.product([0, 1, 2, 3, 5], repeat=n)
+        for last in (0, 1, 2, 3)
+    }
+    assert sequences(machine, 4) == wanted
+
+
+def test_tokens_dispatch() -> None:
+    call = {"type": "tag", "begin": {"type": "token", "token": 5}, "content": fixed("x"),
+            "end": {"type": "token", "token": 3}}  # fmt: skip
+    given = {"type": "token_triggered_tags", "trigger_tokens": [5], "tags": [call],
+             "exclude_tokens": ["</think>"]}  # fmt: skip
+    machine = explorer.compile(explorer.structural_tag(given), SMALL)
+    free = [0, 1, 2, 3]
+    wanted = {ids for n in range(4) for ids in itertools.product(free, repeat=n)} | {(5, 2, 3)}
+    assert sequences(machine, 3) == wanted
+    rules = {"type": "token_dispatch", "rules": [[5, fixed("x")]], "loop": False}
+    machine = explorer.compile(explorer.structural_tag(rules), SMALL)
+    assert sequences(machine, 2) == {
+        ids for n in range(3) for ids in itertools.product([0, 1, 2, 3, 4], repeat=n)
+    } | {(5, 2)}
+
+
+def test_names_in_strings_become_control_tokens() -> None:
+    given = row(tag("", "</think>", ANY), triggered(["<call>"], tag("<call>x", "x")))
+    c = explorer.structural_tag(given, control_tokens=SMALL)
+    machine = explorer.compile(c, SMALL)
+    assert (4,) in sequences(machine, 3)
+    assert (0, 4, 5) not in sequences(machine, 3)
+    assert (4, 1) in sequences(machine, 3)  # The text "<call>" is not the token.
+    assert (4, 5, 2, 2, 2) in sequences(machine, 5)
+    as_text = explorer.structural_tag(given)
+    assert explorer.compile(as_text, SMALL.writing([b"a", b"<call>", b"x", b"", b"</think>", b"",
+                                                    None])) is not None  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer"),
+    [
+        ({"type": "regexp", "pattern": "a"}, "/format/type"),
+        (row(), "/format/elements"),
+        (row(fixed("a"), {"type": "regex", "pattern": "("}), "/format/elements/1/pattern"),
+        (row({"type": "const_string"}), "/format/elements/0/value"),
+        (triggered([], tag("<f>")), "/format/triggers"),
+        (triggered(["<f"]), "/format/tags"),
+        (triggered(["<x"], tag("<f>")), "/format/tags/0/begin"),
+        (triggered(["<f", "<f>"], tag("<f>")), "/format/tags/0/begin"),
+        (triggered(["<f", "<g"], tag("<f>")), "/format/triggers"),
+        (triggered(["", "<g"], tag("<g>")), "/format/triggers/0"),
+        (separated(","), "/format/tags"),
+        (tag("<a>", [], ANY), "/format/end"),
+        (tag("<a>", "", row(fixed("a"), ANY)), "/format/end"),
+        ({"type": "repeat", "min": 3, "max": 2, "content": ANY}, "/format/max"),
+        ({"type": "repeat", "min": True, "max": 2, "content": ANY}, "/format/min"),
+        ({**ANY, "max_chars": -1}, "/format/max_chars"),
+        ({**ANY, "excludes": [""]}, "/format/excludes/0"),
+        ({**ANY, "exclude": ["a"]}, "/format/exclude"),
+        ({"type": "token", "token": -1}, "/format/token"),
+        ({"type": "json_schema", "json_schema": 3}, "/format/json_schema"),
+        ({"type": "json_schema", "json_schema": {"type": "text"}}, None),
+        ({"type": "json_schema", "json_schema": {}, "style": "yaml"}, "/format/style"),
+        ({"type": "json_schema", "json_schema": {}, "excludes": ["1"]}, "/format/excludes/0"),
+        ({"type": "json_schema", "json_schema": {"type": "array"}, "style": "qwen_xml"},
+         "/format/json_schema"),
+        ({"type": "grammar", "grammar": "root ::= x"}, "/format/grammar"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_what_cannot_be_followed_is_refused_with_its_place(
+    given: Format, pointer: str | None
+) -> None:
+    with pytest.raises(ExplorerError) as caught:
+        explorer.structural_tag(whole(given)).accepts("a")
+    if pointer is not None:
+        assert caught.value.evidence["pointer"] == pointer
+        assert pointer in caught.value.message and caught.value.remedy
+
+
+@pytest.mark.parametrize("given", ["", "[]", "{}", '{"type": "structural_tag"}', 3, None, []])
+def test_what_is_not_a_structural_tag_is_refused(given: Any) -> None:
+    with pytest.raises(ConstraintError, match="structural tag"):
+        explorer.structural_tag(given)
+
+
+def test_a_token_that_is_not_there_is_refused_when_it_is_compiled() -> None:
+    c = explorer.structural_tag({"type": "token", "token": "<tool>"})
+    with pytest.raises(ExplorerError, match="<tool>"):
+        explorer.compile(c, SMALL)
+
+
+@pytest.mark.parametrize("given", FORMATS[::3], ids=lambda given: json.dumps(given)[:60])
+def test_a_structural_tag_is_saved_and_read_again(given: Format) -> None:
+    source = explorer.structural_tag(given).source
+    saved = json.loads(json.dumps(source_to_dict(source)))
+    again = source_from_dict(saved)
+    assert again == source and again.children == source.children
+    if source.children:
+        with pytest.raises(DamagedFile):
+            source_from_dict({**saved, "parts": []})
+
+
+def test_a_reason_points_into_the_tag_and_into_its_schema() -> None:
+    schema = {"properties": {"city": {"enum": ["Bonn", "Ulm"]}}, "required": ["city"]}
+    call = tag("<tool:weather>", "</tool>", {"type": "json_schema", "json_schema": schema})
+    c = explorer.structural_tag(triggered(["<tool:"], call))
+    said = explorer.explain_text(c, '<tool:weather>{"city": "Paris"}</tool>').message
+    assert "weather" in said and "city" in said
+    said = explorer.explain_text(c, "<tool:time>").message
+    assert "<tool:weather>" in said
+
+
+def test_names_are_read_longest_first() -> None:
+    assert marked("<a><ab>x", ["<a>", "<ab>", "<a><"]) == (("<a><",), "a", "b", ">", "x")
