@@ -1,7 +1,7 @@
 """The pieces of a structural tag once it is read: how each is laid out, and how a text divides.
 
-A piece knows two things: its tree (`Piece.node`), of which the origins are places in the text of
-the structural tag, and the ends that it may have in a text that was accepted (`Piece.ends`), the
+A piece knows two things: its tree (`TagPart.node`), of which the origins are places in the text of
+the structural tag, and the ends that it may have in a text that was accepted (`TagPart.ends`), the
 likeliest first, with the *parts* that it read: ``{"text": …}`` for free text, ``{"value": …}`` for
 a schema, a pattern or a grammar, ``{"tag": …, "parts": […]}`` for a tag. Fixed text has no part.
 Control tokens stand in such a text by their names.
@@ -39,7 +39,7 @@ Span = tuple[int, int]
 End = tuple[int, Parts]
 
 
-class Piece(ABC):
+class TagPart(ABC):
     """A piece of a structural tag."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Piece(ABC):
 
 
 @dataclass(frozen=True)
-class Fixed(Piece):
+class FixedPiece(TagPart):
     """One of some strings, each with the spans of its characters."""
 
     strings: tuple[tuple[Marked, tuple[Span, ...]], ...]
@@ -72,7 +72,7 @@ class Fixed(Piece):
 
 
 @dataclass(frozen=True)
-class Leaf(Piece):
+class SourcePiece(TagPart):
     """A constraint of its own: a schema, a pattern, a grammar, tokens."""
 
     source: Source
@@ -90,23 +90,23 @@ class Leaf(Piece):
 
     def ends(self, text: str, at: int) -> Iterator[End]:
         """Every end that the constraint allows, the longest first."""
-        state, here, found = self._machine.start, at, list[int]()
+        state, here, places = self._machine.start, at, list[int]()
         while state != NO_ARC:
             if self._machine.is_accepting(state):
-                found.append(here)
+                places.append(here)
             if here == len(text):
                 break
             for byte in text[here].encode():
                 state = self._machine.step(state, byte) if state != NO_ARC else NO_ARC
             here += 1
-        for end in reversed(found):
+        for end in reversed(places):
             value = text[at:end]
             part: dict[str, object] = {"text": value}
             yield end, (part if self.is_text else {"value": self.source.parse(value)},)
 
 
 @dataclass(frozen=True)
-class Free(Piece):
+class FreePiece(TagPart):
     """Any text without some strings."""
 
     excluded: frozenset[Marked]
@@ -125,10 +125,10 @@ class Free(Piece):
 
 
 @dataclass(frozen=True)
-class Row(Piece):
+class RowPiece(TagPart):
     """Pieces one after the other."""
 
-    items: tuple[Piece, ...]
+    items: tuple[TagPart, ...]
 
     def node(self) -> Node:
         """A sequence."""
@@ -141,10 +141,10 @@ class Row(Piece):
 
 
 @dataclass(frozen=True)
-class Either(Piece):
+class EitherPiece(TagPart):
     """One of some pieces."""
 
-    options: tuple[Piece, ...]
+    options: tuple[TagPart, ...]
 
     def node(self) -> Node:
         """Alternatives."""
@@ -158,10 +158,10 @@ class Either(Piece):
 
 
 @dataclass(frozen=True)
-class Repeated(Piece):
+class RepeatedPiece(TagPart):
     """A piece several times; ``most`` is ``None`` for no limit."""
 
-    item: Piece
+    item: TagPart
     fewest: int
     most: int | None
 
@@ -190,21 +190,21 @@ class Repeated(Piece):
 
 
 @dataclass(frozen=True)
-class Tag(Piece):
+class TagPiece(TagPart):
     """A beginning, a content and an end.
 
     Args:
         name: What it is called: its beginning, unless it was given a name.
     """
 
-    begin: Piece
-    content: Piece
-    end: Piece
+    begin: TagPart
+    content: TagPart
+    end: TagPart
     name: str
 
     def node(self) -> Node:
         """All three in turn."""
-        return self.around(Row((self.begin, self.content, self.end)).node())
+        return self.around(RowPiece((self.begin, self.content, self.end)).node())
 
     def around(self, node: Node) -> Node:
         """A node as what belongs to this tag."""
@@ -214,14 +214,14 @@ class Tag(Piece):
         """Those of its end."""
         return self.behind(self.begin, text, at)
 
-    def behind(self, begin: Piece, text: str, at: int) -> Iterator[End]:
+    def behind(self, begin: TagPart, text: str, at: int) -> Iterator[End]:
         """Its ends if it begins so."""
         for end, parts in _in_turn((begin, self.content, self.end), text, at):
             yield end, ({"tag": self.name, "parts": list(parts)},)
 
 
 @dataclass(frozen=True)
-class Dispatch(Piece):
+class DispatchPiece(TagPart):
     """Free text, and behind each string of some in it what must follow there.
 
     Args:
@@ -230,7 +230,7 @@ class Dispatch(Piece):
         loops: Whether it goes on after the first.
     """
 
-    rules: tuple[tuple[Marked, tuple[Rule, ...]], ...]
+    rules: tuple[tuple[Marked, tuple[DispatchRule, ...]], ...]
     excluded: frozenset[Marked]
     loops: bool
     span: Span
@@ -286,23 +286,23 @@ class Dispatch(Piece):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What follows a string of a dispatch.
+class DispatchRule:
+    """One continuation behind a string of a dispatch.
 
     Args:
         tag: The tag that begins with the string; ``None`` where there is none.
         rest: The rest of its beginning, or all that follows where there is no tag.
     """
 
-    rest: Piece
-    tag: Tag | None = None
-    begin: Piece = field(default_factory=lambda: Row(()))
+    rest: TagPart
+    tag: TagPiece | None = None
+    begin: TagPart = field(default_factory=lambda: RowPiece(()))
 
     def node(self) -> Node:
         """The rest, and the content and the end of the tag."""
         if self.tag is None:
             return self.rest.node()
-        return self.tag.around(Row((self.rest, self.tag.content, self.tag.end)).node())
+        return self.tag.around(RowPiece((self.rest, self.tag.content, self.tag.end)).node())
 
     def ends(self, text: str, at: int, string: Marked) -> Iterator[End]:
         """The ends of the tag that begins at a place, or of what follows the string there."""
@@ -314,7 +314,7 @@ class Rule:
                 yield end, ({"tag": shown_string(string), "parts": list(parts)},)
 
 
-def _in_turn(items: tuple[Piece, ...], text: str, at: int, parts: Parts = ()) -> Iterator[End]:
+def _in_turn(items: tuple[TagPart, ...], text: str, at: int, parts: Parts = ()) -> Iterator[End]:
     if not items:
         yield at, parts
         return

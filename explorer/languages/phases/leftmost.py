@@ -89,7 +89,7 @@ def text_without(excluded: frozenset[Marked], every: bool = False) -> Dfa:
         >>> machine.accepts(b"ba"), machine.accepts(b"cab")
         (True, False)
     """
-    beginnings = _Beginnings(excluded)
+    beginnings = _Prefixes(excluded)
     alive = [node for node, longest in enumerate(beginnings.longest) if not longest]
     arcs = [
         (node, symbol, after)
@@ -121,7 +121,7 @@ def text_up_to(
         (True, False)
     """
     strings = rivals | {string}
-    beginnings = _Beginnings(strings | excluded)
+    beginnings = _Prefixes(strings | excluded)
     # A state is what was read of the strings, and how long ago the first of those that are
     # complete began: 0 for none. From then on only what began no later is followed.
     numbers = {(_ROOT, 0): 1}
@@ -149,7 +149,7 @@ def text_up_to(
     return _machine(states, arcs, elsewhere, refused, [0], beginnings.tokens, every)
 
 
-class _Beginnings:
+class _Prefixes:
     """The beginnings of some strings, as the automaton of Aho and Corasick (1975) has them.
 
     Attributes:
@@ -199,7 +199,7 @@ def _machine(
     """
     number = {state: k for k, state in enumerate(states)}
     chars: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    laid = _Laid(len(states))
+    laid = _ByteArcs(len(states))
     for here, symbol, there in arcs:
         if isinstance(symbol, str):
             chars.setdefault((number[here], number[there]), []).append((ord(symbol), ord(symbol)))
@@ -220,7 +220,7 @@ def _machine(
     return minimal_dfa(Nfa(laid.states, 0, rows, silent, ends), Meter())
 
 
-class _Laid:
+class _ByteArcs:
     """An automaton over bytes while it is laid out."""
 
     def __init__(self, states: int) -> None:

@@ -32,7 +32,7 @@ _KIND: Final = "\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class MarkupStyle:
     """One way to write parameters.
 
     Args:
@@ -52,17 +52,17 @@ _JSON_TYPES: Final = ("string", "number", "integer", "boolean", "object", "array
 _IS_STRING: Final = {name: "true" if name == "string" else "false" for name in _JSON_TYPES}
 _AS_NUMBER: Final = {name: "number" if name == "integer" else name for name in _JSON_TYPES}
 
-STYLES: Final[Mapping[str, Style]] = {
-    "qwen_xml": Style(f"<parameter={_KEY}>", "</parameter>"),
-    "minimax_xml": Style(f'<parameter name="{_KEY}">', "</parameter>"),
-    "glm_xml": Style(f"<arg_key>{_KEY}</arg_key>\n<arg_value>", "</arg_value>"),
-    "deepseek_xml": Style(
+STYLES: Final[Mapping[str, MarkupStyle]] = {
+    "qwen_xml": MarkupStyle(f"<parameter={_KEY}>", "</parameter>"),
+    "minimax_xml": MarkupStyle(f'<parameter name="{_KEY}">', "</parameter>"),
+    "glm_xml": MarkupStyle(f"<arg_key>{_KEY}</arg_key>\n<arg_value>", "</arg_value>"),
+    "deepseek_xml": MarkupStyle(
         f'<｜DSML｜parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜parameter>", _IS_STRING
     ),
-    "deepseek_v4_1_xml": Style(
+    "deepseek_v4_1_xml": MarkupStyle(
         f'<｜DSML｜ parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜ parameter>", _IS_STRING
     ),
-    "kimi_k3_xml": Style(
+    "kimi_k3_xml": MarkupStyle(
         f'<|open|>argument key="{_KEY}" type="{_KIND}"<|sep|>', "<|close|>argument<|sep|>",
         _AS_NUMBER, _JSON_TYPES,
     ),
@@ -117,8 +117,8 @@ class XmlArguments(Source):
         return self.schema
 
     @cached_property
-    def _read(self) -> tuple[_Parameter, ...]:
-        given = list(_Arguments(self).parameters())
+    def _read(self) -> tuple[_MarkupParameter, ...]:
+        given = list(_MarkupReader(self).parameters())
         if self.parts is None:
             return tuple(given)
         values = iter(self.parts)
@@ -200,7 +200,7 @@ class XmlArguments(Source):
 
 
 @dataclass(frozen=True)
-class _Parameter:
+class _MarkupParameter:
     """A parameter.
 
     Args:
@@ -215,7 +215,7 @@ class _Parameter:
     listed: bool = False
 
 
-class _Arguments:
+class _MarkupReader:
     """The parameters of a schema."""
 
     def __init__(self, source: XmlArguments) -> None:
@@ -223,14 +223,14 @@ class _Arguments:
         self.style = STYLES[source.style]
         self.root: object = json.loads(source.schema)
 
-    def parameters(self) -> Iterator[_Parameter]:
+    def parameters(self) -> Iterator[_MarkupParameter]:
         given = self.resolved(self.root, "")
         schema = cast("dict[str, object]", given) if isinstance(given, dict) else {}
         kind = schema.get("type", "object")
         if given is False or kind != "object":
             raise _refused("", "it does not describe an object")
         if not set(schema) - {*_REMARKS, "type"}:
-            yield _Parameter("", False, tuple(self.values(True, "")))
+            yield _MarkupParameter("", False, tuple(self.values(True, "")))
             return
         known = ("type", "properties", "required", "additionalProperties", *_REMARKS)
         for keyword in schema:
@@ -242,7 +242,7 @@ class _Arguments:
             at = f"/properties/{name}"
             resolved = self.resolved(inner, at)
             is_listed = isinstance(resolved, dict) and ("enum" in resolved or "const" in resolved)
-            yield _Parameter(
+            yield _MarkupParameter(
                 name, name in required, tuple(self.values(inner, at)), listed=is_listed
             )
         for name in required:
@@ -250,7 +250,7 @@ class _Arguments:
                 raise _refused("/required", f"{name!r} is required and has no schema")
         more = schema.get("additionalProperties", not properties)
         if more is not False:
-            yield _Parameter("", False, tuple(self.values(more, "/additionalProperties")))
+            yield _MarkupParameter("", False, tuple(self.values(more, "/additionalProperties")))
 
     def resolved(self, schema: object, pointer: str) -> object:
         """A schema behind its references within the document."""
@@ -348,7 +348,9 @@ class _Arguments:
         return Intersection(source, AnyText(self.source.excluded))
 
 
-def _parameter(style: Style, each: _Parameter, kind: str, value: Written, *, several: bool) -> Node:
+def _parameter(
+    style: MarkupStyle, each: _MarkupParameter, kind: str, value: Written, *, several: bool
+) -> Node:
     """One parameter: its marks, its key and its value."""
     body: Node = value
     if kind != "string" or (several and not style.kinds) or style.unclear:

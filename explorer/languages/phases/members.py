@@ -8,7 +8,7 @@ from typing import Final, cast
 from explorer.arguments import shown
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.phases.control import Name, loaded_name
-from explorer.languages.phases.formats import Fixed, Span
+from explorer.languages.phases.formats import FixedPiece, Span
 from explorer.languages.phases.leftmost import Marked, marked, shown_string
 from explorer.languages.schema.diagnosis.locating import spans_of
 
@@ -139,7 +139,7 @@ class TagMembers:
         """The span of a value."""
         return self.spans.get(pointer, (0, 0))
 
-    def fixed(self, *strings: tuple[Marked, str], label: str = "") -> Fixed:
+    def fixed(self, *strings: tuple[Marked, str], label: str = "") -> FixedPiece:
         """Strings with the places of their characters: each with its JSON Pointer."""
         placed: list[tuple[Marked, tuple[Span, ...]]] = []
         for string, pointer in strings:
@@ -155,4 +155,4 @@ class TagMembers:
                 placed.append((string, tuple(spans)))
             else:
                 placed.append((string, ((start, end),) * len(string)))
-        return Fixed(tuple(placed), label)
+        return FixedPiece(tuple(placed), label)

@@ -12,16 +12,16 @@ from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.phases.control import AnyTokens
 from explorer.languages.phases.formats import (
-    Dispatch,
-    Either,
-    Fixed,
-    Free,
-    Leaf,
-    Piece,
-    Repeated,
-    Row,
-    Rule,
-    Tag,
+    DispatchPiece,
+    DispatchRule,
+    EitherPiece,
+    FixedPiece,
+    FreePiece,
+    RepeatedPiece,
+    RowPiece,
+    SourcePiece,
+    TagPart,
+    TagPiece,
 )
 from explorer.languages.phases.leftmost import Marked, shown_string
 from explorer.languages.phases.markup import STYLES, XmlArguments
@@ -36,7 +36,7 @@ MOST_NAME: Final = 60
 """The characters of a tag's beginning that it is called by."""
 
 
-_Reads = Callable[[Object, str, tuple[Marked, ...]], Piece]
+_Reads = Callable[[Object, str, tuple[Marked, ...]], TagPart]
 
 
 class TagReader(TagMembers):
@@ -81,7 +81,9 @@ class TagReader(TagMembers):
         }
         self.root = self._whole(self.data)
 
-    def leaf(self, made: Callable[[], Source], pointer: str, *, is_text: bool = False) -> Leaf:
+    def leaf(
+        self, made: Callable[[], Source], pointer: str, *, is_text: bool = False
+    ) -> SourcePiece:
         """A child; what is wrong with it is wrong at its place."""
         number = len(self.leaves)
         if self.given is not None:
@@ -93,14 +95,14 @@ class TagReader(TagMembers):
                 raise ConstraintError(
                     f"The structural tag cannot be followed at {pointer}: {error.message}",
                     remedy=error.remedy,
-                    evidence={"pointer": pointer, **error.evidence},
+                    evidence={**error.evidence, "pointer": pointer},
                 ) from error
         self.leaves.append(source)
-        return Leaf(source, number, f"the structural tag's {pointer}", is_text)
+        return SourcePiece(source, number, f"the structural tag's {pointer}", is_text)
 
     # What it is made of.
 
-    def _whole(self, data: Object) -> Piece:
+    def _whole(self, data: Object) -> TagPart:
         if "structures" in data:
             return self._older(data)
         if data.get("type") != "structural_tag":
@@ -113,25 +115,25 @@ class TagReader(TagMembers):
         self.only(data, "", "type", "format")
         return self.format(self.member(data, "", "format", dict, "a format"), "/format", ())
 
-    def _older(self, data: Object) -> Piece:
+    def _older(self, data: Object) -> TagPart:
         """vLLM's form: structures with a schema, and triggers."""
         self.only(data, "", "type", "structures", "triggers")
         triggers = self._triggers(data, "", "triggers")
-        rules: dict[Marked, list[Rule]] = {each: [] for each in triggers}
+        rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
         for structure, at in self.objects(data, "", "structures"):
             self.only(structure, at, "begin", "schema", "end")
             begin = self.string(structure.get("begin"), f"{at}/begin")
             end = self.string(structure.get("end", ""), f"{at}/end", empty=True)
             given: object = structure.get("schema", True)
             content = self._schema({"json_schema": _decoded(given)}, at, "schema", f"{at}/schema")
-            tag = Tag(
+            tag = TagPiece(
                 self.fixed((begin, f"{at}/begin")), content, self.fixed((end, f"{at}/end")),
                 self._name(at, begin, end),
             )  # fmt: skip
             self._dispatched(rules, begin, tag, f"{at}/begin")
-        return Dispatch(_rules(rules, ""), frozenset(), True, self.span("/triggers"))
+        return DispatchPiece(_rules(rules, ""), frozenset(), True, self.span("/triggers"))
 
-    def format(self, given: object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def format(self, given: object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         """The piece of a format.
 
         Args:
@@ -147,24 +149,24 @@ class TagReader(TagMembers):
             )  # fmt: skip
         return reader(data, pointer, ends)
 
-    def _const_string(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _const_string(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "value")
         at = f"{pointer}/value"
         return self.fixed((self.string(data.get("value"), at, empty=True), at))
 
-    def _json_schema(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _json_schema(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(
             data, pointer, "type", "json_schema", "style", "any_order", "max_whitespace_cnt",
             "excludes",
         )  # fmt: skip
         return self._schema(data, pointer, "json_schema", f"{pointer}/json_schema")
 
-    def _qwen_xml(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _qwen_xml(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "json_schema")
         given = {**data, "style": "qwen_xml"}
         return self._schema(given, pointer, "json_schema", f"{pointer}/json_schema")
 
-    def _schema(self, data: Object, pointer: str, name: str, at: str) -> Leaf:
+    def _schema(self, data: Object, pointer: str, name: str, at: str) -> SourcePiece:
         schema = data.get("json_schema")
         if not isinstance(schema, dict | bool):
             raise wrong_tag(at, f"{shown(schema)} is not a JSON Schema")
@@ -208,7 +210,7 @@ class TagReader(TagMembers):
 
         return Intersection(source, AnyText(tuple(sorted(map(shown_string, excluded)))))
 
-    def _regex(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _regex(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "pattern", "excludes")
         pattern = cast("str", self.member(data, pointer, "pattern", str, "a pattern"))
         excluded = self.strings(data, pointer, "excludes")
@@ -216,17 +218,17 @@ class TagReader(TagMembers):
             lambda: self._without(Regex.read(f"(?as:{pattern})"), excluded), f"{pointer}/pattern"
         )
 
-    def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "grammar")
         text = cast("str", self.member(data, pointer, "grammar", str, "a grammar"))
         return self.leaf(lambda: _grammar(text), f"{pointer}/grammar")
 
-    def _any_text(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _any_text(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "excludes", "max_tokens", "max_chars")
         excluded = self.strings(data, pointer, "excludes").union(ends)
         limits = self._limits(data, pointer, "max_tokens", "max_chars")
         if limits == (None, None):
-            return Free(excluded, self.span(pointer))
+            return FreePiece(excluded, self.span(pointer))
         if any(isinstance(each, tuple) for string in excluded for each in string):
             raise wrong_tag(pointer, "a limit and a control token that ends the text", "Drop one.")
 
@@ -249,12 +251,12 @@ class TagReader(TagMembers):
             limits.append(value)
         return tuple(limits)
 
-    def _one_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _one_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "token")
         at = f"{pointer}/token"
         return self.fixed((((self.token(data.get("token"), at),),), at))
 
-    def _other_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _other_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "exclude_tokens")
         excluded = self.token_list(data, pointer, "exclude_tokens")
         excluded += tuple(each[0] for end in ends for each in end if isinstance(each, tuple))
@@ -266,7 +268,7 @@ class TagReader(TagMembers):
 
         return self.leaf(made, pointer, is_text=True)
 
-    def _any_tokens(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _any_tokens(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "exclude_tokens", "max_tokens")
         excluded = self.token_list(data, pointer, "exclude_tokens")
         excluded += tuple(each[0] for end in ends for each in end if isinstance(each, tuple))
@@ -276,19 +278,19 @@ class TagReader(TagMembers):
             lambda: free if most is None else Limited(free, most), pointer, is_text=True
         )
 
-    def _sequence(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _sequence(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "elements")
-        return Row(tuple(self._elements(data, pointer, ends)))
+        return RowPiece(tuple(self._elements(data, pointer, ends)))
 
-    def _either(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _either(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "elements")
-        return Either(tuple(self._elements(data, pointer, ends)))
+        return EitherPiece(tuple(self._elements(data, pointer, ends)))
 
-    def _elements(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Iterable[Piece]:
+    def _elements(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Iterable[TagPart]:
         for each, at in self.objects(data, pointer, "elements"):
             yield self.format(each, at, ends)
 
-    def _repeats(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _repeats(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         low, high = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}.get(
             str(data["type"]), (0, 0)
         )
@@ -302,11 +304,11 @@ class TagReader(TagMembers):
         else:
             self.only(data, pointer, "type", "content")
         inner = self.format(data.get("content"), f"{pointer}/content", ends)
-        return Repeated(inner, low, high)
+        return RepeatedPiece(inner, low, high)
 
     # Tags, and what dispatches to them.
 
-    def _tag(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Tag:
+    def _tag(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPiece:
         self.only(data, pointer, "type", "begin", "content", "end")
         begin, starts = self._edge(data, pointer, "begin")
         end, stops = self._edge(data, pointer, "end")
@@ -317,7 +319,7 @@ class TagReader(TagMembers):
                 f"{pointer}/end", "the content is text without an end, and the end is empty",
                 "Give the tag an end.",
             )  # fmt: skip
-        return Tag(begin, content, end, self._name(pointer, starts[0], stops[0]))
+        return TagPiece(begin, content, end, self._name(pointer, starts[0], stops[0]))
 
     def _name(self, pointer: str, begin: Marked, end: Marked) -> str:
         text = shown_string(begin).strip() or shown_string(end).strip() or "tag"
@@ -325,7 +327,7 @@ class TagReader(TagMembers):
         short = line if len(line) <= MOST_NAME else f"{line[: MOST_NAME - 1]}…"
         return self.names.get(pointer, short)
 
-    def _edge(self, data: Object, pointer: str, name: str) -> tuple[Fixed, list[Marked]]:
+    def _edge(self, data: Object, pointer: str, name: str) -> tuple[FixedPiece, list[Marked]]:
         """The beginning or the end of a tag: a string, several for an end, or a token."""
         value, at = data.get(name), f"{pointer}/{name}"
         if isinstance(value, dict):
@@ -346,7 +348,7 @@ class TagReader(TagMembers):
             strings = [(self.string(cast("object", value), at, empty=True), at)]
         return self.fixed(*strings), [string for string, _ in strings]
 
-    def _tags(self, data: Object, pointer: str) -> list[tuple[Tag, str]]:
+    def _tags(self, data: Object, pointer: str) -> list[tuple[TagPiece, str]]:
         return [
             (self._tag({"type": "tag", **each}, at, ()), at)
             for each, at in self.objects(data, pointer, "tags")
@@ -361,7 +363,7 @@ class TagReader(TagMembers):
         )
 
     def _dispatched(
-        self, rules: dict[Marked, list[Rule]], begin: Marked, tag: Tag, pointer: str
+        self, rules: dict[Marked, list[DispatchRule]], begin: Marked, tag: TagPiece, pointer: str
     ) -> None:
         """Enter a tag under the one string that its beginning begins with."""
         fitting = [string for string in rules if begin[: len(string)] == string]
@@ -373,11 +375,13 @@ class TagReader(TagMembers):
             )  # fmt: skip
             raise wrong_tag(pointer, reason, "Give each tag one trigger that it begins with.")
         (string,) = fitting
-        fixed = cast("Fixed", tag.begin)
-        rest = Fixed(tuple((s[len(string) :], spans[len(string) :]) for s, spans in fixed.strings))
-        rules[string].append(Rule(rest, tag))
+        fixed = cast("FixedPiece", tag.begin)
+        rest = FixedPiece(
+            tuple((s[len(string) :], spans[len(string) :]) for s, spans in fixed.strings)
+        )
+        rules[string].append(DispatchRule(rest, tag))
 
-    def _triggered(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _triggered(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_triggered_tags"
         name = "trigger_tokens" if by_token else "triggers"
         without = "exclude_tokens" if by_token else "excludes"
@@ -390,25 +394,25 @@ class TagReader(TagMembers):
             triggers = list(self._triggers(data, pointer, name))
             excluded = self.strings(data, pointer, without)
         tags = self._tags(data, pointer)
-        rules: dict[Marked, list[Rule]] = {cast("Marked", each): [] for each in triggers}
+        rules: dict[Marked, list[DispatchRule]] = {cast("Marked", each): [] for each in triggers}
         for tag, at in tags:
-            begin = cast("Fixed", tag.begin).strings[0][0]
+            begin = cast("FixedPiece", tag.begin).strings[0][0]
             self._dispatched(rules, begin, tag, f"{at}/begin")
         once = self.flag(data, pointer, "stop_after_first")
-        first = Either(tuple(tag for tag, _ in tags))
+        first = EitherPiece(tuple(tag for tag, _ in tags))
         if once and self.flag(data, pointer, "at_least_one"):
             return first
         span = self.span(f"{pointer}/{name}")
-        some = Dispatch(
+        some = DispatchPiece(
             _rules(rules, f"{pointer}/{name}"), excluded.union(ends), not once, span, by_token
         )
-        return Row((first, some)) if self.flag(data, pointer, "at_least_one") else some
+        return RowPiece((first, some)) if self.flag(data, pointer, "at_least_one") else some
 
-    def _dispatch(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _dispatch(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_dispatch"
         without = "exclude_tokens" if by_token else "excludes"
         self.only(data, pointer, "type", "rules", "loop", without)
-        rules: dict[Marked, list[Rule]] = {}
+        rules: dict[Marked, list[DispatchRule]] = {}
         for k, each in enumerate(self.listed(data, pointer, "rules")):
             at = f"{pointer}/rules/{k}"
             pair = cast("list[object]", each if isinstance(each, list) else [])
@@ -418,7 +422,7 @@ class TagReader(TagMembers):
                 ((self.token(pair[0], f"{at}/0"),),) if by_token
                 else self.string(pair[0], f"{at}/0")
             )  # fmt: skip
-            rules.setdefault(string, []).append(Rule(self.format(pair[1], f"{at}/1", ())))
+            rules.setdefault(string, []).append(DispatchRule(self.format(pair[1], f"{at}/1", ())))
         if by_token:
             excluded = frozenset(
                 cast("Marked", ((t,),)) for t in self.token_list(data, pointer, without)
@@ -427,22 +431,22 @@ class TagReader(TagMembers):
             excluded = self.strings(data, pointer, without)
         loops = self.flag(data, pointer, "loop", True)
         span = self.span(f"{pointer}/rules")
-        return Dispatch(_rules(rules, pointer), excluded.union(ends), loops, span, by_token)
+        return DispatchPiece(_rules(rules, pointer), excluded.union(ends), loops, span, by_token)
 
-    def _separated(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Piece:
+    def _separated(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "tags", "separator", "at_least_one", "stop_after_first")
         at = f"{pointer}/separator"
-        one = Either(tuple(tag for tag, _ in self._tags(data, pointer)))
+        one = EitherPiece(tuple(tag for tag, _ in self._tags(data, pointer)))
         between = self.fixed((self.string(data.get("separator"), at, empty=True), at))
-        some: Piece = one
+        some: TagPart = one
         if not self.flag(data, pointer, "stop_after_first"):
-            some = Row((one, Repeated(Row((between, one)), 0, None)))
-        return some if self.flag(data, pointer, "at_least_one") else Repeated(some, 0, 1)
+            some = RowPiece((one, RepeatedPiece(RowPiece((between, one)), 0, None)))
+        return some if self.flag(data, pointer, "at_least_one") else RepeatedPiece(some, 0, 1)
 
 
 def _rules(
-    rules: Mapping[Marked, list[Rule]], pointer: str
-) -> tuple[tuple[Marked, tuple[Rule, ...]], ...]:
+    rules: Mapping[Marked, list[DispatchRule]], pointer: str
+) -> tuple[tuple[Marked, tuple[DispatchRule, ...]], ...]:
     for string, some in rules.items():
         if not some:
             raise wrong_tag(

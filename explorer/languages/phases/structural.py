@@ -4,7 +4,7 @@ Every type of xgrammar 0.2.8 is read, and vLLM's older form with ``structures`` 
 The text of the source is the JSON; its schemas, patterns and grammars are its children, and its
 tags are phases. What the format means is what xgrammar does with it:
 
-- Free text inside a tag does not hold the tag's end, wherever in the tag it stands.
+- FreePiece text inside a tag does not hold the tag's end, wherever in the tag it stands.
 - Of the strings that start a tag the one that begins first counts (`leftmost`).
 - ``at_least_one`` begins with a tag at once; without it free text may come first.
 - A ``.`` of a pattern matches a line break; ``\\d``, ``\\w`` and ``\\s`` are ASCII.
@@ -26,7 +26,7 @@ from explorer.automata.tree.nodes import Node, Source
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
 from explorer.languages.phases.formats import (
-    Piece,
+    TagPart,
 )
 from explorer.languages.phases.reading import TagReader
 from explorer.languages.schema.reading.text import text_of_data
@@ -68,7 +68,7 @@ class StructuralTag(Source):
         return TagReader(self.tag, self.controls, self.names, strict=self.strict, given=self.parts)
 
     @property
-    def root(self) -> Piece:
+    def root(self) -> TagPart:
         """The pieces."""
         return self._reading.root
 
@@ -86,11 +86,6 @@ class StructuralTag(Source):
         """Those of the strings and of the parts."""
         return tuple(dict.fromkeys((*self._reading.tokens, *super().control_tokens)))
 
-    @property
-    def has_phases(self) -> bool:
-        """Its tags are phases."""
-        return True
-
     def lower(self) -> Node:
         """The tree of the pieces."""
         return self.root.node()
@@ -99,7 +94,7 @@ class StructuralTag(Source):
         """The parts of the text, in their order.
 
         ``{"text": …}`` for free text, ``{"value": …}`` for what a schema, a pattern or a grammar
-        reads, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is no part.
+        reads, ``{"tag": name, "parts": […]}`` for a tag. FixedPiece text is no part.
         """
         for end, parts in self.root.ends(text, 0):
             if end == len(text):
