@@ -52,6 +52,7 @@ from widgets.figures.machines.pushdown_figure import pushdown_near
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.packets import (
     class_packet,
+    lean,
     machine_packet,
     position_packet,
     vocabulary_packet,
@@ -68,6 +69,7 @@ from widgets.figures.panels.reasons import (
 )
 from widgets.figures.panels.stack import stack_steps, with_stack
 from widgets.figures.panels.tokens import rejected_token, strip_packet, strip_token
+from widgets.looks import Looks
 from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
 
@@ -101,6 +103,7 @@ class PageData:
         self._groups: tuple[tuple[object, ...], Grouped] | None = None
         self._machine_traps: list[Packet] | None = None
         self.engines = OtherEngines(session.machine)
+        self.looks = Looks()
 
     @property
     def free(self) -> bool:
@@ -271,7 +274,7 @@ class PageData:
             key += ",".join(node.id for node in stack[0].nodes)
         return {
             "key": key,
-            "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
+            "machines": {name: lean(found.to_dict()) for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
 
@@ -458,35 +461,26 @@ class PageData:
             known = self._groups = (key, grouped(reasons, trace.allowed(k), probabilities))
         return known[1]
 
-    def traps(self, trace: Trace) -> list[Packet]:
-        """The traps of a run, by position, and then those of its constraint."""
+    def traps(self, trace: Trace, session: Session | None = None) -> list[Packet]:
+        """The traps of a run, by position, and then those of its constraint.
+
+        Args:
+            session: At the end of the run, for the traps that its next step may fall into.
+        """
         if self.free:
             return []
         if self._machine_traps is None:
             traps = machine_traps(self.machine)
             self._machine_traps = [trap_packet(trap, self.machine) for trap in traps]
         of_run = session_traps(self.machine, trace)
-        return [*(trap_packet(trap, self.machine) for trap in of_run), *self._machine_traps]
+        ahead = () if session is None else self.looks.traps(session)
+        packets = [trap_packet(trap, self.machine) for trap in (*of_run, *ahead)]
+        return [*packets, *self._machine_traps]
 
 
 def _unconstrained() -> Packet:
     said = "There is no constraint, so every token is allowed."
     return {"allowed": True, "message": said, "sentence": said}
-
-
-def _lean(figure: Packet) -> Packet:
-    """A figure without its empty fields, because it travels with every step."""
-
-    def said(part: Packet) -> Packet:
-        return {
-            name: value for name, value in part.items() if value is not None and value is not False
-        }
-
-    return {
-        **figure,
-        "nodes": [said(node) for node in cast("list[Packet]", figure["nodes"])],
-        "edges": [said(edge) for edge in cast("list[Packet]", figure["edges"])],
-    }
 
 
 def packed(members: NDArray[np.uint8]) -> str:

@@ -2,8 +2,9 @@
 
 Read in this order: `characters` (bytes as characters), `verdict` (stage, offset, evidence),
 `places` (which part of the source), `wording` (in words), `explaining` (all of that together, with
-everything that is searched for), `session` (a session that explains itself), `traps` (what may go
-wrong), `invasiveness` (what a constraint does to the model; it is asked for by its own name).
+everything that is searched for), `ahead` (what comes after a likely next token; like a session it
+needs torch), `session` (a session that explains itself), `traps` (what may go wrong),
+`invasiveness` (what a constraint does to the model; it is asked for by its own name).
 
 Nothing here needs torch until a session's logits come in. Each name is imported on first use: who
 writes bytes as characters needs no explanations.

@@ -7,16 +7,18 @@ one stands.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import cast
 
+from explorer.analysis.ahead import MOST, Ahead, LookedFrom, no_model
 from explorer.analysis.explaining.explanation import Explanation
 from explorer.analysis.explaining.groups import MaskReasons
 from explorer.analysis.explaining.step import explain_step, reasons_at
-from explorer.analysis.traps import Trap, machine_traps, session_traps
+from explorer.analysis.traps import LIKED, Trap, greedy_traps_ahead, machine_traps, session_traps
+from explorer.arguments import whole_number
 from explorer.budget import Budget
 from explorer.decoding.stepping.walk import Walk
-from explorer.errors import ExplorerError
+from explorer.errors import ContextFull, ExplorerError
 
 
 class Session(Walk):
@@ -61,11 +63,76 @@ class Session(Walk):
         """
         return reasons_at(self, position, budget=budget)
 
+    def ahead(self, k: int = 10, *, budget: Budget | None = None) -> tuple[Ahead, ...]:
+        """Look one step ahead: the probability that stays allowed after each likely next token.
+
+        A token may be likely for the sake of a continuation that the constraint does not have.
+        That shows here before the token is taken. The session does not move, and may be moved
+        from another thread meanwhile.
+
+        Args:
+            k: How many of the allowed tokens that the model finds likeliest, 1 to 256.
+            budget: Limits for each search for the shortest ending.
+
+        Returns:
+            One entry for each of them, the likeliest first; ``entry.mass`` is the feasible mass
+            that `position` would have after a `step` to ``entry.token``. Empty where the text has
+            ended, or its token budget or the model's context is used up.
+
+        Raises:
+            ExplorerError: There is no model.
+
+        Example:
+            >>> import explorer
+            >>> lm = explorer.load_model("tiny")
+            >>> stops = explorer.choice([" New York", " Boston"])
+            >>> session = Session(lm, stops, "The night train stops at")
+            >>> likeliest = session.ahead()[0]  # Greedy decoding takes it; the model means Delhi.
+            >>> likeliest.data, round(likeliest.mass, 3), lm.vocabulary.tokens[likeliest.wished]
+            (b' New', 0.006, b' Delhi')
+        """
+        k = whole_number("k", k, 1, MOST)
+        place = self.looked_from()
+        return () if place is None else place.look(place.likeliest(k), budget=budget)
+
+    def looked_from(self) -> LookedFrom | None:
+        """The cursor as a place to look ahead from, as values; ``None`` where no token can follow.
+
+        Raises:
+            ExplorerError: There is no model.
+        """
+        with self._lock:
+            node, tree, lm = self._node, self._tree, self.lm
+            if lm is None:
+                raise no_model()
+            if not self._open():
+                return None
+            try:
+                measured = tree.measured(node)
+            except ContextFull:
+                return None
+            if measured is None:
+                return None
+            return LookedFrom(
+                lm=lm,
+                rule=tree.setting.rule,
+                ids=tree.ids(node),
+                index=node.index,
+                state=node.state,
+                allowed=tree.mask(node).allowed,
+                model=measured.model,
+                remaining=tree.setting.remaining(node.index),
+                last=tree.setting.max_tokens == node.index + 1,
+            )
+
     def traps(self, *, budget: Budget | None = None) -> tuple[Trap, ...]:
         """Find what makes this run go wrong or could, each with its evidence and a remedy.
 
         First those of the run, then those of its constraint, whose position is ``None``: of these
-        first the ones around the place where the run is, then those that it went through.
+        first the ones around the place where the run is, then those that it went through. With a
+        model, a greedy trap that the next step would fall into is among those of the run, at the
+        cursor's position (`ahead`): the model reads each token once that has at least a quarter
+        of its probability there.
 
         Args:
             budget: Limits for looking through the constraint's machine.
@@ -83,7 +150,22 @@ class Session(Walk):
         passed = {position.state for position in trace.positions}
         here = trace.positions[-1].state
         own = sorted(known, key=lambda trap: _distance(trap, here, passed))
-        return (*session_traps(self.machine, trace), *own)
+        return (*session_traps(self.machine, trace), *self.traps_ahead(), *own)
+
+    def traps_ahead(self, entries: Sequence[Ahead] | None = None) -> tuple[Trap, ...]:
+        """The greedy traps that the next step may fall into; none without a model.
+
+        Args:
+            entries: The answer of `ahead` here, if it is known; default reads the likely tokens.
+        """
+        place = None if self.lm is None else self.looked_from()
+        if place is None:
+            return ()
+        likely = [token for token in place.likeliest(MOST, least=LIKED) if place.in_time(token)]
+        if entries is None:
+            entries = place.look(likely, endings=False)
+        known = [entry for entry in entries if entry.token in likely]
+        return tuple(greedy_traps_ahead(place.rule.machine, place.index, place.state, known))
 
 
 def _distance(trap: Trap, here: int, passed: Set[int]) -> int:

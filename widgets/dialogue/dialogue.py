@@ -254,6 +254,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "engines": Entry(ask.EnginesHere, handlers.on_engines, quiet=True, later=True, unasked=True),
     "group": Entry(ask.GroupMembers, handlers.on_group, later=True),
     "traps": Entry(ask.FindTraps, handlers.on_traps, later=True, unasked=True),
+    "ahead": Entry(ask.LookAhead, handlers.on_ahead, quiet=True, later=True, unasked=True),
     "around": Entry(ask.FiguresAround, handlers.on_around, later=True),
     "stages": Entry(ask.ConstructionStages, handlers.on_stages, later=True),
     "present": Entry(ask.PresentArcs, handlers.on_present, later=True, unasked=True),

@@ -211,8 +211,15 @@ def on_group(place: ShownPlace, message: ask.GroupMembers) -> Reply:
 
 def on_traps(place: ShownPlace, message: ask.FindTraps) -> Reply:
     """Find the traps of the run and of its constraint."""
-    page, trace = place.page, place.cursor.full_trace()
-    return Later.of(lambda: {"traps": page.traps(trace)})
+    page, trace, session = place.page, place.cursor.full_trace(), at_end(place.session)
+    return Later.of(lambda: {"traps": page.traps(trace, session)})
+
+
+def on_ahead(place: ShownPlace, message: ask.LookAhead) -> Later:
+    """Look at what comes after the likeliest allowed tokens."""
+    page, session = place.page, place.session.copy()
+    session.jump(_position(place, message))
+    return Later.of(lambda: page.looks.packet(session, asked=message.asked))
 
 
 def on_around(place: ShownPlace, message: ask.FiguresAround) -> Later:

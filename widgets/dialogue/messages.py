@@ -175,6 +175,16 @@ class FindTraps(AtPosition, frozen=True):
     """The traps of the run and of its constraint."""
 
 
+class LookAhead(AtPosition, frozen=True, kw_only=True):
+    """A look at what comes after the likeliest allowed tokens.
+
+    Args:
+        asked: Whether somebody pressed for it; else a look that takes long is not taken.
+    """
+
+    asked: bool = False
+
+
 class FiguresAround(AtPosition, frozen=True, kw_only=True):
     """The figures that change with the position; ``also`` are tokens that the user added."""
 

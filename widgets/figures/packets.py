@@ -293,6 +293,21 @@ def class_packet(machine: TokenMachine) -> dict[str, object]:
     }
 
 
+def lean(figure: dict[str, object]) -> dict[str, object]:
+    """A figure without its empty fields, because it travels with every step."""
+
+    def said(part: dict[str, object]) -> dict[str, object]:
+        return {
+            name: value for name, value in part.items() if value is not None and value is not False
+        }
+
+    return {
+        **figure,
+        "nodes": [said(node) for node in cast("list[dict[str, object]]", figure["nodes"])],
+        "edges": [said(edge) for edge in cast("list[dict[str, object]]", figure["edges"])],
+    }
+
+
 def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
     """Everything a page needs of a constraint, once.
 

@@ -47,6 +47,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const modelless = () => (ui.position && !ui.position.finished && ui.line.model === false ? pathKey(ui, ui.position.k) : "");
   let allowed = null; // {key, rows, count}
   const offAllowed = atRest(ui, "allowed", modelless, (answer, key) => (allowed = { key, ...answer }));
+  const ahead = lookAhead(ui, el);
   const takes = (entry) => entry.allowed && !ui.gone && !model.get("replay") && ui.position.k === (ui.line.index ?? ui.position.k);
   const row = (entry, largest, number) => {
     const masked = !entry.allowed;
@@ -68,7 +69,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       onmouseleave: () => !ui.inside && ui.point(null),
     },
     h("span.name", { role: "cell" }, h("span", {}, ui.token(entry.id))),
-    h("span.pair", { role: "cell", "aria-hidden": "true" }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) })),
+    h("span.pair", { role: "cell", "aria-hidden": "true", title: ahead.said(entry) }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) }), ahead.bar(entry)),
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
@@ -181,6 +182,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     el.style.setProperty("--lmx-names", Math.ceil(Math.max(0, ...listed)) + "px");
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
     const listing = !top.length && allowed && allowed.key === modelless() ? allowed : null;
+    head.children[1].append(ahead.button());
     put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : listing ? list(listing) : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
     if (focused) (rows.querySelector(`[data-token="${focused}"]`) || el.closest("[tabindex]"))?.focus({ preventScroll: true });
     search.hidden = !!p.finished;
@@ -195,6 +197,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     clearTimeout(timer);
     inner.end();
     offAllowed();
+    ahead.off();
     off();
   };
 }

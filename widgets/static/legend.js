@@ -8,6 +8,7 @@ const MEANINGS = {
   model: ["model", "the model's own probability, in per cent"],
   filtered: ["filtered", "the probability after the sampler's temperature and filters"],
   constrained: ["constr.", "the probability under the constraint: masked tokens have 0, and the others share the rest"],
+  ahead: ["thin bar", "a look ahead: the model's probability of all tokens that will be allowed after this one; short where the token is likely for the sake of a continuation that is masked"],
   class: ["token class", "tokens that no state of the token DFA tells apart; a mask has a bit for each class"],
   states: ["character states, token states", "the states of the machine over characters; token states are those of them where a token can end"],
   forced: ["=", "forced: the only token allowed"],

@@ -70,7 +70,10 @@ VIEWS: Final = {
     "stepper": ViewPart("renderStepper", ("words",), keys=True),
     "strip": ViewPart("renderStrip", ("words",), needs=("legend", "traps")),
     "distribution": ViewPart(
-        "renderDistribution", ("machine", "words"), keys=True, needs=("legend", "why", "traps")
+        "renderDistribution",
+        ("machine", "words"),
+        keys=True,
+        needs=("legend", "why", "traps", "ahead"),
     ),
     "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),

@@ -10,7 +10,16 @@ Read in this order: `trap` (what a trap is), `of_machine`, `loops` (the loop tha
 
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.of_machine import machine_traps
-from explorer.analysis.traps.of_run import prompt_traps, session_traps
+from explorer.analysis.traps.of_run import LIKED, greedy_traps_ahead, prompt_traps, session_traps
 from explorer.analysis.traps.trap import Kind, Trap
 
-__all__ = ["Kind", "Trap", "machine_traps", "prompt_traps", "run_loops", "session_traps"]
+__all__ = [
+    "LIKED",
+    "Kind",
+    "Trap",
+    "greedy_traps_ahead",
+    "machine_traps",
+    "prompt_traps",
+    "run_loops",
+    "session_traps",
+]

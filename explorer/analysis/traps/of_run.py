@@ -27,6 +27,7 @@ from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from explorer.analysis.ahead import Ahead
     from explorer.decoding.trace.trace import Trace
 
 TINY_MASS: Final = 0.01
@@ -203,45 +204,90 @@ def _tiny_mass(moments: Sequence[RunMoment]) -> Iterator[Trap]:
 
 
 def _greedy_traps(machine: TokenMachine, moments: Sequence[RunMoment]) -> Iterator[Trap]:
-    """Find a token that was likely because of a continuation that the mask then removes.
+    """Find a token that was likely because of a continuation that the mask then removes."""
+    for before, after in pairwise(moments):
+        if before.log_prob is None or after.z is None or after.first_choice is None:
+            continue
+        if before.token is None or after.limits()[1]:
+            continue  # The token budget is not part of the constraint.
+        taken = before.token, before.log_prob
+        trap = _greedy_trap(
+            machine, before.index, before.state, after.state, taken, after.z, after.first_choice
+        )
+        if trap is not None:
+            yield trap
 
-    That is so where the model's own next choice is masked, however much probability the other
-    tokens keep. A token counts only if another token would have led elsewhere: within a fixed
+
+def greedy_traps_ahead(
+    machine: TokenMachine, position: int, state: int, entries: Sequence[Ahead]
+) -> Iterator[Trap]:
+    """Find likely next tokens whose likely continuation will be masked, before one is taken.
+
+    Args:
+        position: How many tokens stand before.
+        state: Of the token machine.
+        entries: Allowed tokens with what comes after each, without a token budget.
+    """
+    for entry in entries:
+        after = machine.step(state, entry.token)
+        if entry.mass is None or entry.wished is None or after is None or not entry.probability:
+            continue
+        taken = entry.token, math.log(entry.probability)
+        trap = _greedy_trap(
+            machine, position, state, after, taken, entry.mass, entry.wished, was="is"
+        )
+        if trap is not None:
+            yield trap
+
+
+def _greedy_trap(
+    machine: TokenMachine,
+    position: int,
+    state: int,
+    after: int,
+    taken: tuple[int, float],
+    z: float,
+    wished: int,
+    *,
+    was: str = "was",
+) -> Trap | None:
+    """The trap that a token is, if it is one: after it the model's own next choice is masked.
+
+    That is all it takes, however much probability the other tokens keep: there is no threshold on
+    the feasible mass. A token counts only if another token would have led elsewhere: within a fixed
     piece of JSON every text passes through the same state. It also counts only if the model
-    wanted more text afterwards; a wish to end does not explain the token before it.
+    wants more text afterwards; a wish to end does not explain the token before it.
+
+    Args:
+        after: The state after the token.
+        taken: The token and its log-probability.
+        z: The feasible mass after it.
+        wished: The model's likeliest token after it.
     """
     tokens = machine.vocabulary.tokens
-    for before, after in pairwise(moments):
-        liked = before.log_prob is not None and math.exp(before.log_prob) >= LIKED
-        if not liked or after.z is None:
-            continue
-        # A complete text is not a trap, and the token budget is not part of the constraint.
-        if after.state < 0 or machine.is_final(after.state) or after.limits()[1]:
-            continue
-        first = after.first_choice
-        if first is None or machine.step(after.state, first) is not None:
-            continue
-        wished = tokens[first] if first < len(tokens) else None
-        here, there = (machine.byte_state(q) for q in (before.state, after.state))
-        byte_machine = machine.byte_machine
-        if wished is None or byte_machine is None or not _avoidable(byte_machine, here, there):
-            continue
-        taken = before.token
-        data = tokens[taken] if taken is not None and taken < len(tokens) else None
-        yield Trap(
-            "greedy_trap",
-            f"{show_text(data or b'')} was likely for the sake of a continuation that is "
-            f"masked: after it the model wants {show_text(wished)}, and the allowed tokens "
-            f"have {100 * after.z:.2g}% of its probability.",
-            "Compare whole alternatives by their total probability, or choose words for them that "
-            "the model does not begin for another reason.",
-            state=before.state,
-            position=before.index,
-            evidence={
-                "token": taken, "log_prob": before.log_prob, "z_after": after.z,
-                "wished": first,
-            },
-        )  # fmt: skip
+    token, log_prob = taken
+    # A complete text is not a trap.
+    if math.exp(log_prob) < LIKED or after < 0 or machine.is_final(after):
+        return None
+    if machine.step(after, wished) is not None:
+        return None
+    text = tokens[wished] if wished < len(tokens) else None
+    here, there = machine.byte_state(state), machine.byte_state(after)
+    byte_machine = machine.byte_machine
+    if text is None or byte_machine is None or not _avoidable(byte_machine, here, there):
+        return None
+    data = tokens[token] if token < len(tokens) else None
+    return Trap(
+        "greedy_trap",
+        f"{show_text(data or b'')} {was} likely for the sake of a continuation that is "
+        f"masked: after it the model wants {show_text(text)}, and the allowed tokens "
+        f"have {100 * z:.2g}% of its probability.",
+        "Compare whole alternatives by their total probability, or choose words for them that "
+        "the model does not begin for another reason.",
+        state=state,
+        position=position,
+        evidence={"token": token, "log_prob": log_prob, "z_after": z, "wished": wished},
+    )
 
 
 def _avoidable(machine: ByteMachine, begin: int, state: int) -> bool:

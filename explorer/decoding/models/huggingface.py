@@ -198,6 +198,36 @@ class HuggingFaceModel:
         # The first pays for the pass; the others came with it.
         return [Reading(row, 0 if k else computed, note) for k, row in enumerate(logits)]
 
+    def read_each(self, tokens: Sequence[int], following: Sequence[int]) -> Tensor:
+        """The logits after each of several next ids; see `EachLanguageModel.read_each`.
+
+        What was read of ``tokens`` is not read again, and nothing new is remembered. The lock is
+        free during the pass.
+
+        Raises:
+            ExplorerError: There are more ids than the model can read.
+        """
+        if not self._takes_cache:
+            return self.batch([[*tokens, token] for token in following]).logits
+        self._check_length([[*tokens, 0]])
+        with self._lock:  # At least one id is left to read: that of the next token.
+            start = self._key_values.start([*tokens, following[0]])
+        cache = start.cache
+        with torch.no_grad():
+            if start.length < len(tokens):
+                rest = self._tensor([tokens[start.length :]])
+                self._forward(
+                    input_ids=rest, past_key_values=cache, use_cache=True, **self._last_only
+                )
+            column = self._tensor([[token] for token in following])
+            if tokens:
+                rows = torch.zeros(len(following), dtype=torch.int64, device=self.device)
+                cache.reorder_cache(rows)  # pyright: ignore[reportArgumentType] - Any tensor will do.
+            output = self._forward(
+                input_ids=column, past_key_values=cache, use_cache=True, **self._last_only
+            )
+        return output.logits[:, -1].float()
+
     def batch(self, prompts: Sequence[Sequence[int]]) -> HuggingFaceBatch:
         """Read several prompts abreast; see `BatchedLanguageModel.batch`.
 

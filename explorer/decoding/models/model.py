@@ -112,6 +112,25 @@ class RunLanguageModel(LanguageModel, Protocol):
         ...
 
 
+@runtime_checkable
+class EachLanguageModel(LanguageModel, Protocol):
+    """A language model that reads several tokens that may each come next in one forward pass."""
+
+    def read_each(self, tokens: Sequence[int], following: Sequence[int]) -> Tensor:
+        """The next-token logits after some ids and one more, for each of several next ids.
+
+        It may be called while another thread reads, and does not make that thread wait.
+
+        Args:
+            tokens: The prompt's ids and all tokens since.
+            following: The ids that may come next.
+
+        Returns:
+            float32[len(following), W], on the model's device.
+        """
+        ...
+
+
 class Batch(Protocol):
     """Several texts that a model reads abreast, one token each at a time."""
 

@@ -67,7 +67,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     on_device = torch.tensor(mask, device=logits.device)
     masked = raw.masked_fill(~on_device, -math.inf)
     drawable = sampler.drawable(masked)
-    model = _log_softmax(_host(raw))
+    model = log_softmax(to_host(raw))
     _check(model, mask)
     log_z = _log_sum(model[mask])
     if sampler.greedy or sampler == _PLAIN:
@@ -75,11 +75,11 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
         filtered = model
         constrained = np.where(mask, model - log_z, -math.inf)
     else:
-        filtered = _log_softmax(_host(sampler.filtered(raw)))
-        constrained = _log_softmax(_host(drawable))
+        filtered = log_softmax(to_host(sampler.filtered(raw)))
+        constrained = log_softmax(to_host(drawable))
 
     distinct = (model, constrained) if filtered is model else (model, filtered, constrained)
-    picked = np.unique(np.concatenate([_highest(scores, top_k) for scores in distinct]))
+    picked = np.unique(np.concatenate([highest(scores, top_k) for scores in distinct]))
     order = picked[np.lexsort((picked, -model[picked]))]
     first = int(model.argmax())
     by_model, by_filters, by_constraint = (
@@ -104,8 +104,15 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     return Measured(distribution, model, filtered, constrained, drawable)
 
 
-def _host(scores: Tensor) -> Float64:
+def to_host(scores: Tensor) -> Float64:
+    """Float64 on the host."""
     return scores.to("cpu", torch.float64).numpy()
+
+
+def log_mass(scores: Float64, mask: Bool) -> float:
+    """The logarithm of the feasible mass of log-probabilities; −inf where nothing is allowed."""
+    kept = scores[mask]
+    return _log_sum(kept) if (kept > -math.inf).any() else -math.inf
 
 
 def _log_sum(scores: Float64) -> float:
@@ -113,7 +120,8 @@ def _log_sum(scores: Float64) -> float:
     return highest + math.log(float(np.exp(scores - highest).sum()))
 
 
-def _log_softmax(scores: Float64) -> Float64:
+def log_softmax(scores: Float64) -> Float64:
+    """The log-probabilities of logits; a row without a finite highest is left as it is."""
     highest = scores.max()
     if not math.isfinite(highest):
         return scores  # Told from a usable row by `_check`.
@@ -126,8 +134,8 @@ def _bits(weights: Float64, scores: Float64) -> float:
     return float(-(np.exp(weights[kept]) * scores[kept]).sum() / math.log(2)) + 0.0
 
 
-def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
-    """The k highest, the lowest ids first among equals; entries of -inf are left out."""
+def highest(scores: Float64, k: int) -> NDArray[np.int64]:
+    """The ids of the k highest scores, the lowest of equals; those of −inf are left out."""
     possible = np.flatnonzero(scores > -math.inf)
     k = min(k, len(possible))
     if k == 0:

@@ -1,0 +1,75 @@
+"""Looks ahead for a page: at rest where they are quick, else when somebody presses for one.
+
+The bars and the traps of a page ask for the same look at the same time, and a page that was moved
+back asks again; so the last answer is kept. No lock of the cursor is held meanwhile: a click does
+not wait. But a forward pass takes its share of the processor, so a look that takes longer than
+`QUIET_SECONDS` is not taken unasked any more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+from explorer.analysis.ahead import Ahead
+from explorer.analysis.session import Session
+from explorer.analysis.traps import Trap
+from explorer.budget import Budget
+from widgets.figures.panels.ahead import ahead_packet
+
+QUIET_SECONDS: Final = 0.5
+
+ENDINGS: Final = Budget(states=200)
+"""Limits of the search for the shortest ending after each token: a few milliseconds."""
+
+
+class Looks:
+    """The last look ahead over one machine and model, and how long one takes.
+
+    Example:
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> looks, session = Looks(), Session(ToyModel(), toy_constraint())
+        >>> [entry.data for entry in looks.ahead(session, asked=False)]
+        [b'foo', b'food', b'f']
+        >>> looks.seconds = 3.0  # So long took the last one.
+        >>> _ = session.step()
+        >>> looks.packet(session, asked=False)
+        {'ahead': None, 'seconds': 3.0}
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._lock = threading.Lock()
+        self._last: tuple[tuple[object, ...], tuple[Ahead, ...]] | None = None
+
+    def ahead(self, session: Session, *, asked: bool) -> tuple[Ahead, ...] | None:
+        """Look at what comes after the likeliest allowed tokens at a session's cursor.
+
+        Args:
+            asked: Whether somebody waits for it. Else ``None`` where the last look took too long.
+        """
+        if session.lm is None or session.constraint is None:
+            return ()
+        key = (session.prompt, session.ids, session.setting.max_tokens)
+        with self._lock:
+            if self._last is None or self._last[0] != key:
+                if not asked and self.seconds > QUIET_SECONDS:
+                    return None
+                began = time.perf_counter()
+                entries = session.ahead(budget=ENDINGS)
+                self.seconds = time.perf_counter() - began
+                self._last = (key, entries)
+            return self._last[1]
+
+    def traps(self, session: Session) -> tuple[Trap, ...]:
+        """The greedy traps that the next step may fall into, where a look is quick."""
+        entries = self.ahead(session, asked=False)
+        return session.traps_ahead(entries) if entries else ()
+
+    def packet(self, session: Session, *, asked: bool) -> dict[str, object]:
+        """`ahead` for the page; without an answer ``seconds`` says how long the last one took."""
+        entries = self.ahead(session, asked=asked)
+        if entries is None:
+            return {"ahead": None, "seconds": round(self.seconds, 1)}
+        return {"ahead": ahead_packet(entries, session.vocabulary)}
