@@ -14,7 +14,7 @@ from tests.notebooks.running import FOLDER, course
 
 LESSONS = course()
 QUICKSTART = "00_quickstart"
-"""It has five cells before its exercises: one prediction."""
+"""It has one prediction."""
 CASES = "06_why_was_it_masked"
 """Its ten cases are its exercises."""
 
@@ -103,3 +103,16 @@ def test_the_code_can_be_read(path: Path) -> None:
     for source in code(path):
         ast.parse(source)
         assert max(map(len, source.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_ends_with_a_card(path: Path) -> None:
+    """Three sentences or more, and what one can do now; then exercises and the way on."""
+    cells = nbformat.read(path, as_version=4).cells
+    (place,) = [k for k, cell in enumerate(cells) if cell.id == "card"]
+    said = cells[place].source
+    assert said.startswith("## What you have now") and "**You can now**" in said
+    assert len(re.findall(r"[.?] ", said.split("**You can now**")[0].replace("\n", " "))) >= 3
+    number = path.stem.split("_")[0]
+    if number.isdigit() and int(number) <= 6:
+        assert cells[place + 1].source == f"hero_picture({int(number)})"

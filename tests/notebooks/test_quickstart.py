@@ -1,13 +1,18 @@
-"""The quickstart shows in five cells what it says, and counts the actions to the first reason."""
+"""The quickstart fails, repairs, and counts the actions to the first reason."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
+import jsonschema
+import pytest
+
 import explorer
 from explorer.course.checking import EXERCISES
-from tests.notebooks.running import FOLDER, Shown, widget
+from tests.notebooks.running import FOLDER, Shown, pictures, widget
+from widgets.lessons import RECORD, RECORD_SCHEMA
 
 Show = Callable[[str], Shown]
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -15,30 +20,35 @@ DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 
 def test_quickstart(show: Show) -> None:
     shown = show("00_quickstart")
-    code = [
-        name
-        for name, cell in shown.cells.items()
-        if cell.cell_type == "code" and name != "reset" and not name.startswith("exercise")
-    ]
-    assert code == ["toy", "step", "tiny", "answer"]
-    # The toy first, then a real model; the third cell moved the toy, and the view followed.
-    assert "Position 1 after 3 bytes: foo" in widget(shown, "toy")
-    assert "268 of 4,000 tokens allowed" in widget(shown, "tiny")
+    # It begins with a failure, its traceback on the screen; then the mask, and the record is right.
+    alone, *trace = shown.printed("failure").splitlines()
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(alone)
+    assert trace[0].startswith("Traceback") and "JSONDecodeError" in "".join(trace)
+    written, age, *why = shown.printed("masked").splitlines()
+    assert written == RECORD and age == f"the age: {json.loads(written)['age']}"
+    jsonschema.validate(json.loads(written), RECORD_SCHEMA)
+    assert why[0] == "'Here' (id 1778) is masked at the start." and alone.startswith("Here")
+    # The toy, which nobody has moved, then a real model.
+    assert "Position 0 after 0 bytes" in widget(shown, "toy")
+    assert "of 4,000 tokens allowed" in widget(shown, "tiny")
     assert "It is 3." in shown.printed("step")
     assert "'for' (id 3) is masked after 'foo'." in shown.printed("step")
     assert "the constraint expects o; this token writes r" in shown.printed("step")
-    # A date that a model wrote, and why no full stop may follow it.
-    date, *why = shown.printed("answer").splitlines()
-    assert re.fullmatch(DATE, date)
-    assert why == [
-        f"'.' (id 18) is masked after '{date}'.",
-        "The text is complete here, and only the end of text may follow.",
-    ]
+    assert 0.45 < shown.value("masked.trace.steps[0].before.distribution.z") < 0.55
+    assert shown.value("record.dfa.num_states") == 60
+    pictures(shown, "card-picture")
+    # Why no full stop may follow the record.
+    answer, *why = shown.printed("answer").splitlines()
+    assert answer == RECORD and why[0].startswith("'.' (id 18) is masked after '")
+    assert "The text is complete here, and only the end of text may follow" in "\n".join(why)
     # The exercises: what may follow, by the expression; the pattern, by its texts.
     tokens = ["f", "oo", "foo", "for", "food"]
     begins = [t for t in tokens if re.fullmatch("(foo)+d?", "foofood" + t)]
     assert [*begins, "end"] == [*EXERCISES["quickstart-end"].answer]  # type: ignore[attr-defined]
     stop = explorer.regex(EXERCISES["quickstart-stop"].answer)  # type: ignore[attr-defined]
+    date = "2021-07-24"
+    assert re.fullmatch(DATE, date)
     assert stop.accepts(date) and stop.accepts(f"{date}.") and not stop.accepts(f"{date}..")
 
 

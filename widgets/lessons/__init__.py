@@ -48,7 +48,15 @@ from widgets.lessons.lettered import (
     subset_letters,
 )
 from widgets.lessons.rows import TokenRow, bar_picture, table_picture, token_picture
-from widgets.lessons.story import detokenizer_states, hero_picture, own_picture
+from widgets.lessons.story import (
+    RECORD,
+    RECORD_PROMPT,
+    RECORD_SCHEMA,
+    detokenizer_states,
+    hero_picture,
+    own_picture,
+    record_constraint,
+)
 
 if TYPE_CHECKING:
     import explorer as explorer
@@ -114,6 +122,9 @@ __all__ = [
     "FIGURE_SYMBOLS",
     "FIGURE_TOKENS",
     "LINES",
+    "RECORD",
+    "RECORD_PROMPT",
+    "RECORD_SCHEMA",
     "Cursor",
     "Drafting",
     "Explorer",
@@ -150,6 +161,7 @@ __all__ = [
     "predict",
     "pushdown_still",
     "reading_picture",
+    "record_constraint",
     "rounds_of",
     "same_machine",
     "sample_conditional",

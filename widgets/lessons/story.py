@@ -1,5 +1,6 @@
 """Parts that lessons share: the machines of the course in one picture, one more in each lesson; a
-transducer that a reader has written, with what it writes; and the size of a detokenizing one.
+transducer that a reader has written, with what it writes; the size of a detokenizing one; and the
+record that goes through the course.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import Final, Literal
 from explorer.arguments import wrong
 from explorer.automata.drawn import DrawnTransducer
 from explorer.course.transducers import ROOT, given_arcs, written_by
-from explorer.languages.constraint import regex
+from explorer.languages.constraint import Constraint, regex
+from explorer.languages.schema.functions import json_schema
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import LINE, OK, PANEL, SOFT, box, document, machine, text
@@ -141,3 +143,32 @@ def detokenizer_states(vocabulary: Vocabulary, form: Literal["original", "compac
     if form == "original":
         return 1 + sum(len(data) - 1 for data in tokens)
     return len({b"", *(data[:k] for data in tokens for k in range(len(data)))})
+
+
+RECORD_PROMPT: Final = "Write a record of a person.\n"
+
+RECORD_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Z][a-z]+$"},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+        "city": {"type": "string", "pattern": "^[A-Z][a-z]+$"},
+        "job": {"type": "string", "pattern": "^[a-z]+$"},
+    },
+    "required": ["name", "age", "city", "job"],
+    "additionalProperties": False,
+}
+"""The schema of the record that goes through the course."""
+
+RECORD: Final = '{"name": "Felix", "age": 71, "city": "Berlin", "job": "teacher"}'
+"""The record that the embedded model `tiny` writes under this schema, with seed 1."""
+
+
+def record_constraint() -> Constraint:
+    """The schema of the record, laid out as `json.dumps` does.
+
+    Example:
+        >>> record_constraint().accepts(RECORD)
+        True
+    """
+    return json_schema(RECORD_SCHEMA, whitespace="dumps")
