@@ -22,7 +22,7 @@ from explorer.alphabet import (
     id_digits,
 )
 from explorer.automata.construction import operations
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 
@@ -108,15 +108,6 @@ def _machine(arcs: Iterable[Arc], states: int) -> Dfa:
     return operations.minimal_dfa(
         Nfa(states, 0, rows, no_epsilons, np.ones(1, np.int32)), Meter()
     )  # fmt: skip
-
-
-def reads_letters(machine: ByteMachine | None) -> bool:
-    """Whether some word of a byte machine holds a control token."""
-    if machine is None:
-        return False
-    if (closed := machine.closed) is None:
-        return bool(machine.read[LETTER])
-    return bool((closed.table[:, closed.symbol_class[LETTER]] != NO_ARC).any())
 
 
 def inside_letters(machine: Dfa) -> Int32:

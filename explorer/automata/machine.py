@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import NUM_BYTES
+from explorer.alphabet import LETTER, NUM_BYTES
 from explorer.automata.program import Bool, Int32, Program
 
 NO_ARC: Final = -1
@@ -151,6 +151,16 @@ class ByteMachine(Protocol):
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
+        ...
+
+    @property
+    def over_tokens(self) -> bool:
+        """Whether it also reads the ends of tokens."""
+        ...
+
+    @property
+    def reads_letters(self) -> bool:
+        """Whether some word holds a control token."""
         ...
 
     @property
@@ -329,6 +339,16 @@ class Dfa:
         return np.zeros(NUM_BYTES, np.bool_) | used[self.symbol_class[:NUM_BYTES]]
 
     @property
+    def over_tokens(self) -> bool:
+        """Whether it also reads the ends of tokens."""
+        return self.num_symbols > NUM_BYTES
+
+    @property
+    def reads_letters(self) -> bool:
+        """Whether some word holds a control token."""
+        return bool((self.table[:, self.symbol_class[LETTER]] != NO_ARC).any())
+
+    @property
     def closed(self) -> Dfa:
         """The machine itself."""
         return self
@@ -352,7 +372,7 @@ class Dfa:
     def finishes_by_bytes(self, state: int) -> bool:
         """Whether tokens of one byte each are known to complete the text; not where the ends of
         tokens count."""
-        return state != NO_ARC and self.num_symbols == NUM_BYTES
+        return state != NO_ARC and not self.over_tokens
 
     def step(self, state: int, byte: int) -> int:
         """The state after one more byte, or `NO_ARC`."""

@@ -18,7 +18,6 @@ from explorer.alphabet import (
     TOKEN_END,
 )
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.build import is_over_tokens
 
 END: Final = "end of token"
 ANY_ID: Final = "a token that is not text"
@@ -48,7 +47,7 @@ def marks_from(machine: ByteMachine, state: int) -> tuple[tuple[str, int], ...]:
     """
     if state == NO_ARC:
         return ()
-    over_tokens = is_over_tokens(machine)
+    over_tokens = machine.over_tokens
     marks: list[tuple[str, int]] = []
     if over_tokens and (end := machine.step(state, TOKEN_END)) != NO_ARC:
         marks.append((END, end))

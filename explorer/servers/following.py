@@ -22,7 +22,6 @@ from typing import Final
 
 from explorer.arguments import counted, shown
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo
@@ -290,7 +289,7 @@ def follow_run(
         return JudgedRun(read.ids, read.states, before, certain=False, complete=complete)
     spelled = longest_spelled(trie_of(machine.vocabulary), data)
     byte_machine = machine.byte_machine
-    if spelled < len(data) and byte_machine is not None and not is_over_tokens(byte_machine):
+    if spelled < len(data) and byte_machine is not None and not byte_machine.over_tokens:
         byte, complete = _of_bytes(byte_machine, data)
         return JudgedRun(read.ids, read.states, before, (), False, byte, complete, spelled)
     rest = () if read.refused is None else (read.refused,)

@@ -19,7 +19,6 @@ import numpy as np
 from explorer.alphabet import in_quotes
 from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
-from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (
@@ -377,7 +376,7 @@ def _lazily(
     from explorer.tokens.lazy import LazyMachine
 
     closed = byte_machine.closed is not None
-    written_out = [WRITTEN_OUT] if closed and is_over_tokens(byte_machine) and not reason else []
+    written_out = [WRITTEN_OUT] if closed and byte_machine.over_tokens and not reason else []
     report = Report(
         milliseconds=stages,
         character_states=byte_machine.num_states,

@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, ByteMachine, Int32
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
@@ -111,8 +109,8 @@ class LazyMachine(NumberedPlaces[int]):
         self._trie = trie_for(vocabulary, byte_machine)
         self._letters_stand = constraint.source.letters_stand
         self._finishing = Finishing(byte_machine, self._trie, self._letters_stand)
-        self._over_tokens = is_over_tokens(byte_machine)
-        self._beyond_bytes = self._over_tokens or reads_letters(byte_machine)
+        self._over_tokens = byte_machine.over_tokens
+        self._beyond_bytes = self._over_tokens or byte_machine.reads_letters
         self._words = walked(self._trie, plain=not self._over_tokens)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()

@@ -14,7 +14,6 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import Bool, Dfa, Int32
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
@@ -83,7 +82,7 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     meter.check(STAGE, bytes=6 * dfa.num_symbols * dfa.num_states)
     live = dfa.table[:, dfa.symbol_class] >= 0
     trie = trie_for(vocabulary, dfa)
-    over_tokens = is_over_tokens(dfa)
+    over_tokens = dfa.over_tokens
     if not over_tokens and single_bytes(trie)[live.any(axis=0)].all():
         return Lost((), ())
     kept = np.zeros(dfa.num_states, np.bool_)

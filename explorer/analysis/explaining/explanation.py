@@ -43,7 +43,6 @@ from explorer.analysis.verdict.verdict import Move, judge
 from explorer.analysis.wording.words import Names, show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
@@ -237,7 +236,7 @@ class Explanation(Answered):
     def _forced(self, state: int) -> bytes:
         """The bytes that every text goes on with."""
         byte_machine = self._background.byte_machine
-        if is_over_tokens(byte_machine):  # What is forced depends on how it is cut into tokens.
+        if byte_machine.over_tokens:  # What is forced depends on how it is cut into tokens.
             return b""
         here = self.machine.byte_state(state)
         forced = bytearray()

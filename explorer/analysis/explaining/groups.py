@@ -31,7 +31,6 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
@@ -293,7 +292,7 @@ def _tail(
     data = as_bytes(text)
     begin = character_start(data, len(data))
     machine = background.byte_machine
-    if is_over_tokens(machine):  # A text does not say where its tokens end.
+    if machine.over_tokens:  # A text does not say where its tokens end.
         here = NO_ARC if begin < len(data) else background.machine.byte_state(state)
         return here, data[begin:]
     return int(run(machine, machine.start, data[:begin])[-1]), data[begin:]

@@ -22,7 +22,6 @@ from typing import Final
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.tree.nodes import Loop
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
@@ -149,7 +148,7 @@ class _StatesOfRun:
         pieces = [machine.vocabulary.tokens[token] or b"" for token in tokens]
         data, ends = b"".join(pieces), (0, *accumulate(map(len, pieces)))
         byte_machine = machine.byte_machine
-        if byte_machine is not None and not is_over_tokens(byte_machine):
+        if byte_machine is not None and not byte_machine.over_tokens:
             # A loop may lie within tokens, so its states are those after each byte.
             places = [machine.byte_state(states[0])]
             for byte in data:

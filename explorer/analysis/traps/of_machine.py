@@ -27,7 +27,6 @@ from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
 from explorer.automata.machine import Bool, whole_table
 from explorer.automata.rules.pieces import components
-from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -325,7 +324,7 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     whole = whole_table(byte_machine)
     if 0 < len(choices) <= MOST_CHOICES:
         texts_listed = choices
-    elif whole is not None and not is_over_tokens(whole) and is_finite(whole, meter):
+    elif whole is not None and not whole.over_tokens and is_finite(whole, meter):
         # However it is written, a language of few words is a choice.
         first = list(islice(words(whole, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:

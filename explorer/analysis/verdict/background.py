@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.paths import Paths
-from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo
@@ -211,7 +209,7 @@ class Background:
         if constraint is None or not constraint.over_tokens:
             after = int(run(machine, machine.start, text)[-1])
             # A text does not say where the control tokens stood.
-            return wanted if after != wanted and reads_letters(machine) else after
+            return wanted if after != wanted and machine.reads_letters else after
         texts = constraint.machine
         return NO_ARC if run(texts, texts.start, text)[-1] == NO_ARC else wanted
 
@@ -240,7 +238,7 @@ class Background:
         if table is None:
             # Every byte state can finish, so with all bytes at hand there is no question.
             with_all_bytes = bool(single_bytes(self.trie).all())
-            if is_over_tokens(self.byte_machine) or reads_letters(self.byte_machine):
+            if self.byte_machine.over_tokens or self.byte_machine.reads_letters:
                 return None
             return np.ones(self.byte_machine.num_states, np.bool_) if with_all_bytes else None
         kept = np.zeros(self.byte_machine.num_states, np.bool_)

@@ -27,7 +27,6 @@ from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import ANY_ID, control_tokens_from
-from explorer.automata.tree.build import is_over_tokens
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.machine import Refusal, filtered_of
@@ -240,7 +239,7 @@ def _mark(machine: ByteMachine, state: int) -> Mark:
     """The label that a machine could read in a state besides bytes: `end`, `id`, or none."""
     if state == NO_ARC:
         return ""
-    if is_over_tokens(machine) and machine.step(state, TOKEN_END) != NO_ARC:
+    if machine.over_tokens and machine.step(state, TOKEN_END) != NO_ARC:
         return "end"
     return "id" if machine.step(state, LETTER) != NO_ARC else ""
 
@@ -351,7 +350,7 @@ def _read(
     if begin < len(prefix):
         # The character began in the text: its first state lies on the text's own path.
         # A text does not say where its tokens end, where that counts.
-        unknown = state == NO_ARC or is_over_tokens(machine)
+        unknown = state == NO_ARC or machine.over_tokens
         origin = NO_ARC if unknown else int(run(machine, machine.start, prefix[:begin])[-1])
         tail = prefix[begin:]
     else:

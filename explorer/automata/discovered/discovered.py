@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
+from explorer.alphabet import LETTER, NUM_BYTES
 from explorer.automata.discovered.rows import (
     BY_ROWS,
     FINISHED,
@@ -190,6 +190,16 @@ class Discovered:
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
         return self._kind.read
+
+    @property
+    def over_tokens(self) -> bool:
+        """Whether it also reads the ends of tokens."""
+        return len(self._kind.symbol_class) > NUM_BYTES
+
+    @property
+    def reads_letters(self) -> bool:
+        """Whether some word holds a control token."""
+        return bool(self._kind.read[LETTER])
 
     @property
     def closed(self) -> None:

@@ -11,7 +11,7 @@ is kept, so ``.*x.{0,1000}`` has sets of a few configurations and not of a thous
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,6 +195,13 @@ def fill(net: Net, found: Found, state: int) -> int:
         found.table, found.accepting, found.members, found.seen, found.stamps, found.progress,
         state,
     )  # fmt: skip
+
+
+@jit
+def row_filled(net: tuple[Any, ...], found: tuple[Any, ...], state: int) -> int:
+    """As `fill`, called from Python: the arrays of a `Net` and of `Found` as plain tuples, because
+    to look up the types of named ones takes longer than to fill a row."""
+    return fill(Net(*net), Found(*found), state)
 
 
 @jit

@@ -33,8 +33,8 @@ from explorer.automata.discovered.rows import (
     begin,
     bytes_held,
     empty_found,
-    fill,
     grown,
+    row_filled,
     visit,
     with_room,
 )
@@ -96,7 +96,7 @@ class Sets:
 
     def fill(self, state: int, symbol: int, meter: Meter) -> int:
         """Fill a row."""
-        return fill(self._net, self._rows, state)
+        return row_filled(tuple(self._net), tuple(self._rows), state)
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
         """Fill the rows that words come by."""

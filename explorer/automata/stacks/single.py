@@ -22,7 +22,6 @@ from explorer.automata.discovered.rows import (
     FINISHED,
     NEEDS_STATES,
     PAUSED,
-    WHOLE_ROW,
 )
 from explorer.automata.machine import (
     NO_ARC,
@@ -41,10 +40,9 @@ from explorer.automata.stacks.single_rows import (
     WORK,
     Met,
     Ways,
+    cell_filled,
     configured,
     empty_met,
-    fill_cell,
-    fill_row,
     fill_trie,
     with_more,
 )
@@ -84,6 +82,7 @@ class SingleStack:
             actions.act, actions.first, actions.push, actions.target, actions.empty,
             actions.only_exits, network.symbol_class,
         )  # fmt: skip
+        self._plain_ways = tuple(self._ways)
         self._met = empty_met(network.num_classes) if met is None else met
         self.symbol_class = network.symbol_class
         self._trie: UInt8 | None = None  # The vocabulary that `_above` is about.
@@ -130,9 +129,7 @@ class SingleStack:
     def fill(self, state: int, symbol: int, meter: Meter) -> int:
         """Fill a cell, or all cells of a row."""
         self._aside = None
-        if symbol == WHOLE_ROW:
-            return fill_row(self._ways, self._met, state)
-        return fill_cell(self._ways, self._met, state, symbol)
+        return cell_filled(self._plain_ways, tuple(self._met), state, symbol)
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
         """Fill the cells that words come by."""

@@ -7,13 +7,19 @@ filled when the byte is first asked for.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.discovered.net import Int64
-from explorer.automata.discovered.rows import FINISHED, NEEDS_ARENA, NEEDS_STATES, PAUSED
+from explorer.automata.discovered.rows import (
+    FINISHED,
+    NEEDS_ARENA,
+    NEEDS_STATES,
+    PAUSED,
+    WHOLE_ROW,
+)
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.automata.rules.moves import END
 from explorer.hashing import SEED, first_slot, folded, mixed
@@ -158,6 +164,17 @@ def fill_row(ways: Ways, met: Met, configuration: int) -> int:
             if reason != FINISHED:
                 return reason
     return FINISHED
+
+
+@jit
+def cell_filled(
+    ways: tuple[Any, ...], met: tuple[Any, ...], configuration: int, symbol: int
+) -> int:
+    """Fill a cell, or the `WHOLE_ROW`; the arrays of `Ways` and of `Met` come as plain tuples,
+    because to look up the types of named ones takes longer than to fill a cell."""
+    if symbol == WHOLE_ROW:
+        return fill_row(Ways(*ways), Met(*met), configuration)
+    return fill_cell(Ways(*ways), Met(*met), configuration, symbol)
 
 
 @jit

@@ -46,7 +46,7 @@ from explorer.alphabet import (
 )
 from explorer.automata.construction import operations
 from explorer.automata.control_letters import inside_letters, letter_arcs
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
@@ -136,11 +136,6 @@ def build_over_tokens(node: Node, meter: Meter) -> Dfa:
     """
     cut = operations.intersection(_part(node, meter), _tokenized(), meter)
     return _without_beginnings(cut, meter)
-
-
-def is_over_tokens(machine: ByteMachine | None) -> bool:
-    """Whether a byte machine also reads the ends of tokens."""
-    return machine is not None and len(machine.symbol_class) > NUM_BYTES
 
 
 def texts_of(machine: Dfa, meter: Meter) -> Dfa:

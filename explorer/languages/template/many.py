@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self, cast
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -142,8 +142,13 @@ class Many(Source):
         at_end = np.zeros(len(data) + 1, np.bool_)
         at_end[len(data)] = True
         if self.maximum is None:
-            rest = self._ends_of_rest if isinstance(machine, Dfa) else self._ends_one_by_one
-            ends, fewest = [rest(cast("Any", machine), data)], self.minimum
+            closed = machine.closed
+            rest = (
+                self._ends_one_by_one(machine, data)
+                if closed is None
+                else self._ends_of_rest(closed, data)
+            )
+            ends, fewest = [rest], self.minimum
         else:
             # More repetitions than there are bytes would be empty ones, which nothing needs.
             ends, fewest = [at_end], max(self.minimum, min(self.maximum, len(data) + 1))

@@ -39,18 +39,19 @@ def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
         return begins
     if piece.start == NO_ARC:
         return begins
-    if not isinstance(piece, Dfa):  # Its states are not all known, so each place is tried.
+    closed = piece.closed
+    if closed is None:  # Its states are not all known, so each place is tried.
         for place in range(len(data) + 1):
             end = longest(piece, data, place, ends)
             begins[place] = end > place or (piece.is_accepting(piece.start) and ends[place])
         return begins
-    finishing = np.zeros(piece.num_states, np.bool_)
+    finishing = np.zeros(closed.num_states, np.bool_)
     for place in range(len(data), -1, -1):
         if place < len(data):
-            finishing = before(piece, data[place], finishing)
+            finishing = before(closed, data[place], finishing)
         if ends[place]:
-            finishing = finishing | piece.accepting
-        begins[place] = finishing[piece.start]
+            finishing = finishing | closed.accepting
+        begins[place] = finishing[closed.start]
     return begins
 
 

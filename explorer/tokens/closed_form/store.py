@@ -33,10 +33,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from explorer.automata.control_letters import reads_letters
 from explorer.automata.interchange.validate import checked_dfa
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole
@@ -305,7 +303,7 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
             return [f"its {name} are not from {low} to {high:,}"]
     eos_ids = np.flatnonzero(token_class == EOS_CLASS)
     text = np.array([data is not None for data in vocabulary.tokens])
-    if is_over_tokens(machine) or reads_letters(machine):
+    if machine.over_tokens or machine.reads_letters:
         text[list(vocabulary.not_text)] = True
     agreements = (
         (sorted(vocabulary.eos_ids) == eos_ids.tolist(), "its end of text is not the vocabulary's"),

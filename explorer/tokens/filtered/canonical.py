@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.tree.build import is_over_tokens
+from explorer.automata.machine import ByteMachine, whole_table
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.languages.constraint import Constraint
@@ -89,7 +88,7 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
             text may hold an added token.
         BudgetExceeded: It took too long to find out.
     """
-    if machine is not None and is_over_tokens(machine):
+    if machine is not None and machine.over_tokens:
         raise ConstraintError(
             "This constraint says itself where tokens end, which the canonical filter would have "
             "to agree with; the two are not followed together.",
@@ -98,7 +97,8 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
     normalizer = rules.normalizer if isinstance(rules, WordRules) else ""
     if not normalizer and not rules.literals:
         return
-    if not isinstance(machine, Dfa):
+    closed = whole_table(machine)
+    if closed is None:
         raise UnsupportedTokenizer(
             f"normalizer.{normalizer}" if normalizer else "added_tokens",
             "whether it changes a text of this constraint is known only of a closed machine, and "
@@ -106,7 +106,7 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
             remedy="Make the constraint smaller, or leave out canonical(...).",
         )
     if isinstance(rules, WordRules):
-        characters = (chr(k) for low, high in alphabet_of(machine).ranges
+        characters = (chr(k) for low, high in alphabet_of(closed).ranges
                       for k in range(low, high + 1))  # fmt: skip
         changed = rules.rewritten(characters)
         if changed is not None:
@@ -118,9 +118,9 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
                 "restrict the characters first.",
             )
     for literal in rules.literals:
-        states = np.arange(machine.num_states)
+        states = np.arange(closed.num_states)
         for byte in literal:
-            states = machine.table[states, machine.symbol_class[byte]]
+            states = closed.table[states, closed.symbol_class[byte]]
             states = states[states >= 0]
         if len(states):
             raise UnsupportedTokenizer(

@@ -14,16 +14,17 @@ and one step for each of its tokens, 1 ms for a few words.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Dfa, Int32
+from explorer.automata.machine import Int32, whole_table
 from explorer.automata.words import is_finite
-from explorer.budget import Meter
+from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint
 from explorer.tokens.closed_form.assemble import Table, distances_of, empty_table
@@ -38,8 +39,34 @@ STAGE: Final = "Filtering the tokens"
 
 MOST_STATES: Final = 512
 MOST_STEPS: Final = 20_000
+MOST: Final = Budget(states=MOST_STATES, arcs=MOST_STEPS, seconds=float("inf"))
 """Limits of `visited_whole`; a machine with more keeps to what it knows. They are counts, so that
 it does not depend on how busy a computer is whether a budget takes part in a mask."""
+
+P = TypeVar("P", bound=Hashable)
+
+
+def _exhausted(
+    start: P, ways: Callable[[P], Iterable[tuple[int, P]]], meter: Meter, row_bytes: int = 0
+) -> dict[P, dict[int, P]]:
+    """The rows of all places that can be come to, in the order in which they are met.
+
+    Args:
+        ways: The columns that lead on from a place, and the place after each.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    rows: dict[P, dict[int, P]] = {start: {}}
+    waiting = [start]
+    for place in waiting:  # The list grows while it is read.
+        for column, target in ways(place):
+            rows[place][column] = target
+            if target not in rows:
+                rows[target] = {}
+                waiting.append(target)
+                meter.check(STAGE, states=len(rows), bytes=row_bytes * len(rows))
+    return rows
 
 
 def filtered_table(
@@ -55,24 +82,20 @@ def filtered_table(
     class_of, sample = _classes(machine, rule)
     columns = machine.token_class[sample]
     kinds = rule.kind_of[sample]
-    places: dict[tuple[int, int], int] = {(0, 0): 0}
-    waiting: list[tuple[int, int]] = [(0, 0)]
-    rows: list[NDArray[np.int64]] = []
-    for before, ruled in waiting:
-        targets = machine.table[before][columns].astype(np.int64)
-        following = rule.table[ruled][kinds]
-        row = np.full(NUM_FIXED_CLASSES + len(sample), DEAD, np.int64)
-        if machine.accepting[before]:
-            row[EOS_CLASS] = DONE
-        for column in np.flatnonzero((targets >= 0) & (following != REFUSED)).tolist():
-            place = int(targets[column]), int(following[column])
-            if place not in places:
-                places[place] = len(places)
-                waiting.append(place)
-            row[NUM_FIXED_CLASSES + column] = places[place]
-        rows.append(row)
-        meter.check(STAGE, states=len(places), bytes=len(places) * row.nbytes)
-    table = np.stack(rows)
+
+    def ways(place: tuple[int, int]) -> Iterable[tuple[int, tuple[int, int]]]:
+        targets, following = machine.table[place[0]][columns], rule.table[place[1]][kinds]
+        allowed = np.flatnonzero((targets >= 0) & (following != REFUSED))
+        there = zip(targets[allowed].tolist(), following[allowed].tolist(), strict=True)
+        return zip((allowed + NUM_FIXED_CLASSES).tolist(), there, strict=True)
+
+    width = NUM_FIXED_CLASSES + len(sample)
+    rows = _exhausted((0, 0), ways, meter, 8 * width)
+    number = {place: k for k, place in enumerate(rows)}
+    table = np.full((len(rows), width), DEAD, np.int64)
+    table[machine.accepting[[before for before, _ in rows]], EOS_CLASS] = DONE
+    for row, there in zip(table, rows.values(), strict=True):
+        row[[*there]] = [number[place] for place in there.values()]
     distance = distances_of(table)
     if distance[0] == 0:
         raise nothing_left(machine, rule)
@@ -82,7 +105,8 @@ def filtered_table(
     reached = _reached(table)
     table = _only(table, reached)
     kept = kept[reached]
-    order = [waiting[int(k)] for k in kept]
+    places = [*rows]
+    order = [places[int(k)] for k in kept]
     used = (table != DEAD).any(axis=0)
     token_class = np.where(used[class_of], class_of, DEAD_CLASS)
     token_class[list(machine.vocabulary.eos_ids)] = EOS_CLASS
@@ -129,43 +153,34 @@ def visited_whole(machine: TokenMachine) -> TokenDFA | None:
         >>> int(whole.distance[whole.start])  # One token and the end.
         2
     """
-    characters, constraint = machine.byte_machine, machine.constraint
-    if constraint is None or not isinstance(characters, Dfa) or not is_finite(characters):
+    characters, constraint = whole_table(machine.byte_machine), machine.constraint
+    if constraint is None or characters is None or not is_finite(characters):
         return None
-    rows: dict[int, dict[int, int]] = {}
-    waiting, steps = [machine.start], 0
-    met = {machine.start}
+    ends, meter = machine.vocabulary.eos_ids, Meter(MOST)
+    steps = 0
+
+    def ways(state: int) -> Iterator[tuple[int, int]]:
+        nonlocal steps
+        allowed = np.flatnonzero(machine.allowed(state)).tolist()
+        steps += len(allowed)
+        meter.check(STAGE, arcs=steps)
+        for token in allowed:
+            if token not in ends and (target := machine.step(state, token)) is not None:
+                yield token, target
+
     try:
-        for state in waiting:
-            allowed = np.flatnonzero(machine.allowed(state)).tolist()
-            steps += len(allowed)
-            if steps > MOST_STEPS:
-                return None
-            row = rows[state] = {}
-            for token in allowed:
-                target = machine.step(state, token)
-                if target is None:
-                    continue
-                row[token] = target
-                if target >= 0 and target not in met:
-                    met.add(target)
-                    waiting.append(target)
-                    if len(met) > MOST_STATES:
-                        return None
+        rows = _exhausted(machine.start, ways, meter)
     except BudgetExceeded:
         return None
-    ends = machine.vocabulary.eos_ids
-    used = sorted({token for row in rows.values() for token in row if token not in ends})
+    used = sorted({token for row in rows.values() for token in row})
     place = {token: k for k, token in enumerate(used)}
     # States that were met before, by another way in, have no way on here that counts.
     columns = np.full((machine.num_states, len(used)), DEAD, np.int64)
     fixed = np.full((machine.num_states, NUM_FIXED_CLASSES), DEAD, np.int64)
     for state, row in rows.items():
-        for token, target in row.items():
-            if token in ends:
-                fixed[state, EOS_CLASS] = DONE
-            else:
-                columns[state, place[token]] = target
+        columns[state, [place[token] for token in row]] = [*row.values()]
+        if machine.is_final(state):
+            fixed[state, EOS_CLASS] = DONE
     # Tokens that no state tells apart are one class.
     different, numbers = np.unique(columns, axis=1, return_inverse=True)
     token_class = np.full(len(machine.vocabulary), DEAD_CLASS, np.int32)

@@ -15,7 +15,6 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, ByteMachine, Int32
-from explorer.automata.tree.build import is_over_tokens
 from explorer.jit import jit
 from explorer.tokens.walks.trie import Trie, UInt8, single_bytes
 from explorer.tokens.walks.walk import walk_trie, within_first_character, words_before
@@ -138,7 +137,7 @@ def writable_bytes(
     Returns:
         The bytes, ascending; ``None`` where finding them would take more than `MOST_PLACES`.
     """
-    over_tokens = is_over_tokens(machine)
+    over_tokens = machine.over_tokens
     if over_tokens and machine.closed is None:
         return None
     states: list[int] = run(machine, state, data).tolist()

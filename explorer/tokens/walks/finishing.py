@@ -23,9 +23,7 @@ import numpy as np
 
 from explorer.alphabet import LETTER, NUM_BYTES, TOKEN_END
 from explorer.automata.construction.reaching import by_target, steps_from
-from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
-from explorer.automata.tree.build import is_over_tokens
 from explorer.budget import Meter
 from explorer.tokens.saturation.ends import StackEnds
 from explorer.tokens.walks.trie import Trie, single_bytes
@@ -43,7 +41,7 @@ def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
     """
     read = machine.table[:, np.unique(machine.symbol_class[:NUM_BYTES][at_hand])]
     begins = np.ones(machine.num_states, np.bool_)
-    if is_over_tokens(machine):
+    if machine.over_tokens:
         ends = np.append(machine.table[:, machine.symbol_class[TOKEN_END]], NO_ARC)
         read = ends[read]  # −1 is the last entry, which leads nowhere.
         begins[:] = False
@@ -78,12 +76,12 @@ class Finishing:
     def __init__(self, machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> None:
         self._machine, self._trie = machine, trie
         at_hand = single_bytes(trie)
-        if letters_stand and reads_letters(machine):
+        if letters_stand and machine.reads_letters:
             at_hand = at_hand.copy()
             at_hand[LETTER:] = True
         # Every state of a byte machine can finish, so with all bytes at hand there is no question.
         # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
-        over_tokens = is_over_tokens(machine)
+        over_tokens = machine.over_tokens
         self._all_bytes = bool(at_hand.all())
         self.all_finish = not over_tokens and (self._all_bytes or bool(at_hand[machine.read].all()))
         self._certain: Bool | None = None

@@ -23,9 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import LETTER, NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
-from explorer.automata.control_letters import reads_letters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
-from explorer.automata.tree.build import is_over_tokens
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.vocabulary import Vocabulary
@@ -168,10 +166,10 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
 
 def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
     """The trie of what tokens write for a machine."""
-    if is_over_tokens(machine):
+    if machine.over_tokens:
         return trie_of(vocabulary, with_ends=True)
     # One call form per trie: what is kept is found by the arguments as they were written.
-    return trie_of(vocabulary, with_letters=True) if reads_letters(machine) else trie_of(vocabulary)
+    return trie_of(vocabulary, with_letters=True) if machine.reads_letters else trie_of(vocabulary)
 
 
 @memo
@@ -200,7 +198,7 @@ def written(vocabulary: Vocabulary, machine: ByteMachine, token: int) -> Sequenc
         data = vocabulary.letters.get(token, b"")
     elif LETTER in data:
         return b""
-    return [*data, TOKEN_END] if data and is_over_tokens(machine) else data
+    return [*data, TOKEN_END] if data and machine.over_tokens else data
 
 
 def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int:
@@ -217,4 +215,4 @@ def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int
 
 def token_end(machine: ByteMachine, state: int) -> int:
     """The state when a token ends in a state; the same one, unless the machine reads token ends."""
-    return machine.step(state, TOKEN_END) if is_over_tokens(machine) else state
+    return machine.step(state, TOKEN_END) if machine.over_tokens else state

@@ -64,6 +64,7 @@ class Renumbered:
         self.table = np.concatenate([nothing, rows]).astype(np.int32)
         self.symbol_class, self.read = dfa.symbol_class, dfa.read
         self.num_states, self.start = len(self.table), dfa.start + by
+        self.over_tokens, self.reads_letters = dfa.over_tokens, dfa.reads_letters
 
     def step(self, state: int, byte: int) -> int:
         return NO_ARC if state == NO_ARC else int(self.table[state, self.symbol_class[byte]])

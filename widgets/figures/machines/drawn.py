@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from explorer.automata.machine import whole_table
-from explorer.automata.tree.build import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
@@ -193,7 +192,7 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
         met = sorted({position.state for position in trace.positions if position.state >= 0})
         token = token_figure(machine, met=met, form=form)
         return _at_known_places(machine, token, form)
-    if is_over_tokens(byte_machine):
+    if byte_machine.over_tokens:
         path = [machine.byte_state(state) for state in states if state >= 0]
     else:
         path = run(byte_machine, byte_machine.start, trace.positions[k].data).tolist()

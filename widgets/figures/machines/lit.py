@@ -23,7 +23,6 @@ from typing import Final, Literal
 
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import marks_from
-from explorer.automata.tree.build import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run
@@ -202,7 +201,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
     byte_machine = machine.byte_machine
     if byte_machine is None:
         return LitPath((), (), ("t",), {}, folded=False)
-    if is_over_tokens(byte_machine):
+    if byte_machine.over_tokens:
         return _lit_by_tokens(trace, k, machine, byte_machine, form)
     states = run(byte_machine, byte_machine.start, position.data).tolist()
     first = max(0, len(states) - ARCS_OF - 1)

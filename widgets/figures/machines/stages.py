@@ -20,7 +20,6 @@ from typing import Final
 
 from explorer.automata.machine import NO_ARC, whole_table
 from explorer.automata.textbook.composition import NO_TOKEN, Stage, composition_stages
-from explorer.automata.tree.build import is_over_tokens
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
@@ -122,7 +121,7 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
             "The construction composes two finite machines, and this constraint is not one.",
             remedy="Step through it: its token machine is worked out as it is used.",
         )
-    if is_over_tokens(byte_machine):
+    if byte_machine.over_tokens:
         raise ExplorerError(
             "The construction is shown for constraints over text, and this one speaks about "
             "tokens: its detokenizing transducer also writes where each token ends.",
