@@ -55,6 +55,7 @@ from widgets.figures.packets import (
     lean,
     machine_packet,
     position_packet,
+    schema_behind,
     vocabulary_packet,
     written_pattern,
 )
@@ -124,6 +125,7 @@ class PageData:
         return {
             "report": self._report(),
             "pattern": written_pattern(self.machine),
+            "behind": schema_behind(self.machine),
             "pipeline": pipeline_packet(self._source, self.vocabulary),
         }
 

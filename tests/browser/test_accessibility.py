@@ -82,7 +82,8 @@ def test_it_is_used_with_the_keyboard_alone_and_read_aloud(notebook: Notebook, l
     rest(root)
     # Explain: the reason of a masked token.
     toy.focus()
-    tab_to(toy, "for: model", "DIV")
+    tab_to(toy, "foo: model", "DIV")  # The rows are one stop; the arrows go on.
+    tab_to(toy, "for: model", "DIV", key="ArrowDown")
     page.keyboard.press("Enter")
     toy.locator(".lmx-why .lmx-act").wait_for()
     rest(toy)

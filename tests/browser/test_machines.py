@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import STEP, TOY, at, press, quiet, rest
+from tests.browser.acting import BACK, STEP, TOY, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
         assert tokens.locator("svg .a:not(.later)").count() == number
         for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
             assert machine(root, name).locator(".a.go").count() == 1
+        assert pair_in_view(root)
     assert tokens.locator("li.now").count() == 1
     tokens.get_by_label("construction").select_option("0")
     # Beside the name and the tools there may be no room for it.
@@ -139,6 +140,54 @@ def test_of_an_arc_s_words_the_token_s_own_is_bold_and_tools_name_their_machine(
     ]
     assert len(set(names)) == len(names) >= 12
     assert "Character FSA: as a table" in names
+    quiet(notebook)
+
+
+def pair_in_view(root: Locator) -> str:
+    """Where the three machines are in the composition: (FSA state, FST state), if they agree."""
+    now: dict[str, list[str]] = {}
+    for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
+        words = machine(root, name).locator(".n.now > text").all_text_contents()
+        assert len(words) == 1, (name, words)  # Amber is in one place.
+        now[name] = words
+    (outer,), (inner,), (pair,) = now.values()
+    assert pair == f"{outer},{inner}"
+    return pair
+
+
+def test_slow_motion_lights_a_state_of_each_machine_and_their_pair(
+    notebook: Notebook, lab: Lab
+) -> None:
+    notebook.open(lab.code("pairs.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    press(root, STEP)
+    at(root, 1)
+    tokens = machine(root, "token_dfa")
+    root.get_by_label("slow motion").check()
+    for number, states in (("1", 8), ("2", 8), ("3", 4), ("4", 4), ("0", 5)):
+        tokens.get_by_label("construction").select_option(number)
+        tokens.locator("svg .n").nth(states - 1).wait_for(state="attached")
+        rest(root)
+        root.locator('.lmx-row[data-token="4"] .take').click()
+        seen: list[str] = []
+        for byte in (1, 2, 3, 4):
+            at(root, 1, f"byte {byte} of 4")
+            rest(root)
+            if number in "12":
+                seen.append(pair_in_view(root))
+            else:  # A token is one arc: open until its last byte, then its end is where we are.
+                assert tokens.locator(".a.open").count() == (byte < 4)
+                name = tokens.locator(".n.now").get_attribute("data-node")
+                assert name == ("q3" if byte < 4 else "q4")
+            if byte < 4:
+                press(root, STEP)
+        assert seen in ([], ["1,f", "2,fo", "3,foo", "4,r"])
+        for byte in (3, 2, 1):
+            press(root, BACK)
+            at(root, 1, f"byte {byte} of 4")
+        press(root, BACK)
+        at(root, 1)
     quiet(notebook)
 
 

@@ -361,6 +361,60 @@ def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
     quiet(notebook)
 
 
+SCHEMAS = """import explorer
+from typing import TypedDict
+from widgets import Explorer
+lm = explorer.load_model("tiny")
+Patient = TypedDict("Patient", {k: str for k in ("name", "street", "town", "country", "mail")})
+schema = explorer.from_type(Patient).source.children[0].text
+"""
+
+
+def test_of_a_schema_one_line_is_shown_and_the_editor_scrolls_to_it(
+    notebook: Notebook, lab: Lab
+) -> None:
+    cells = (
+        SCHEMAS + "Explorer(lm, explorer.json_schema(schema), 'JSON: ')",
+        "Explorer(lm, explorer.from_type(Patient), 'JSON: ')",
+    )
+    notebook.open(lab.code("schemas.ipynb", *cells))
+    assert notebook.run_all()
+    for number, where in ((0, "textarea.pattern"), (1, ".lmx-stands pre")):
+        root = notebook.explorer(number)
+        editor = root.locator(where)
+        if number:  # Folded beside the type that a person wrote.
+            written = root.get_by_role("textbox", name="constraint", exact=True)
+            assert written.input_value() == "from_type(Patient)"
+            assert not editor.is_visible()
+            root.locator(".lmx-stands summary").click()
+        press(root, STEP)
+        at(root, 1)
+        masked = root.locator(".lmx-row.masked").first
+        masked.click()
+        found = panel(root)
+        found.locator(".nearest").wait_for()
+        rest(root)
+        (line,) = found.locator(".source").all()
+        assert "/required, line " in line.inner_text()
+        assert underlined(line) == ['"required": [']
+        assert len(found.locator(".said").first.inner_text()) < 100
+        # Its line is in view in the editor, which holds more lines than it shows.
+        shown = editor.evaluate(
+            """(el) => {
+                const marks = el.matches("textarea") ? el.previousElementSibling : el;
+                const [mark, box] = [marks.querySelector(".expect"), el]
+                    .map((one) => one.getBoundingClientRect());
+                return [el.scrollTop, mark.top >= box.top - 1 && mark.bottom <= box.bottom + 1];
+            }"""
+        )
+        assert shown[0] > 50
+        assert shown[1]
+        # What one can do comes right after the reason.
+        order = found.evaluate("(el) => [...el.children].map((one) => one.className)")
+        assert order.index("dim nearest") <= 5
+    quiet(notebook)
+
+
 def test_words_and_signs_are_explained_on_demand_and_as_tooltips(toy: Locator) -> None:
     meanings = toy.locator(".lmx-meanings")
     meanings.locator("summary").click()

@@ -38,6 +38,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex.source import Regex
 from explorer.languages.regex.unicode_sets import category
+from explorer.languages.sources.registry import name_of
 from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
@@ -380,6 +381,21 @@ def written_pattern(machine: TokenMachine) -> str:
     if machine.constraint is None:
         return ""
     return unstaged(machine.constraint.source).shown
+
+
+def schema_behind(machine: TokenMachine) -> str:
+    """The JSON Schema that a Python type stands for; empty for every other constraint.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"[", b"1", b"]"], eos_ids=[3])
+        >>> schema_behind(explorer.compile(explorer.from_type(list[int]), vocab))[:11]
+        '{\\n  "items"'
+    """
+    source = None if machine.constraint is None else unstaged(machine.constraint.source)
+    if source is None or name_of(source) != "Python type":
+        return ""
+    return source.children[0].text
 
 
 def class_count(machine: TokenMachine) -> int:

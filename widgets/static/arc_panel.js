@@ -16,6 +16,7 @@ function fillArc(ui, panel, arc, all, ask) {
       const chip = ui.token(id);
       chip.setAttribute("tabindex", 0);
       chip.setAttribute("role", "button");
+      chip.dataset.keys = "Enter Space";
       chip.addEventListener("click", () => ui.select(id));
       chip.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;

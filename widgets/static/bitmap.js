@@ -246,8 +246,9 @@ function bitmapKeys(map) {
     Enter: () => map.cursor !== null && map.hooks.pick(map.cursor),
     "+": () => map.zoomBy(1.5), "=": () => map.zoomBy(1.5), "-": () => map.zoomBy(1 / 1.5), 0: map.fit,
   };
+  map.box.dataset.keys = Object.keys(KEYS).join(" ");
   map.box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+    if (!usesKey(event) || !KEYS[event.key]) return;
     KEYS[event.key]();
     event.preventDefault();
     event.stopPropagation();

@@ -5,6 +5,49 @@
  * drawn; null draws all. */
 const stageOf = (number) => ({ number, key: "", figure: null, made: null, at: null });
 
+/** The state of the composition that is the pair of a state of the FSA and one of the FST; undefined if it is not drawn. */
+function pairIn(graph, outer, inner) {
+  const [state, prefix] = [outer.slice(1), inner.slice(1)];
+  return [...(prefix ? [] : ["q" + state]), `s${state}.${prefix}`].find((name) => graph.nodes.has(name));
+}
+
+/** Light one arc of the composition with the two that it is made of, and where the three lead: a state of the FSA, one of
+ * the FST, and their pair. Without an arc, the pair with which the composition begins. */
+function lightPair(sets, graph, [arc, inner, outer]) {
+  const made = arc && graph.arcs.get(arc);
+  const pair = made ? made.target : graph.figure.nodes.find((node) => node.start)?.id;
+  const [from, to] = inner ? inner.split("-") : [null, "t"];
+  const state = (name) => (/^[qs]\d/.test(name || "") ? "c" + parseInt(name.slice(1), 10) : null);
+  const lit = [["token_dfa", arc, made && made.source, pair], ["detokenizing_fst", inner, from, to], ["character_fsa", outer, state(made && made.source), state(pair)]];
+  for (const [name, go, before, now] of lit) {
+    const past = new Set(before && before !== now ? [before] : []);
+    Object.assign(sets[name], { go: new Set(go ? [go] : []), open: new Set(), koArcs: new Set(), pastArcs: new Set(), words: new Map(), past, now, next: null, ko: null });
+  }
+}
+
+/** Let the composition walk with the FSA and the FST: the pairs that a token in view goes through, and in slow motion the one
+ * where it is. Stages without such pairs show its arc. */
+function lightWalk(ui, set, graph) {
+  const shown = ui.shown();
+  const path = formOf(ui.position?.lit, "characters");
+  if (!shown || !path || shown.walk.failed_at !== null) return;
+  const { steps } = formOf(shown.walk.lit, "characters");
+  let here = path.now.find((name) => machineOf(name) === "token_dfa");
+  const past = new Set(set.past);
+  for (const [, nodes] of shown.byte === null ? steps : steps.slice(0, shown.byte)) {
+    const outer = nodes.find((name) => name[0] === "c");
+    const pair = outer && pairIn(graph, outer, nodes.find((name) => name[0] === "t"));
+    if (!pair) continue;
+    const arc = graph.between.get(here + ">" + pair);
+    if (arc) set.go.add(arc.id);
+    past.add(here);
+    here = pair;
+  }
+  if (shown.byte === null) return;
+  past.delete(here);
+  Object.assign(set, { past, now: here });
+}
+
 /** The stages over the tokens that are shown. `box` holds the lesson. */
 function construction(ui, title, graphs, box, update) {
   let stages = stageOf(0);
@@ -52,10 +95,8 @@ function construction(ui, title, graphs, box, update) {
       const reached = new Set(sources.slice(0, at ?? sources.length).flatMap(([arc]) => [graph.arcs.get(arc).source, graph.arcs.get(arc).target]));
       for (const [id, arc] of graph.arcs) for (const one of [arc.g, arc.text]) one.classList.toggle("later", at !== null && (order.get(id) ?? Infinity) >= at);
       for (const [id, node] of graph.nodes) node.g.classList.toggle("later", at !== null && !reached.has(id) && !graph.figure.nodes.find((one) => one.id === id).start);
-      if (at) {
-        const [arc, inner, outer] = sources[at - 1];
-        for (const [name, lit] of [["token_dfa", arc], ["detokenizing_fst", inner], ["character_fsa", outer]]) Object.assign(sets[name], { go: new Set(lit ? [lit] : []), open: new Set(), koArcs: new Set() });
-      }
+      if (at !== null) lightPair(sets, graph, at ? sources[at - 1] : []);
+      else lightWalk(ui, sets.token_dfa, graph);
     }
     const what = made ? [stages.key, stages.number, at].join("|") : "";
     if (what === told) return;

@@ -2,10 +2,10 @@
 //
 // Rows stay at their place by the model's own probability. A masked token is struck and hatched and
 // carries its reason in two or three words. A click on any token explains it. An allowed token is taken by its
-// button, by Enter or by its number. While a reason is shown, the last rows are hidden so that the reason is in
-// view. Where there is no model, the allowed tokens are listed.
+// button, by Enter or by its number. Nothing moves when a reason is shown. Where there is no model, the allowed
+// tokens are listed.
 
-const LEAST_ROWS = 2;
+const PANEL_ROOM = 260; // Of a reason's height that is kept for it while answers arrive.
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -14,7 +14,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const search = h("input.lmx-find", { type: "search", placeholder: "find a token…", "aria-label": "find a token by text, bytes or id" });
   const found = h("div.lmx-rows");
   const filtered = h("p.lmx-filter", { role: "status" });
-  const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
+  const panel = whyPanel(ui, () => (rows.querySelector('[tabindex="0"]') || el).focus({ preventScroll: true }));
   el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el), legend());
 
   // A search is repeated at each new position, as soon as no more steps come.
@@ -52,7 +52,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const row = (entry, largest, number) => {
     const masked = !entry.allowed;
     const taken = ui.position.taken && ui.position.taken.id === entry.id;
-    const shown = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
+    const shown = ui.inside ? ui.inside.walk.token : ui.selected ?? ui.hover;
     const width = (p) => `width:${(100 * (p || 0)) / largest}%`;
     const name = masked ? "why is it masked?" : "why is it allowed?" + (takes(entry) ? ` Enter${number ? " or " + number : ""} takes it` : "");
     const take = takes(entry) ? h("button.quiet.take", { tabindex: -1, title: "take it" + (number ? ` (${number})` : " (Enter)"), onclick: (event) => {
@@ -61,10 +61,11 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       ui.take(entry.id);
     } }, "take") : null;
     return h("div.lmx-row" + (masked ? ".masked" : "") + (shown === entry.id ? ".sel" : "") + (taken ? ".taken" : ""), {
-      role: "row", tabindex: 0, "data-token": entry.id, title: name,
+      role: "row", tabindex: -1, "data-token": entry.id, title: name,
       "aria-label": `${ui.text(entry.id)}: model ${percent(entry.model)}, filtered ${percent(entry.filtered)}, constrained ${percent(entry.constrained)} per cent${masked ? ", masked: " + (entry.reason || "") : ""}${taken ? ", taken" : ""}; ${name}`,
       onclick: () => ui.select(entry.id),
-      onkeydown: (event) => event.key === "Enter" && (takes(entry) ? ui.take(entry.id) : ui.select(entry.id)),
+      onkeydown: (event) => usesKey(event) && event.key === "Enter" && (takes(entry) ? ui.take(entry.id) : ui.select(entry.id)),
+      onfocus: (event) => roving(event.currentTarget),
       onmouseenter: () => !ui.inside && ui.point(entry.id),
       onmouseleave: () => !ui.inside && ui.point(null),
     },
@@ -76,59 +77,57 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : take));
   };
 
-  /** Hide the last rows, so that the panel ends above the bottom of the window. This is worked out only when
-   * the panel has something new, so that nothing moves under the pointer. */
-  let fitted = "";
-  let room = Infinity;
-  const fit = () => {
-    // The results of a search are hidden last. If one of them is explained, the rows above it stay as long as
-    // possible, so that it does not move under the pointer.
-    const hits = [...found.querySelectorAll(".lmx-row")];
-    const bars = [...rows.querySelectorAll(".lmx-row:not(.head)")];
-    const all = hits.some((one) => one.getAttribute("data-token") === String(ui.selected)) ? [...bars, ...hits] : [...hits, ...bars];
-    const open = !panel.el.hidden;
-    const key = open ? [ui.selected, pathKey(ui, ui.position.k), inner.width, window.innerHeight, panel.el.childElementCount, all.length].join("|") : "";
-    if (open && key !== fitted) {
-      all.forEach((one) => (one.hidden = false));
-      more.hidden = true;
-      panel.el.style.maxHeight = "";
-      // Hiding rows only leaves empty space where the machines beside them reach further down.
-      const beside = el.closest(".lmx-parts")?.querySelector(".lmx-part-machines")?.getBoundingClientRect();
-      const below = !beside ? 0 : beside.right <= el.getBoundingClientRect().left + 4 ? beside.bottom : Infinity;
-      const over = panel.el.getBoundingClientRect().bottom + 8 - Math.max(visibleBottom(el), below);
-      const size = all.length ? all[0].getBoundingClientRect().height : 1;
-      const drop = over > 0 ? Math.ceil((over + size) / Math.max(size, 1)) : 0;
-      // While the panel waits for answers, it may only grow.
-      const fresh = fitted.split("|").slice(0, 4).join() !== key.split("|").slice(0, 4).join();
-      const left = Math.max(LEAST_ROWS, all.length - drop);
-      room = fresh ? left : Math.min(room, left);
-      fitted = key;
-      arriving = true;
-    }
-    if (!open) {
-      fitted = "";
-      room = Infinity;
-    }
-    let hidden = Math.max(0, all.length - room);
-    more.hidden = hidden === 0;
-    say(more, `… and ${hidden} more, after the reason is closed`);
-    for (const one of [...all].reverse()) {
-      const keep = one.classList.contains("sel") || hidden <= 0;
-      one.hidden = !keep;
-      if (!keep) hidden--;
-    }
-    if (!arriving || !open) return;
-    arriving = false;
-    // What still does not fit scrolls the page; what is higher than the window scrolls inside the panel.
-    const box = panel.el.getBoundingClientRect();
-    const left = visibleBottom(el) - 6;
-    if (box.top >= 0 && box.bottom <= left) return;
-    if (box.height > left) panel.el.style.maxHeight = left / zoomOf(el) + "px";
-    panel.el.scrollIntoView({ block: "nearest" });
+  // The rows are one stop of Tab; the arrows go from one to the other.
+  const barsShown = () => [...el.querySelectorAll(".lmx-row[data-token]")];
+  const roving = (to) => {
+    for (const one of barsShown()) one.tabIndex = one === to ? 0 : -1;
   };
-  let arriving = false;
-  const more = h("p.dim.more", { hidden: true });
-  rows.after(more);
+  ui.enterRows = () => (barsShown().find((one) => !one.tabIndex) || barsShown()[0])?.focus({ preventScroll: true });
+  for (const list of [rows, found]) {
+    list.dataset.keys = "ArrowDown ArrowUp Enter";
+    list.addEventListener("keydown", (event) => {
+      const by = usesKey(event) && { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by) return;
+      const all = barsShown();
+      const next = all[all.indexOf(event.target.closest(".lmx-row")) + by];
+      if (next) next.focus({ preventScroll: next.getBoundingClientRect().bottom < visiblePart(el)[1] });
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  /** Put the panel where it can be read, without moving anything: below the rows, or over some of them where the window
+   * ends; what was clicked stays uncovered. It stays where it was put until another token is asked about. */
+  let fitted = "";
+  const fit = () => {
+    const open = !panel.el.hidden;
+    const asked = open ? [ui.selected, pathKey(ui, ui.position.k), inner.width, window.innerHeight].join("|") : "";
+    const key = open ? asked + "|" + panel.el.childElementCount : "";
+    if (key === fitted) return;
+    const grown = fitted.startsWith(asked + "|");
+    fitted = key;
+    if (!open || !grown) panel.el.style.translate = panel.el.style.maxHeight = "";
+    panel.el.classList.toggle("over", open && !!panel.el.style.translate);
+    if (!open) return;
+    const by = zoomOf(el);
+    const [high, low] = visiblePart(el);
+    const box = panel.el.getBoundingClientRect();
+    if (box.top >= high && box.bottom <= low) return;
+    const size = Math.max(box.height, grown ? 0 : PANEL_ROOM * by);
+    const clicked = [...el.querySelectorAll(`.lmx-row[data-token="${ui.selected}"]`)].map((one) => one.getBoundingClientRect()).find((one) => one.bottom > high && one.top < low);
+    let top = Math.min(Math.max(box.top, high), Math.max(high, low - size));
+    let room = low - top;
+    if (clicked && top < clicked.bottom + 4 && top + size > clicked.top) {
+      const [above, below] = [clicked.top - 4 - high, low - clicked.bottom - 4];
+      room = below >= Math.min(size, above) ? below : above;
+      top = room === below ? clicked.bottom + 4 : Math.max(high, clicked.top - 4 - size);
+    }
+    panel.el.style.translate = `0 ${(top - (box.top - shift())) / by}px`;
+    panel.el.style.maxHeight = room / by + "px";
+    panel.el.classList.add("over");
+  };
+  /** How far the panel is moved already, in pixels of the screen. */
+  const shift = () => (parseFloat((panel.el.style.translate || "0 0").split(" ")[1]) || 0) * zoomOf(el);
 
   let drawn = []; // what the rows were made of
   /** Draw the rows and figures again if something changed; otherwise only mark the row in view. */
@@ -147,7 +146,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     fit();
   };
   const point = () => {
-    const shown = String(ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected);
+    const shown = String(ui.inside ? ui.inside.walk.token : ui.selected ?? ui.hover);
     for (const one of el.querySelectorAll(".lmx-row[data-token]")) one.classList.toggle("sel", one.getAttribute("data-token") === shown);
   };
   /** The allowed tokens where there is no model: names without numbers. */
@@ -189,6 +188,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const fresh = results && results.key === wanted();
     put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null,
       fresh && results.count > results.rows.length ? h("p.dim", {}, `the first ${results.rows.length} of ${count(results.count)} that hold it`) : null);
+    roving(barsShown().find((one) => one.getAttribute("data-token") === (focused || String(ui.selected))) || barsShown()[0]);
   };
   const off = ui.on("change", update);
   update();

@@ -31,6 +31,8 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     ui.announce("cancelled");
     pattern.focus();
   } }, "cancel");
+  const stood = h("pre");
+  const stands = h("details.lmx-stands", { hidden: true }, h("summary", {}, "the JSON Schema that it stands for"), stood);
   const last = h("code");
   const kept = h("p.lmx-kept.dim", { hidden: true }, "shown: ", last, h("span", {}, ", the last constraint that compiled "), h("button.quiet", { title: "put it into the editor again", onclick: () => {
     asked++;
@@ -44,7 +46,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     pattern.focus();
   } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt", h("span", { hidden: constraintOnly }, " to ", models)), prompt);
-  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
+  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), stands, error, kept);
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.
   presets.hidden = constraintOnly;
   el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
@@ -92,12 +94,14 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     load();
     reveal();
   };
-  /** Scroll a long text to what is wrong in it; the underlined copy has the same lines. */
+  /** Scroll a long text to what is wrong in it, or to what the position expects; the underlined copy has the same lines. */
   const reveal = () => {
-    const mark = state && behind.querySelector(".expect");
-    if (!mark) return;
-    const [top, bottom] = [mark.offsetTop, mark.offsetTop + mark.offsetHeight];
-    if (top < pattern.scrollTop || bottom > pattern.scrollTop + pattern.clientHeight) pattern.scrollTop = top - pattern.clientHeight / 2;
+    for (const [box, marks] of [[pattern, behind], [stood, stood]]) {
+      const mark = marks.querySelector(".expect");
+      if (!mark) continue;
+      const [top, bottom] = [mark.offsetTop, mark.offsetTop + mark.offsetHeight];
+      if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+    }
   };
   const later = () => {
     clearTimeout(timer);
@@ -148,17 +152,24 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const text = pattern.value;
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
-      : given().pattern === text && ui.position ? (ui.rule ? ui.rule.spans : ui.spans ? ui.spans() : ui.position.spans) || [] : [];
+      : given().pattern === text && ui.position ? firstLines(text, ui.rule ? ui.rule.spans : ui.spans ? ui.spans() : ui.position.spans) : [];
+    // A type expects nothing of its own name: what it expects stands in its schema.
+    const stoodFor = given().pattern === text ? given().behind || "" : "";
+    const within = stoodFor && ui.sources ? ui.sources().filter((part) => part.pattern === stoodFor).flatMap((part) => firstLines(stoodFor, part.spans)) : [];
     // A field that grows is measured, which lays out the page, so this is done only if its text changed.
-    const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), state, said: given().report, ended, cancel: cancel.hidden };
+    const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), within: stoodFor + within, state, said: given().report, ended, cancel: cancel.hidden };
+    const moved = next.spans !== drawn.spans || next.within !== drawn.within;
     const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);
-    if (!grown && ["spans", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
+    if (!grown && ["spans", "within", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
     drawn = next;
     const shown = underlinedPattern(text + " ", spans);
     if (MARKED.includes(kind.value)) markBlanks(shown, kind.value === "choices");
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
     if (grown) for (const area of [pattern, prompt]) grow(area);
+    stands.hidden = !stoodFor;
+    if (stoodFor) put(stood, underlinedPattern(stoodFor, within));
+    if (moved && !pattern.matches(":focus")) reveal();
     error.hidden = !state;
     kept.hidden = !(state || ended) || (text === loaded.text && kind.value === loaded.kind);
     if (!kept.hidden) {

@@ -86,7 +86,42 @@ function eased(ui, wait, most, callback) {
   return again;
 }
 
-/** A box that takes keys for itself: what is typed here does not reach the notebook. Inside
+/** Let a button that has the focus keep it when it can do nothing: a disabled one would lose it to the page. */
+function disable(button, off) {
+  button.disabled = off && button !== document.activeElement;
+  mark(button, "aria-disabled", off);
+}
+
+/** What a field does with Ctrl or ⌘ by itself, with Shift in capitals; the rest is the host's. */
+const FIELD_CHORDS = /^([acvxzyZ]|Arrow.*|Home|End|Backspace|Delete)$/;
+
+/** Whether a view uses a key. An element names the keys that it takes in `data-keys`; fields and buttons are known. Every
+ * other key is the host's: Ctrl+S saves the notebook, Shift+Enter runs the cell. */
+function usesKey(event) {
+  const { key, target } = event;
+  if (/^F\d+$/.test(key)) return false;
+  const chord = event.ctrlKey || event.metaKey;
+  if (isTextField(target)) {
+    if (event.getModifierState("AltGraph") || event.isComposing) return true;
+    return chord ? !event.altKey && FIELD_CHORDS.test(key) && !(target instanceof HTMLSelectElement) : !event.altKey;
+  }
+  if (chord || event.altKey || (event.shiftKey && key.length > 1) || key === "Shift") return false;
+  const name = key === " " ? "Space" : key;
+  if (/^(Enter|Space)$/.test(name) && target.closest("button, summary, input, a, [role=button]")) return true;
+  for (let one = target; one && one.closest(".lmx"); one = one.parentElement) if ((one.dataset.keys || "").split(" ").includes(name)) return true;
+  return false;
+}
+
+/** Tell the host of each key whether it may have it, before it looks: it asks on the way down from the document, so this
+ * listens above it, at the window. */
+const watchKeys = () => (globalThis[Symbol.for("explorer.keys")] ??= addEventListener("keydown", (event) => {
+  if (!(event.target instanceof Element && event.target.closest(".lmx"))) return;
+  // On the element that has the focus: the host looks for its commands there first, then around it.
+  if (usesKey(event)) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  else event.target.removeAttribute("data-lm-suppress-shortcuts");
+}, true) || true);
+
+/** A box that takes the keys that it uses for itself: those do not reach the notebook. Inside
  * another one it is only named, because the outer box listens to the keys. */
 function island(el, label) {
   if (label) {
@@ -95,8 +130,8 @@ function island(el, label) {
   }
   if (el.parentElement && el.parentElement.closest(".lmx")) return el;
   el.classList.add("lmx");
-  el.setAttribute("data-lm-suppress-shortcuts", "true");
-  el.addEventListener("keydown", (event) => event.stopPropagation());
+  watchKeys();
+  el.addEventListener("keydown", (event) => usesKey(event) && event.stopPropagation());
   el.addEventListener("paste", (event) => event.stopPropagation());
   return el;
 }

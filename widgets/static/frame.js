@@ -5,11 +5,13 @@
 const KEYS = [
   ["→", "step"], ["←", "back"], ["Home", "to the start"], ["End", "to the end"], ["space", "play or pause"],
   ["1 … 9", "take the allowed token of that number in the list"],
+  ["↓", "into the next tokens, and from one to the other with ↑ ↓"],
   ["Enter", "take the token in focus if it is allowed, else say why not; in the pattern: compile"],
   ["Shift+Enter", "a newline in the pattern"], ["Esc", "close the reason"],
   ["↑ ↓", "in the stack: its rows; each lights its rule in the editor"],
   ["↑ ↓ ← →", "in the rows of Invasiveness: the box beside; Enter opens its step"],
   ["+ − 0", "size of the machine or of the mask in focus"], ["?", "this list"],
+  ["any other", "is the notebook's: Ctrl+S saves, Shift+Enter runs the cell"],
 ];
 
 /** The lines about errors and the kernel, and the line that is read out; `uis` are the page states of the views
@@ -105,13 +107,16 @@ function listen(root, ui, around) {
   const keys = {
     ArrowRight: steps("step"),
     ArrowLeft: steps("back"),
+    ArrowDown: ui.enterRows,
     Home: steps("start"),
     End: steps("end"),
     " ": steps("play"),
     Escape: () => (ui.selected = ui.inside = null),
   };
+  const known = Object.keys(keys).filter((key) => keys[key]).map((key) => (key === " " ? "Space" : key));
+  root.dataset.keys = [...known, ...(ui.position ? "123456789" : ""), around ? "?" : ""].join(" ");
   root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTextField(event.target)) return;
+    if (!usesKey(event) || isTextField(event.target)) return;
     const pressed = event.key === " " && event.target.closest("button, [role=button], input, summary");
     const graph = event.target.closest(".lmx-graph") && /^[+\-0]$/.test(event.key);
     if (pressed || graph) return;

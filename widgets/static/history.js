@@ -213,8 +213,9 @@ function renderHistory(ui) {
   });
   box.addEventListener("blur", () => point(null));
   const KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity, Enter: 0 };
+  box.dataset.keys = Object.keys(KEYS).join(" ");
   box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || KEYS[event.key] === undefined || !past.shape) return;
+    if (!usesKey(event) || KEYS[event.key] === undefined || !past.shape) return;
     event.preventDefault();
     event.stopPropagation();
     const k = cursor ?? ui.position.k;

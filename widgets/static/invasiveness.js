@@ -72,7 +72,9 @@ export function renderInvasiveness({ model, el }) {
     const box = event.target.closest(".lmx-box");
     if (box) open(Number(box.dataset.row), Number(box.dataset.k));
   });
+  rows.dataset.keys = "ArrowLeft ArrowRight ArrowUp ArrowDown Home End";
   rows.addEventListener("keydown", (event) => {
+    if (!usesKey(event)) return;
     const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     const all = given().rows;
     let [row, k] = spot;

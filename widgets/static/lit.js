@@ -43,6 +43,10 @@ function lit(ui, graphs) {
     (whole ? sets.token_dfa.go : sets.token_dfa.open).add(walk.arc);
     sets.token_dfa.words.set(walk.arc, [text]);
     if (shown.byte === null) sets.token_dfa.next = walk.target;
+    else if (whole) {
+      sets.token_dfa.past.add(sets.token_dfa.now);
+      sets.token_dfa.now = walk.target;
+    }
   }
   return sets;
 }

@@ -11,9 +11,10 @@ function tabulate(table, { figure, arcs }) {
 
 /** A table row is an arc: the arrows walk, Enter opens it. */
 function tableKeys(table, open) {
+  table.dataset.keys = "ArrowDown ArrowUp Home End Enter Space";
   table.addEventListener("keydown", (event) => {
     const row = event.target.closest("tr[data-row]");
-    if (!row) return;
+    if (!row || !usesKey(event)) return;
     const rows = [...table.querySelectorAll("tr[data-row]")];
     const at = { ArrowDown: rows.indexOf(row) + 1, ArrowUp: rows.indexOf(row) - 1, Home: 0, End: rows.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") {

@@ -37,7 +37,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
 
   for (const [name, title, about, short] of MACHINES) {
     const caption = h("span", {}, about);
-    const body = h("div.lmx-graph", { tabindex: 0, "aria-label": title + ": + and − change its size, 0 restores it" });
+    const body = h("div.lmx-graph", { tabindex: 0, "data-keys": "+ - 0", "aria-label": title + ": + and − change its size, 0 restores it" });
     const panel = h("div.lmx-arc", { hidden: true });
     const table = h("div.lmx-table", { hidden: true });
     const over = h("div.lmx-over", { hidden: true });
@@ -81,6 +81,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       sizes.set(sizes.factor(name) * (event.deltaY < 0 ? 1.1 : 1 / 1.1));
     }, { passive: false });
     body.addEventListener("keydown", (event) => {
+      if (!usesKey(event)) return;
       if (event.key === "+" || event.key === "-" || event.key === "0") {
         sizes.set(event.key === "0" ? null : sizes.factor(name) * (event.key === "+" ? 1.25 : 0.8));
         event.preventDefault();

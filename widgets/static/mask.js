@@ -142,7 +142,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const sum = p.finished ? "the text has ended" : `${count(p.allowed)} of ${count(size)} allowed`;
     if (!group) say(said, sum);
     else put(said, sum, h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`));
-    const marked = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
+    const marked = ui.inside ? ui.inside.walk.token : ui.selected ?? ui.hover;
     if (small) {
       const parts = [p, marked, group, ui.vocabulary, ui.machine];
       if (parts.every((part, i) => part === written[i])) return;

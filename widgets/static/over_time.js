@@ -133,8 +133,9 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
     if (k !== null) ui.go(k);
   });
   const KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity, Enter: 0 };
+  grid.dataset.keys = Object.keys(KEYS).join(" ");
   grid.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || KEYS[event.key] === undefined || !places) return;
+    if (!usesKey(event) || KEYS[event.key] === undefined || !places) return;
     event.preventDefault();
     event.stopPropagation();
     const k = pointed ?? here();

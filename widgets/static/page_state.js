@@ -127,7 +127,7 @@ function pageMoves(ui, look) {
   /** The token that the machines show: inside it, under the pointer, or selected. */
   ui.shown = () => {
     if (ui.inside) return { token: ui.inside.walk.token, walk: ui.inside.walk, byte: ui.inside.byte };
-    const token = ui.hover ?? ui.selected;
+    const token = ui.selected ?? ui.hover; // What was clicked stays lit until something else is clicked.
     if (token === null || !ui.position || ui.position.finished) return null;
     const walk = ui.walk(token);
     return walk ? { token, walk, byte: null } : null;

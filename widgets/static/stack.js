@@ -33,7 +33,9 @@ export function renderStack({ model, el, ui = pageState(model) }) {
   let before = null; // The key of what was shown last: only what follows it moves.
 
   const point = (row) => (ui.rule = row && row.spans.length ? { spans: row.spans } : null);
+  rows.dataset.keys = "ArrowDown ArrowUp";
   rows.addEventListener("keydown", (event) => {
+    if (!usesKey(event)) return;
     const to = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!to) return;
     const all = [...rows.querySelectorAll("button")];

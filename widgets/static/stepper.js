@@ -101,7 +101,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   ui.steps = { step: press(step), back: press(back), play, start: press(() => ui.go(0)), end: toEnd };
 
   const button = (label, title, action, more = "") =>
-    h("button" + more, { title, "aria-label": title, onclick: action }, label);
+    h("button" + more, { title, "aria-label": title, onclick: (event) => event.currentTarget.getAttribute("aria-disabled") !== "true" && action() }, label);
   const first = button("|◀", "to the start (Home)", ui.steps.start);
   const prev = button("◀", "back (←)", ui.steps.back);
   const next = button("Step ▶", "step (→)", ui.steps.step, ".p.step");
@@ -121,10 +121,10 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const update = () => {
     const off = ui.gone;
     const stuck = !ui.position || ended() || off || modelless();
-    first.disabled = k() === 0;
-    prev.disabled = k() === 0 && !ui.inside;
-    next.disabled = (stuck && !(off && k() < length())) || playing;
-    run.disabled = end.disabled = stuck && !playing;
+    disable(first, k() === 0);
+    disable(prev, k() === 0 && !ui.inside);
+    disable(next, (stuck && !(off && k() < length())) || playing);
+    for (const one of [run, end]) disable(one, stuck && !playing);
     say(run, playing ? "Pause" : "Play");
     slow.disabled = off;
     slow.checked = ui.slow;

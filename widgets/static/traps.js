@@ -60,7 +60,7 @@ function trapMarks(ui) {
   let origin = null;
   let entered = false;
   let drawn = "";
-  const panel = h("section.lmx-trap-panel", { hidden: true, "aria-label": "traps", onkeydown: (event) => {
+  const panel = h("section.lmx-trap-panel", { hidden: true, "aria-label": "traps", "data-keys": "Escape", onkeydown: (event) => {
     if (event.key !== "Escape") return;
     event.stopPropagation();
     close();

@@ -8,7 +8,7 @@ const REST = 350;
 
 /** The panel. `closed` is called after it was closed by its cross or by Escape. */
 function whyPanel(ui, closed) {
-  const el = h("section.lmx-why", { "aria-live": "polite", "aria-label": "why", onkeydown: (event) => {
+  const el = h("section.lmx-why", { "aria-live": "polite", "aria-label": "why", "data-keys": "Escape", onkeydown: (event) => {
     if (event.key !== "Escape") return;
     event.stopPropagation();
     close();
@@ -68,6 +68,8 @@ function whyPanel(ui, closed) {
     const told = ui.selected !== null && !ui.position.finished ? ui.reasons.get(keyOf(ui.selected)) : null;
     return told ? told.spans || [] : ui.position.spans || [];
   };
+  /** The texts that the reason in view speaks of, with their spans. */
+  ui.sources = () => (ui.selected !== null && !ui.position.finished && ui.reasons.get(keyOf(ui.selected))?.parts) || [];
   const chip = (id) => h("button.lmx-ask", { title: "why?", onclick: () => ui.look(id) }, ui.token(id));
   const live = () => !ui.gone && !ui.model.get("replay");
   const follow = async (tokens, token) => {
@@ -98,8 +100,11 @@ function whyPanel(ui, closed) {
     }
     return out.length ? h("div.boxes", { role: "img", "aria-label": "the token's characters, up to the one that fails" }, out) : null;
   };
-  const expected = (told) => (told.parts || []).map((part) =>
-    h("p.dim", {}, part.role === "excludes" ? "Excluded by " : told.allowed ? "What comes next: " : "Expected by ", underlinedPattern(part.pattern, part.spans)));
+  const expected = (told) => (told.parts || []).map((part) => {
+    const { pattern, spans, line } = sourceLine(part.pattern, part.spans);
+    const where = [part.label, line ? "line " + line : ""].filter(Boolean).join(", ");
+    return h("p.dim.source", {}, part.role === "excludes" ? "Excluded by " : told.allowed ? "What comes next: " : "Expected by ", where ? h("span.where", {}, where + ": ") : null, underlinedPattern(pattern, spans));
+  });
 
   const found = (token, told, { more, widening }) => {
     const out = [];
@@ -108,12 +113,7 @@ function whyPanel(ui, closed) {
     if (more.cause) {
       out.push(h("p.cause", {}, h("b", {}, more.cause.sentence), " ", more.cause.remedy, " ", act(more.cause.label, "compile the constraint with this change; the text stays", () => relax(token))));
     }
-    for (const sentence of more.stopped || []) out.push(h("p.dim.stopped", {}, sentence));
-    if (more.completion) {
-      const c = more.completion;
-      out.push(h("p.dim", {}, "Shortest complete text through it: ", h("code", {}, c.text)));
-      if (c.forced) out.push(h("p.dim", {}, "After it the text must go on with ", h("code", {}, c.forced)));
-    }
+    if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
     if (more.after && more.after.length && !told.allowed) {
       out.push(h("p.after", {}, act(["take ", more.after.slice(0, 8).map((id) => ui.token(id)), more.after.length > 8 ? ` and ${more.after.length - 8} more` : "", " first"],
         "go on beside this line, and take them there", () => follow(more.after, token)), " → then ", ui.token(token), " is allowed"));
@@ -122,7 +122,12 @@ function whyPanel(ui, closed) {
       out.push(h("p.earlier", {}, `Allowed at position ${more.earlier.position}, where `, ...(more.earlier.chosen === token ? ["it was taken "] : [ui.token(more.earlier.chosen), " was taken instead "]),
         h("button.lmx-act", { title: "jump to that position", onclick: () => goTo(more.earlier.position, token) }, "→ go there")));
     }
-    if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
+    if (more.completion) {
+      const c = more.completion;
+      out.push(h("p.dim", {}, "Shortest complete text through it: ", h("code", {}, c.text)));
+      if (c.forced) out.push(h("p.dim", {}, "After it the text must go on with ", h("code", {}, c.forced)));
+    }
+    for (const sentence of more.stopped || []) out.push(h("p.dim.stopped", {}, sentence));
     if (widening) {
       out.push(h("p.dim.widening", {}, "Under another constraint it would be allowed: if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
         widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.kind, widening.changed)) : null));
@@ -168,23 +173,27 @@ function whyPanel(ui, closed) {
       keep.disabled = true;
       ui.announce("kept; choose another token");
     } }, "compare");
+    // Where the source is shown, its place stands beside it.
+    const labels = (told.parts || []).map((part) => part.label).filter(Boolean);
+    const sentence = labels.reduce((text, label) => text.replace(` Expected by ${label}.`, ""), told.sentence || told.message || "");
     put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
-      h("p.said", {}, told.sentence || told.message || ""), boxes(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, known ? found(token, told, known) : null,
-      expected(told), (told.notes || []).map((note) => h("p.dim", {}, note)));
+      h("p.said", {}, sentence), boxes(told), expected(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, known ? found(token, told, known) : null,
+      (told.notes || []).map((note) => h("p.dim", {}, note)));
     if (focused) el.querySelector(".close").focus({ preventScroll: true });
     return el;
   };
   return { el, update };
 }
 
-/** The lowest place of the window that shows an element's surroundings. */
-function visibleBottom(el) {
-  let bottom = window.innerHeight;
+/** The top and the bottom of what the window shows of an element's surroundings, in pixels of the screen. */
+function visiblePart(el) {
+  const root = el.closest(".lmx").getBoundingClientRect();
+  let [top, bottom] = [Math.max(0, root.top), Math.min(window.innerHeight, root.bottom)];
   for (let box = el.parentElement; box; box = box.parentElement) {
-    const style = getComputedStyle(box);
-    if (!/auto|scroll|overlay/.test(style.overflowY)) continue;
     // An element that grows with its content hides nothing.
-    if (box.scrollHeight > box.clientHeight + 1) bottom = Math.min(bottom, box.getBoundingClientRect().bottom);
+    if (!/auto|scroll|overlay/.test(getComputedStyle(box).overflowY) || box.scrollHeight <= box.clientHeight + 1) continue;
+    const around = box.getBoundingClientRect();
+    [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
   }
-  return bottom;
+  return [top + 6, bottom - 6];
 }

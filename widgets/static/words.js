@@ -111,6 +111,32 @@ function underlinedPattern(pattern, spans) {
   return out;
 }
 
+/** Spans that reach over a line's end, such as those of a whole object, cut to the line that they begin in. */
+function firstLines(text, spans) {
+  const chars = [...text];
+  return (spans || []).map(([start, end]) => {
+    const at = chars.indexOf("\n", start);
+    return [start, at < 0 ? end : Math.min(end, at)];
+  });
+}
+
+const WHOLE_TEXT = 120; // A text of so many characters is shown whole.
+
+/** The line of a long text that a span begins in, and its number from 1; the spans are moved along. */
+function sourceLine(text, spans) {
+  const chars = [...text];
+  const cut = firstLines(text, spans);
+  if (!cut.length || (chars.length <= WHOLE_TEXT && !text.includes("\n"))) return { pattern: text, spans: cut, line: 0 };
+  const at = Math.min(cut[0][0], chars.length - 1);
+  let [from, to] = [chars.lastIndexOf("\n", at - (chars[at] === "\n" ? 1 : 0)) + 1, chars.indexOf("\n", at)];
+  if (to < 0) to = chars.length;
+  while (from < at && chars[from] === " ") from++;
+  if (to - from > WHOLE_TEXT) [from, to] = [Math.max(from, at - WHOLE_TEXT / 2), Math.min(to, at + WHOLE_TEXT / 2)];
+  const own = cut.filter(([start, end]) => end > from && start < to).map(([start, end]) => [Math.max(start, from) - from, Math.min(end, to) - from]);
+  const line = text.includes("\n") ? chars.slice(0, from).filter((one) => one === "\n").length + 1 : 0;
+  return { pattern: chars.slice(from, to).join(""), spans: own, line };
+}
+
 /** The size of a stack in words, and what was last pushed and popped. */
 function stackCaption({ open, symbols, pushed, gone }) {
   if (open === undefined) return "";

@@ -221,7 +221,12 @@ def verdict_packet(explanation: Explanation) -> dict[str, object]:
         "failed_at": explanation.byte_offset,
         "spans": [list(span) for span in explanation.spans],
         "parts": [
-            {"role": part.role, "pattern": marked.text, "spans": [list(s) for s in marked.spans]}
+            {
+                "role": part.role,
+                "pattern": marked.text,
+                "spans": [list(span) for span in marked.spans],
+                "label": next((place.label for place in part.positions if place.label), ""),
+            }
             for part in explanation.parts
             for marked in part.marked
         ][:MOST_PARTS],
