@@ -169,7 +169,10 @@ def test_slow_motion_lights_a_state_of_each_machine_and_their_pair(
         tokens.get_by_label("construction").select_option(number)
         tokens.locator("svg .n").nth(states - 1).wait_for(state="attached")
         rest(root)
-        root.locator('.lmx-row[data-token="4"] .take').click()
+        if number == "1":
+            root.locator('.lmx-row[data-token="4"] .take').click()
+        else:  # The token is chosen already; its bytes are read again.
+            press(root, STEP)
         seen: list[str] = []
         for byte in (1, 2, 3, 4):
             at(root, 1, f"byte {byte} of 4")
