@@ -139,6 +139,8 @@ def taken(place: ShownPlace) -> Taken:
         data, session = place.page, cursor.session
         trace, state = cursor.full_trace(), place.state()
         line = dict(cast("Packet", state["line"]))
+        if session.finished:
+            line["index"] = 0  # The end of a text shows nothing; a replay begins at the beginning.
         line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
         del line["generation"]  # There is no kernel that would count.
         traits: Packet = {

@@ -47,7 +47,7 @@ from explorer.sweeps.report import (
 )
 from widgets.cursor import Cursor
 from widgets.export import page
-from widgets.figures.drawing.labels import markup, shorten
+from widgets.figures.drawing.labels import markup, shorten, tags_escaped
 from widgets.figures.packets import compress
 from widgets.shown_place import ShownPlace
 from widgets.views import bundle
@@ -166,8 +166,10 @@ def bar_label(text: str) -> str:
     Example:
         >>> bar_label("<b>a</b>" + "b" * 60)
         '&lt;b&gt;a&lt;/b&gt;bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…'
+        >>> bar_label('"type": "object"')
+        '"type": "object"'
     """
-    return markup(shorten(text, LABEL))
+    return tags_escaped(shorten(text, LABEL))
 
 
 def percent(share: float) -> str:

@@ -187,6 +187,14 @@ def _kernel() -> Finding:
         words: list[str] = list(specs.KernelSpecManager().get_kernel_spec("python3").argv)
     except specs.NoSuchKernel:
         words = []
+    plain = (
+        "python",
+        f"python{sys.version_info[0]}",
+        f"python{sys.version_info[0]}.{sys.version_info[1]}",
+    )
+    if words and words[0] in plain:
+        # Jupyter puts its own Python in the place of these names, whatever the search path says.
+        words[0] = sys.executable
     program = shutil.which(words[0]) if words else None
     # Not resolved: two environments may link to the same program, and differ all the same.
     if program is not None and Path(program).parent == Path(sys.executable).parent:

@@ -147,3 +147,17 @@ def test_the_file_of_a_machine_that_became_lazy_shows_what_was_met(tmp_path: Pat
     for bars, told in zip(data["positions"], data["reasons"], strict=True):
         assert set(told) >= {str(bar["id"]) for bar in bars["top"] if not bar["allowed"]}
     made.close()
+
+
+def test_the_file_of_a_finished_text_opens_at_its_beginning(tmp_path: Path) -> None:
+    made = Explorer()
+    made.cursor.run(20)
+    assert made.session.finished
+    data = run_of(made.to_html(tmp_path / "run.html").read_text(encoding="utf-8"))
+    assert (
+        data["traits"]["line"]["index"] == 0 and len(data["positions"]) == made.session.length + 1
+    )
+    made.cursor.back()
+    data = run_of(made.to_html(tmp_path / "run.html").read_text(encoding="utf-8"))
+    assert data["traits"]["line"]["index"] == made.session.index
+    made.close()

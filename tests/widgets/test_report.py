@@ -15,7 +15,7 @@ from explorer.errors import ExplorerError
 from explorer.sweeps.report import summarize
 from tests.decoding.models import hash_model
 from widgets.figures.packets import decompress
-from widgets.report import MOST_BARS, conformance, trap_figure
+from widgets.report import MOST_BARS, bar_label, conformance, trap_figure
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -72,6 +72,11 @@ def test_labels_of_plotly_are_escaped() -> None:
         for trace in figure.data:
             said = " ".join([*trace["labels"], trace["name"], trace["hovertemplate"]])
             assert "<" not in said.replace("<extra>", "").replace("</extra>", "")
+
+
+def test_a_quote_is_a_quote_beside_a_bar() -> None:
+    """Plotly shows an entity of a quote as it is written."""
+    assert bar_label('"object" & <b>') == '"object" &amp; &lt;b&gt;'
 
 
 def test_a_model_that_is_not_at_hand_is_named(tmp_path: Path) -> None:

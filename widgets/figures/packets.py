@@ -202,7 +202,8 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
 
     Returns:
         ``(start, end)`` in characters of its text; empty where its text has no live places,
-        or too large to be laid out.
+        or too large to be laid out, or where all of it is one place, as of a schema: then a mark
+        would say nothing.
 
     Example:
         >>> import explorer
@@ -218,7 +219,8 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
     except BudgetExceeded:
         return ()
     spans = dict.fromkeys(place.span for place in places if place.span and place.source == source)
-    return tuple(spans)[:SPANS]
+    whole = "\n" in source.text and tuple(spans) == ((0, len(source.text)),)
+    return () if whole else tuple(spans)[:SPANS]
 
 
 DIGIT: Final = re.compile(r"(?<!\\)(?:\\\\)*\\d")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
-from explorer.arguments import instance, wrong
+from explorer.arguments import instance, named_way, wrong
 from explorer.decoding.models.arguments import ResponsePrefix
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
@@ -156,15 +156,34 @@ class View(anywidget.AnyWidget):
         """The data of the page about the current line's machine and model."""
         return self.shown.page
 
-    def figure(self) -> Any:
-        """The whole line as a plotly figure, which a cell displays.
+    def figure(self, of: Literal["line", "step"] = "line") -> Any:
+        """The whole line or the present step as a plotly figure, which a cell displays.
+
+        Args:
+            of: ``"line"``: feasible mass, entropy and allowed tokens at every position.
+                ``"step"``: the distribution at the cursor, before and under the constraint, and
+                what comes after each likely token (`Session.ahead`, one forward pass).
 
         Raises:
+            ExplorerError: ``of`` is something else, or there is no distribution at the cursor.
             MissingDependency: plotly is not installed.
-        """
-        from widgets.figures.panels.over_time import trace_figure
 
-        return trace_figure(self.cursor.full_trace())
+        Example:
+            >>> from widgets import Explorer
+            >>> [bars.name for bars in Explorer().figure("step").data]
+            ['model', 'under the constraint', 'allowed after it']
+        """
+        named_way("of", of, ("line", "step"), 'what to draw: "line" or "step"')
+        with self.cursor.lock:
+            trace, session = self.cursor.full_trace(), self.session.copy()
+        if of == "line":
+            from widgets.figures.panels.over_time import trace_figure
+
+            return trace_figure(trace)
+        from widgets.figures.panels.step_figure import step_figure
+
+        ahead = () if session.lm is None else session.ahead()
+        return step_figure(trace, session.index, session.machine, ahead)
 
     def close(self) -> None:
         """End the widget; the cursor no longer tells it."""

@@ -30,6 +30,11 @@ FEW_CHARACTERS: Final = 12
 _FEW: Final = 4
 
 
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+
+_TAGS: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
 def markup(text: str) -> str:
     """Any text as text inside SVG or HTML: escaped, and without anything that has no ink.
 
@@ -37,7 +42,21 @@ def markup(text: str) -> str:
         >>> markup("<img onerror='x'>\\u202e")
         '&lt;img onerror=&#39;x&#39;&gt;\\\\u202e'
     """
-    entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+    return _printable(text, _ENTITIES)
+
+
+def tags_escaped(text: str) -> str:
+    """Any text as a label of plotly: it reads tags and their entities, and no entity of a quote.
+
+    Example:
+        >>> tags_escaped('"<b>"')
+        '"&lt;b&gt;"'
+    """
+    return _printable(text, _TAGS)
+
+
+def _printable(text: str, entities: Mapping[str, str]) -> str:
+    """A text with some characters replaced, and those without ink written out."""
     parts: list[str] = []
     for character in text:
         if character in entities:

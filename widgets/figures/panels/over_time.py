@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import MissingDependency
-from widgets.figures.drawing.labels import markup
+from widgets.figures.drawing.labels import tags_escaped
 from widgets.figures.panels.mask import count_at
 from widgets.figures.panels.tokens import table_text
 
@@ -110,7 +110,7 @@ def trace_figure(trace: Trace) -> go.Figure:
     # plotly has no types: its calls are made through Any.
     objects, subplots = cast(Any, graph), cast(Any, make_subplots)
     lines = over_time(trace)
-    names = [markup(table_text(trace, step.token)) for step in trace.steps]
+    names = [tags_escaped(table_text(trace, step.token)) for step in trace.steps]
     names.append("end" if trace.finished else "now")
     figure = subplots(
         rows=3,

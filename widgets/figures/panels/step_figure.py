@@ -1,0 +1,117 @@
+"""The distribution of one position as a plotly figure: bars of the model and of the constraint.
+
+It says what the bars of the page say, for a text, a slide or a comparison of several positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from explorer.analysis.ahead import Ahead
+from explorer.decoding.trace.trace import Trace
+from explorer.errors import ExplorerError, MissingDependency
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.drawing.labels import tags_escaped
+from widgets.figures.panels.mask import mask_summary
+from widgets.figures.panels.tokens import Bar, bars
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs]
+
+BARS = 12
+"""The most tokens that are shown."""
+
+_MODEL, _MASKED, _KEPT, _AHEAD = "#8a94a6", "#D55E00", "#0072B2", "#9cc9e8"
+
+
+def step_figure(
+    trace: Trace, k: int, machine: TokenMachine, ahead: Sequence[Ahead] = ()
+) -> go.Figure:
+    """The likeliest tokens of a position, in the model's own order.
+
+    Args:
+        k: How many tokens stand before.
+        machine: The token machine of the trace; it says why a token is masked.
+        ahead: What comes after some of them; each gets a third bar.
+
+    Returns:
+        A plotly figure: for each token its probability under the model (hatched where it is
+        masked) and under the constraint, between 0 and 1; token text in it is escaped.
+
+    Raises:
+        ExplorerError: The position has no distribution: there is no model, or the text has ended.
+        MissingDependency: plotly is not installed.
+    """
+    try:
+        import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            "The figure of a step needs the library 'plotly', which is not installed.",
+            remedy="Install the extra `lab`: pip install 'constraint-explorer[lab]'.",
+            evidence={"library": "plotly"},
+        ) from error
+    distribution = trace.positions[k].distribution
+    if distribution is None:
+        why = "the text has ended there" if trace.positions[k].state < 0 else "nothing gives one"
+        raise ExplorerError(
+            f"Position {k} has no distribution to draw: {why}.",
+            remedy="Go back(), or make the session with a model.",
+            evidence={"position": k},
+        )
+    objects = cast(Any, graph)
+    shown = bars(trace, k, machine, BARS)
+    names, lines = _names(shown), _lines(shown, {entry.token: entry.mass for entry in ahead})
+    places = list(range(len(shown)))
+    figure = objects.Figure()
+    for name, values, marker, notes in lines:
+        figure.add_trace(
+            objects.Bar(
+                x=values, y=places, name=name, orientation="h", marker=marker, text=notes,
+                textposition="none", customdata=names,
+                hovertemplate="%{customdata}: %{x:.3g}<br>%{text}<extra>" + name + "</extra>",
+            )
+        )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", tickvals=places, ticktext=names)
+    figure.update_xaxes(range=[0, 1], title_text="probability", tickformat=".0%")
+    z = math.exp(distribution.log_z)
+    figure.update_layout(
+        title=tags_escaped(f"Position {k}: {mask_summary(trace, k)}; feasible mass {z:.2g}"),
+        barmode="group",
+        height=120 + 34 * len(shown),
+        margin={"l": 110, "r": 20, "t": 50, "b": 40},
+        template="plotly_white",
+        legend={"orientation": "h", "y": -0.16},
+    )
+    return figure
+
+
+def _names(shown: Sequence[Bar]) -> list[str]:
+    """The labels: the tokens, and the ids of those that look alike."""
+    texts = [tags_escaped(bar.text) for bar in shown]
+    return [
+        f"{text} ({bar.id})" if texts.count(text) > 1 else text
+        for text, bar in zip(texts, shown, strict=True)
+    ]
+
+
+def _lines(
+    shown: Sequence[Bar], after: Mapping[int, float | None]
+) -> list[tuple[str, list[float | None], dict[str, Any], list[str]]]:
+    """The kinds of bars: a name, the values, how they look, and a note on each."""
+    nothing = [""] * len(shown)
+    hatched = {
+        "color": [_MODEL if bar.allowed else _MASKED for bar in shown],
+        "pattern": {"shape": ["" if bar.allowed else "/" for bar in shown]},
+    }
+    reasons = [tags_escaped(bar.reason or "masked") if not bar.allowed else "" for bar in shown]
+    kept = [bar.constrained if bar.allowed else None for bar in shown]
+    lines: list[tuple[str, list[float | None], dict[str, Any], list[str]]] = [
+        ("model", [bar.model for bar in shown], hatched, reasons),
+        ("under the constraint", kept, {"color": _KEPT}, nothing),
+    ]
+    if after:
+        mass = [after.get(bar.id) for bar in shown]
+        lines.append(("allowed after it", mass, {"color": _AHEAD}, nothing))
+    return lines
