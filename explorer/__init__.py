@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from explorer.languages.schema.functions import json, json_schema, profile
     from explorer.languages.template.functions import gen, many, template
+    from explorer.languages.tools.functions import tools
     from explorer.languages.types.functions import from_type
     from explorer.sweeps.report import report
     from explorer.sweeps.sweep import sweep
@@ -99,6 +100,7 @@ __all__ = [
     "template",
     "text_until",
     "token",
+    "tools",
     "witness",
 ]
 
@@ -134,6 +136,7 @@ _LATER = {
     "phases": "explorer.languages.phases.functions",
     "text_until": "explorer.languages.phases.functions",
     "token": "explorer.languages.phases.functions",
+    "tools": "explorer.languages.tools.functions",
     "witness": "explorer.witnesses.witness",
 }
 _WITH_TORCH = {

@@ -15,8 +15,8 @@ import explorer
 # What one makes constraints from has a name each: texts, patterns, schemas, types, templates and
 # their parts, grammars. What is asked of other engines and of many runs at a time has four:
 # witness, disagreements, sweep, report. The rest of the names stays at 20.
-# Phases: token, any_tokens, any_text, text_until, phase, phases.
-MOST_NAMES = 42
+# Phases: token, any_tokens, any_text, text_until, phase, phases, structural_tag, tools.
+MOST_NAMES = 44
 
 
 def explained_constants() -> set[str]:

@@ -73,6 +73,8 @@ ALLOWED_IN: dict[str, frozenset[str]] = {
     "distributed": frozenset({"sweeps"}),
     "huggingface_hub": frozenset({"vocabulary", "decoding"}),
     **{name: frozenset({"witnesses"}) for name in ENGINES},
+    # The markup of models is data that xgrammar writes in Python; nothing of its engine runs.
+    "xgrammar": frozenset({"witnesses", "languages"}),
     **{name: frozenset() for name in NOTEBOOK_LIBRARIES},
 }
 # Imported inside functions only, because the engine must start without them.

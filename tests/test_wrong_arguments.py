@@ -1,7 +1,7 @@
 """Wrong arguments at the public boundary: one of our errors, which names what was given.
 
-A row says what must stand in the message: the argument's name or what was given. Every name of the
-façade that can be called has rows. A call with too few arguments is Python's own ``TypeError``.
+A row says what stands in the message: the argument's name or what was given. Every name of the
+façade that can be called has rows; too few arguments are Python's own ``TypeError``.
 """
 
 from __future__ import annotations
@@ -393,7 +393,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("has 3", lambda g: g.text_until(3)),
     ("name is 3 (int)", lambda g: g.phase(3, g.c)),
     ("3 is not a phase", lambda g: g.phases(3)),
-    ("3 is not a structural tag", lambda g: g.structural_tag(3)),
+    ("3 is not a structural tag", lambda g: (g.structural_tag(3), g.tools(3, style="llama"))),
     # Models.
     ("name is 3 (int)", lambda g: g.load_model(3)),
     ("folder ''", lambda g: g.load_model("")),

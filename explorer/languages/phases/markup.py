@@ -140,7 +140,7 @@ class XmlArguments(Source):
         """Each parameter in turn, white space between them."""
         style, nodes, number = STYLES[self.style], list[Node](), 0
         for each in self._read:
-            several = len({kind for kind, _ in each.values}) > 1 or each.listed
+            several = len({kind for kind, _ in each.values}) > 1
             options: list[Node] = []
             for kind, value in each.values:
                 label = f"parameter `{each.name or '…'}`"
@@ -310,10 +310,12 @@ class _MarkupReader:
         ]  # fmt: skip
         if texts:
             yield "string", Choice(tuple(dict.fromkeys(texts)))
-        if others := [each for each in values if not isinstance(each, str)]:
-            rest = {name: part for name, part in data.items() if name != "const"}
-            yield "number", self.json({**rest, "enum": others})
-        elif not texts:
+        others = [each for each in values if not isinstance(each, str)]
+        rest = {name: part for name, part in data.items() if name != "const"}
+        for kind in dict.fromkeys(map(_type_of, others)):
+            same = [each for each in others if _type_of(each) == kind]
+            yield kind, self.json({**rest, "enum": same})
+        if not others and not texts:
             raise _refused(pointer, "none of its values can be written")
 
     def string(self, data: dict[str, object], pointer: str) -> Source:
@@ -353,10 +355,8 @@ def _parameter(
 ) -> Node:
     """One parameter: its marks, its key and its value."""
     body: Node = value
-    if kind != "string" or (several and not style.kinds) or style.unclear:
-        body = value if kind == "string" and not each.listed else Concat(
-            0, 0, (_white(), value, _white())
-        )  # fmt: skip
+    if kind != "string" or (each.listed and not (several and style.kinds)):
+        body = Concat(0, 0, (_white(), value, _white()))
     written = style.unclear if several and style.unclear else (style.kinds.get(kind, ""),)
     nodes: list[Node] = []
     for piece in re.split(f"({_KEY}|{_KIND}|\n)", style.before):
@@ -369,6 +369,16 @@ def _parameter(
         elif piece:
             nodes.append(letters(piece, lambda _: (0, 0)))
     return Concat(0, 0, (*nodes, body, letters(style.after, lambda _: (0, 0))))
+
+
+def _type_of(value: object) -> str:
+    """The type of a JSON value."""
+    if value is None:
+        return "null"
+    names: dict[type, str] = {
+        bool: "boolean", int: "number", float: "number", list: "array", dict: "object",
+    }  # fmt: skip
+    return names[type(value)]
 
 
 def _key(name: str) -> Node:

@@ -49,6 +49,7 @@ _BUILT_IN: Final = (
     "phases.phase",
     "phases.markup",
     "phases.structural",
+    "tools.source",
 )
 """The files whose kinds every process knows."""
 

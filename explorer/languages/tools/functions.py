@@ -1,0 +1,146 @@
+"""The function `tools`, which users call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, cast
+
+from explorer.arguments import flag, listed, shown
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.phases.functions import control_names
+from explorer.languages.schema.reading.text import text_of_data
+from explorer.languages.schema.requested import is_response_format, requested_schema
+from explorer.languages.schema.source import indented
+from explorer.languages.tools.markups import model_tag
+from explorer.languages.tools.source import ToolsTag
+from explorer.vocabulary import Vocabulary
+
+_REMEDY: Final = (
+    'Write {"type": "function", "function": {"name": "get_weather", "parameters": {...}}}.'
+)
+
+
+def tools(
+    tools: Iterable[Mapping[str, Any]],
+    *,
+    style: str,
+    choice: str | Mapping[str, Any] = "auto",
+    parallel: bool = True,
+    reasoning: Literal["enabled", "disabled", "auto"] = "disabled",
+    response_format: Mapping[str, Any] | None = None,
+    control_tokens: Iterable[str] | Vocabulary = (),
+    strict: bool = True,
+) -> Constraint:
+    """Calls of tools in the markup of a model, as a request to OpenAI's interface asks for them.
+
+    Each tool is a phase, ``tool get_weather``; so are ``reasoning`` and ``answer``.
+    `Constraint.parse` gives a dict of ``calls`` (each with ``name`` and ``arguments``), ``answer``
+    and ``reasoning``. The markup is what xgrammar 0.2.8 writes for the model.
+
+    Args:
+        tools: OpenAI's ``tools``: ``{"type": "function", "function": {"name": …, "parameters":
+            {…}}}``. Without ``parameters``, or with ``"strict": false``, arguments are any JSON.
+        style: The markup: ``"hermes"`` (Qwen 3), ``"llama"``, ``"harmony"``, ``"deepseek_v3_1"``,
+            ``"glm_4_7"``, ``"kimi"``, … An unknown name is refused with all that there are.
+        choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that is called;
+            or OpenAI's ``tool_choice``.
+        parallel: Whether several calls may follow each other.
+        reasoning: ``"enabled"`` for a block of reasoning first, whose beginning most models have in
+            the prompt; ``"auto"`` for a whole block or none.
+        response_format: OpenAI's ``response_format`` for an answer without calls.
+        control_tokens: As in `structural_tag`; a vocabulary for the names of its control tokens.
+        strict: As in `json_schema`.
+
+    Raises:
+        ConstraintError: A tool is malformed or stands there twice, the choice names none, no tool
+            is there and one is required, or the markup is not known.
+        MissingDependency: xgrammar is not installed.
+
+    Source:
+        xgrammar 0.2.8, ``get_model_structural_tag``.
+
+    Example:
+        >>> city = {"properties": {"city": {"type": "string"}}, "required": ["city"]}
+        >>> weather = {"type": "function", "function": {"name": "weather", "parameters": city}}
+        >>> c = tools([weather], style="llama", choice="required")  # doctest: +SKIP
+        >>> c.parse('{"name": "weather", "parameters": {"city": "Bonn"}}')  # doctest: +SKIP
+        {'reasoning': '', 'calls': [{'name': 'weather', 'arguments': {'city': 'Bonn'}}], ...}
+    """
+    known = [_tool(each, k) for k, each in enumerate(_listed(tools))]
+    names = [str(each["function"]["name"]) for each in known]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConstraintError(
+                f"There are {names.count(name)} tools {name!r}.", remedy="Give each its own name."
+            )
+    if reasoning not in (ways := ("enabled", "disabled", "auto")):
+        raise ConstraintError(
+            f"reasoning={shown(reasoning)} is not a way to reason.",
+            remedy=f"Give one of {', '.join(ways)}.",
+        )
+    answer: Any = None
+    if response_format is not None:
+        if not is_response_format(response_format):
+            raise ConstraintError(
+                f"response_format={shown(response_format)} is not one of OpenAI's.",
+                remedy='Write {"type": "json_schema", "json_schema": {...}}.',
+            )
+        asks_for_text = response_format.get("type") == "text"
+        answer = None if asks_for_text else requested_schema(response_format)
+    tag, by_pointer = model_tag(
+        style, known, _choice(choice, names), parallel=flag("parallel", parallel),
+        reasoning=reasoning, answer=answer,
+    )  # fmt: skip
+    source = ToolsTag.of(
+        indented(text_of_data(tag)), control_names(control_tokens), tuple(by_pointer.items()),
+        strict=flag("strict", strict),
+    )  # fmt: skip
+    return Constraint(source)
+
+
+def _listed(tools: object) -> list[object]:
+    if isinstance(tools, Mapping):
+        raise ConstraintError("tools is one tool, not a list of them.", remedy="Write [tool].")
+    return listed("tools", tools, "a list of tools", error=ConstraintError)
+
+
+def _tool(given: object, number: int) -> dict[str, Any]:
+    """A tool with the members that matter."""
+    tool = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+    function: object = tool.get("function")
+    if tool.get("type") == "function" and "name" in tool and function is None:
+        function = tool  # As newer interfaces of OpenAI have it.
+    if not isinstance(function, Mapping) or tool.get("type", "function") != "function":
+        raise ConstraintError(f"tools[{number}], {shown(given)}, is not a tool.", remedy=_REMEDY)
+    data = cast("Mapping[str, Any]", function)
+    name, parameters = data.get("name"), data.get("parameters")
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise ConstraintError(f"tools[{number}] has the name {shown(name)}.", remedy=_REMEDY)
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ConstraintError(
+            f"The parameters of tools[{number}], {name!r}, are no object.",
+            remedy="Give the JSON Schema of an object.",
+        )
+    made: dict[str, Any] = {"name": name, "parameters": parameters}
+    if "strict" in data:
+        made["strict"] = data["strict"]
+    return {"type": "function", "function": made}
+
+
+def _choice(choice: object, names: list[str]) -> object:
+    """A choice as OpenAI has it."""
+    if isinstance(choice, Mapping):
+        return dict(cast("Mapping[str, Any]", choice))
+    if choice == "required" and not names:
+        raise ConstraintError(
+            "A call is required, and there is no tool.", remedy='Give tools, or choice="auto".'
+        )
+    if choice in ("auto", "required", "none"):
+        return choice
+    if choice not in names:
+        raise ConstraintError(
+            f"choice={shown(choice)} is none of the tools.",
+            remedy=f'Give "auto", "required", "none" or one of {", ".join(names) or "some tools"}.',
+        )
+    return {"type": "function", "function": {"name": choice}}

@@ -1,0 +1,183 @@
+"""The markup of models, as xgrammar has it: a structural tag for some tools.
+
+xgrammar is asked with names that stand nowhere else, so that each place where it writes a tool is
+known afterwards, whatever the markup is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from explorer.arguments import shown
+from explorer.errors import ConstraintError, MissingDependency
+
+ALIASES: Final[Mapping[str, str]] = MappingProxyType({"hermes": "qwen_3", "qwen": "qwen_3"})
+"""Further names of markups: Hermes' is that of Qwen 3."""
+
+REASONING: Final = "reasoning"
+ANSWER: Final = "answer"
+TOOL: Final = "tool "
+"""How the phases of a conversation are called; a tool's name stands behind the last."""
+
+_Tags = dict[str, Any]
+
+
+def markups() -> tuple[str, ...]:
+    """The names of all markups that there are here.
+
+    Raises:
+        MissingDependency: xgrammar is not installed, or another release than it must be.
+    """
+    registry = cast("Mapping[str, object]", _builtin()._structural_tag_registry)
+    return tuple(sorted((*registry, *ALIASES)))
+
+
+def _builtin() -> Any:
+    try:
+        module = import_module("xgrammar.builtin_structural_tag")
+        getattr(module, "get_model_structural_tag")  # noqa: B009
+    except (ImportError, AttributeError) as error:
+        raise MissingDependency(
+            "The markup of models is taken from xgrammar 0.2.8, which is not installed.",
+            remedy="pip install xgrammar==0.2.8, or write the format with structural_tag(...).",
+        ) from error
+    return module
+
+
+def model_tag(
+    style: str, tools: Sequence[Mapping[str, Any]], choice: object, *, parallel: bool,
+    reasoning: str, answer: Mapping[str, Any] | bool | None,
+) -> tuple[_Tags, dict[str, str]]:  # fmt: skip
+    """The structural tag of a model for some tools, and the names of its tags by JSON Pointer.
+
+    Args:
+        tools: As OpenAI has them; the names were checked.
+        choice: As xgrammar has it: ``"auto"``, ``"required"``, ``"none"`` or an object.
+        answer: The JSON Schema of an answer without calls; ``None`` for any text.
+
+    Raises:
+        ConstraintError: The markup is not known, or has no place for such an answer.
+    """
+    builtin = _builtin()
+    model = ALIASES.get(style, style)
+    if model not in builtin._structural_tag_registry:
+        raise ConstraintError(
+            f"style={shown(style)} is not the markup of a model.",
+            remedy=f"The markups are {', '.join(markups())}; write others with structural_tag.",
+        )
+    names = {f"T{k}q7vZ": str(tool["function"]["name"]) for k, tool in enumerate(tools)}
+    stand_in = {name: mark for mark, name in names.items()}
+    renamed = [
+        {**tool, "function": {**tool["function"], "name": stand_in[tool["function"]["name"]]}}
+        for tool in tools
+    ]
+
+    def asked(choice: object, reasoning: str) -> _Tags:
+        made = builtin.get_model_structural_tag(
+            model, tools=renamed, tool_choice=_with_names(choice, stand_in), reasoning=reasoning,
+            parallel_tool_calls=parallel,
+        )  # fmt: skip
+        return json.loads(made.model_dump_json())["format"]
+
+    try:
+        tag = asked(choice, reasoning)
+        if answer is not None:
+            calls = bool(tools) and choice != "none"
+            behind = asked("required" if calls else choice, "disabled")
+            tag = _answering(tag, asked(choice, "disabled"), behind if calls else None, answer)
+    except (ValueError, TypeError) as error:
+        raise ConstraintError(
+            f"xgrammar does not make a structural tag of these tools: {error}",
+            remedy="Write tools as OpenAI's Chat Completions has them.",
+        ) from error
+    if tag is None:
+        raise ConstraintError(
+            f"The markup {style!r} has no place for an answer under a schema.",
+            remedy="Leave response_format out, or write the format with structural_tag.",
+        )
+    named: dict[str, str] = {}
+    whole = {"type": "structural_tag", "format": _named(tag, names, "/format", named, reasoning)}
+    return whole, named
+
+
+def _with_names(choice: object, names: Mapping[str, str]) -> object:
+    """A choice with the names that stand in for those of the tools."""
+    if isinstance(choice, list):
+        return [_with_names(each, names) for each in cast("list[object]", choice)]
+    if not isinstance(choice, dict):
+        return choice
+    return {
+        key: names.get(each, each) if key == "name" and isinstance(each, str)
+        else _with_names(each, names)
+        for key, each in cast("dict[str, object]", choice).items()
+    }  # fmt: skip
+
+
+def _answering(
+    tag: _Tags, bare: _Tags, calls: _Tags | None, schema: Mapping[str, Any] | bool
+) -> _Tags | None:
+    """A tag whose free answer is under a schema; ``None`` where it has no place for it.
+
+    Args:
+        bare: The same without reasoning.
+        calls: The tag of calls alone; ``None`` where none is allowed.
+    """
+    value = {"type": "json_schema", "json_schema": schema}
+    if bare.get("type") in ("any_text", "triggered_tags"):
+        after = value if calls is None else {"type": "or", "elements": [calls, value]}
+        return _replaced(tag, bare, after)
+    final = [
+        each for each in bare.get("tags", [])
+        if "final" in str(each["begin"]) and each["content"].get("type") == "any_text"
+    ]  # fmt: skip
+    if len(final) != 1:
+        return None
+    return _replaced(tag, final[0], {**final[0], "content": value})
+
+
+def _replaced(tag: Any, old: object, new: object) -> Any:
+    """A tag with another part in the place of one."""
+    if tag == old:
+        return new
+    if isinstance(tag, dict):
+        return {key: _replaced(each, old, new) for key, each in cast("_Tags", tag).items()}
+    if isinstance(tag, list):
+        return [_replaced(each, old, new) for each in cast("list[Any]", tag)]
+    return tag
+
+
+def _named(
+    value: Any, names: Mapping[str, str], pointer: str, named: dict[str, str], reasoning: str
+) -> Any:
+    """A tag with the names of the tools in place, and entries for what each tag is called."""
+    if isinstance(value, str):
+        for mark, name in names.items():
+            value = value.replace(mark, name)
+        return value
+    if isinstance(value, list):
+        return [
+            _named(each, names, f"{pointer}/{k}", named, reasoning)
+            for k, each in enumerate(cast("list[Any]", value))
+        ]
+    if not isinstance(value, dict):
+        return value
+    data = cast("_Tags", value)
+    if data.get("type") == "tag":
+        written = json.dumps({key: each for key, each in data.items() if key != "type"})
+        inside = [name for mark, name in names.items() if mark in written]
+        nested = '"type": "tag"' in written
+        edges = str(data.get("begin")) + str(data.get("end"))
+        if len(inside) == 1 and not nested:
+            named[pointer] = f"{TOOL}{inside[0]}"
+        elif not inside and any(word in edges.lower() for word in ("think", "analysis")):
+            named[pointer] = REASONING
+        elif not inside and any(word in edges for word in ("final", "response")):
+            named[pointer] = ANSWER
+    return {
+        key: _named(each, names, f"{pointer}/{key}", named, reasoning)
+        for key, each in data.items() if key != "json_schema"
+    } | {key: data[key] for key in ("json_schema",) if key in data}  # fmt: skip

@@ -1,0 +1,54 @@
+"""The kind of source that is a conversation with tools: a structural tag that gives calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from explorer.languages.phases.structural import StructuralTag
+from explorer.languages.sources.registry import register
+from explorer.languages.tools.markups import ANSWER, REASONING, TOOL
+
+
+@register("tools")
+@dataclass(frozen=True)
+class ToolsTag(StructuralTag):
+    """Calls of tools in the markup of a model, and an answer."""
+
+    kind: ClassVar[str] = "tools"
+    plain_text: ClassVar[bool] = False
+
+    def parse(self, text: str) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The calls, the answer and the reasoning of a text.
+
+        Returns:
+            ``calls``, a list of ``{"name": …, "arguments": …}``; ``answer``, the value where the
+            answer is under a schema, else the text around the calls; ``reasoning``, a text.
+        """
+        conversation: dict[str, Any] = {"reasoning": "", "calls": [], "answer": ""}
+        _gather(super().parse(text), conversation)
+        return conversation
+
+    def __str__(self) -> str:
+        calls = dict.fromkeys(
+            name.removeprefix(TOOL) for _, name in self.names if name.startswith(TOOL)
+        )
+        return f"tools({list(calls)!r})"
+
+
+def _gather(parts: list[Any], into: dict[str, Any], where: str = "") -> None:
+    for part in parts:
+        name = str(part.get("tag", ""))
+        if name.startswith(TOOL):
+            values = [each["value"] for each in part["parts"] if "value" in each]
+            into["calls"].append(
+                {"name": name.removeprefix(TOOL), "arguments": values[-1] if values else None}
+            )
+        elif "tag" in part:
+            _gather(part["parts"], into, name if name in (REASONING, ANSWER) else where)
+        elif "value" in part:
+            into["answer"] = part["value"]
+        elif where == REASONING:
+            into["reasoning"] += part["text"]
+        elif isinstance(into["answer"], str):
+            into["answer"] += part["text"]
