@@ -117,7 +117,7 @@ def _tool(given: object, number: int) -> dict[str, Any]:
     name, parameters = data.get("name"), data.get("parameters")
     if not isinstance(name, str) or not name or not name.isprintable():
         raise ConstraintError(f"tools[{number}] has the name {shown(name)}.", remedy=_REMEDY)
-    if parameters is not None and not isinstance(parameters, Mapping):
+    if not isinstance(parameters, Mapping | None):
         raise ConstraintError(
             f"The parameters of tools[{number}], {name!r}, are no object.",
             remedy="Give the JSON Schema of an object.",
