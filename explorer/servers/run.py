@@ -65,12 +65,15 @@ class RequestedConstraint:
         kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``, ``"ebnf"``
             or ``"structural_tag"``.
         compact: Whether the request forbids whitespace between the tokens of JSON.
+        pattern: The whitespace that it asks for there, as a regular expression; ``None`` where it
+            does not say. Only ``"json"`` follows it.
         notes: What is not followed, as sentences.
     """
 
     place: LogPlace
     kind: str
     compact: bool = False
+    pattern: str | None = None
     notes: tuple[str, ...] = field(default=())
 
     def constraint(self, depth: int = 3) -> Constraint:
@@ -158,16 +161,20 @@ def _removed(key: str) -> tuple[str, ...]:
 def _of_parameters(owner: LogPlace) -> Iterator[RequestedConstraint]:
     """vLLM's ``structured_outputs``, and ``guided_decoding`` before it."""
     notes: list[str] = []
-    if owner.at("whitespace_pattern"):
-        notes.append("whitespace_pattern is not followed: any whitespace is allowed here.")
     if owner.at("disable_additional_properties").value is True:
         notes.append("disable_additional_properties is not followed.")
     compact = owner.at("disable_any_whitespace").value is True
+    given = owner.at("whitespace_pattern")
+    pattern = given.text() if given and not compact else None
     for key in ("json", "regex", "choice", "grammar", "structural_tag"):
         if owner.at(key):
-            yield RequestedConstraint(owner.at(key), key, compact, tuple(notes))
+            yield RequestedConstraint(owner.at(key), key, compact, pattern, tuple(notes))
     if owner.at("json_object").value is True:
-        yield RequestedConstraint(owner.at("json_object"), "json_object", compact, tuple(notes))
+        if pattern is not None:
+            notes.append("whitespace_pattern is not followed: any whitespace is allowed here.")
+        yield RequestedConstraint(
+            owner.at("json_object"), "json_object", compact, notes=tuple(notes)
+        )
 
 
 def _of_response_format(owner: LogPlace) -> Iterator[RequestedConstraint]:
@@ -212,7 +219,8 @@ def _of_schema(requested: RequestedConstraint, depth: int) -> Constraint:
         raise requested.place.wrong("a JSON Schema, an object or its text")
     return json_schema(
         cast("Mapping[str, object] | bool | str", value),
-        whitespace="compact" if requested.compact else "flexible",
+        whitespace="flexible" if not requested.compact and requested.pattern is None else "compact",
+        whitespace_pattern=requested.pattern,
         strict=False,
         free_depth=min(depth, MOST_FREE_DEPTH),
     )

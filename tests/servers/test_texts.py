@@ -123,6 +123,16 @@ def test_json_without_white_space_is_no_violation(name: str, log: Log) -> None:
     assert (verdict.outcome, verdict.byte) == ("masked", 8)
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.__name__)
+def test_white_space_is_as_the_pattern_of_a_request_says(name: str, log: Log) -> None:
+    request = {"structured_outputs": {"json": PERSON, "whitespace_pattern": "[ ]?"}}
+    good, bad = '{"name": "Ada", "age":3}', '{"name":  "Ada","age":3}'
+    assert verdict_of(run_of(log(good, request, vocabulary(name))), vocabulary(name)).allowed
+    verdict = verdict_of(run_of(log(bad, request, vocabulary(name))), vocabulary(name))
+    assert (verdict.outcome, verdict.byte) == ("masked", 9)
+
+
 def test_the_token_is_named_only_where_it_is_certain() -> None:
     request = {"structured_outputs": {"choice": ["yes", "no"]}}
     verdict = verdict_of(run_of(chat("yeah", request)), vocabulary(SP))

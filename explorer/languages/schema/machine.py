@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, Literal, TypeVar
 
 from explorer.alphabet import NUM_BYTES
@@ -45,11 +46,11 @@ def root_in(
         UnsupportedSchema: A keyword is not well formed, or subschemas nest too deep.
     """
     stage = "The machine of a schema"
-    check_tree(schema)
+    addressed = check_tree(schema)
     sets.meter.check_time(stage)
     few = shared(schema)
     sets.meter.check_time(stage)
-    root = root_of(few, remotes or {})
+    root = root_of(few, remotes or {}, addressed=addressed)
     return Wanted((root,)), sets.place([root])
 
 
@@ -117,29 +118,6 @@ MOST_IN_ANY_ORDER: Final = 3
 """The most members in any order of each object, alike: each set of them is drawn."""
 
 
-def best_recursion(
-    schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None
-) -> Literal["", "stack", "unroll"]:
-    """The best way to follow values that lead back; empty where none do.
-
-    A schema that cannot be read has none: what is wrong with it is said when it is built.
-    """
-    sets = ValueSets(options, Meter())
-    try:
-        wanted, _ = _nested(lambda: root_in(sets, schema, remotes))
-        back = _nested(lambda: sets.deepening.leads_back(wanted.held[0]))
-    except UnsupportedSchema:
-        return ""
-    if not back:
-        return ""
-    large = options.whitespace == "pretty" or sets.deepening.known > MOST_ON_STACK
-    if options.property_order == "any" and not large:
-        large = any(
-            len(here.get("properties", ())) > MOST_IN_ANY_ORDER for _, here, _ in every_part(schema)
-        )
-    return "unroll" if large else "stack"
-
-
 class SchemaRules(Mapping[str, Node]):
     """The rules of a schema whose values may hold others of their kind without end, by name.
 
@@ -157,12 +135,36 @@ class SchemaRules(Mapping[str, Node]):
     ) -> None:  # fmt: skip
         self._sets = ValueSets(options, Meter(), endless=True)
         self._spelled = JsonTexts(self._sets, options, late=False, call=self._name)
-        self._root = lambda: root_in(self._sets, schema, remotes)
+        self._schema, self._remotes, self._options = schema, remotes, options
         self._guarded = guarded
         self._names: dict[object, str] = {}
         self._made: dict[str, tuple[Wanted, Site]] = {}
         self._nodes: dict[str, Node] = {}
         self._outlines: dict[str, Outline] = {}
+
+    @cached_property
+    def _root(self) -> tuple[Wanted, Site]:
+        return root_in(self._sets, self._schema, self._remotes)
+
+    def best_recursion(self) -> Literal["", "stack", "unroll"]:
+        """The best way to follow values that lead back; empty where none do.
+
+        A schema that cannot be read has none: what is wrong with it is said when it is built.
+        """
+        deepening = self._sets.deepening
+        try:
+            back = _nested(lambda: deepening.leads_back(self._root[0].held[0]))
+        except UnsupportedSchema:
+            return ""
+        if not back:
+            return ""
+        large = self._options.whitespace == "pretty" or deepening.known > MOST_ON_STACK
+        if self._options.property_order == "any" and not large:
+            large = any(
+                len(here.get("properties", ())) > MOST_IN_ANY_ORDER
+                for _, here, _ in every_part(self._schema)
+            )
+        return "unroll" if large else "stack"
 
     def _name(self, wanted: Wanted, site: Site) -> str | None:
         """The rule of some values inside others; ``None`` where they do not lead back."""
@@ -212,7 +214,7 @@ class SchemaRules(Mapping[str, Node]):
 
     def _drawn(self, name: str) -> Outline:
         if name == WHOLE:
-            return self._spelled.whole(*self._root(), None)
+            return self._spelled.whole(*self._root, None)
         return self._spelled.inside(*self._made[name], None)
 
 

@@ -45,7 +45,6 @@ from explorer.languages.schema.diagnosis.relaxing import (
 from explorer.languages.schema.machine import (
     WHOLE,
     SchemaRules,
-    best_recursion,
     compile_schema,
     finite_form,
     is_possible,
@@ -130,8 +129,11 @@ class JsonSchema(Source):
         """One machine for the whole schema, or the rules of one that recurses on a stack."""
         if not self.on_stack:
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
-        rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas)
-        return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+        return Rules(0, len(self.schema), WHOLE, self._rules, finite_form, locate=self.locate)
+
+    @property
+    def _rules(self) -> SchemaRules:
+        return SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas)
 
     @cached_property
     def on_stack(self) -> bool:
@@ -144,7 +146,7 @@ class JsonSchema(Source):
     def _best_recursion(self) -> str:
         if not _REFERENCE.search(self.schema):
             return ""
-        return best_recursion(self.parsed, self.options, self.remote_schemas)
+        return self._rules.best_recursion()
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON, recursive schemas unrolled.

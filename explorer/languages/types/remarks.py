@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from explorer.languages.schema.values.sets import MOST_UNIQUE
 from explorer.languages.types.decimals import power_of_ten
 
 OF_A_FUNCTION: Final = (
@@ -19,6 +18,9 @@ OF_A_FUNCTION: Final = (
     'typing.get_type_hints(f)["return"], or a dataclass of its parameters.'
 )
 """The remedy where a function is given for a type."""
+
+MOST_OF_A_SET: Final = 12
+"""With more values the items of a set may repeat: a table would need a state for each set."""
 
 _WHEN: Final = "so parse() may refuse a text that is accepted"
 
@@ -120,7 +122,7 @@ def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
             todo += part.values()
             if part.get("uniqueItems") is True and part.get("minItems", 0) < 2:
                 few = _most(part.get("items"), definitions, 0)
-                if few is None or few > MOST_UNIQUE:
+                if few is None or few > MOST_OF_A_SET:
                     del part["uniqueItems"]
                     freed = True
     note = "The items of a set may be written twice, which the set reads once: they are too many to"

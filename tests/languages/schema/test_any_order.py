@@ -18,7 +18,7 @@ from explorer.automata.discovered.sets import Sets
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.schema.values import spelled
+from explorer.languages.schema.values import containers, spelled
 from explorer.languages.schema.values.containers import Objects
 from tests.evidence import examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
@@ -34,7 +34,7 @@ from tests.languages.schema.test_waiting import SCHEMAS, beside
 def test_what_follows_a_set_of_members_is_what_is_drawn_at_once(
     monkeypatch: pytest.MonkeyPatch, schema: dict[str, Any], whitespace: str
 ) -> None:
-    monkeypatch.setattr(spelled, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(containers, "MOST_AT_ONCE", 0)
     assert beside(schema, whitespace=whitespace, property_order="any") == []
 
 
@@ -142,3 +142,53 @@ def test_wrong_sets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(Exception):  # noqa: B017 - A part without words, or a wrong judgement.
             test_shuffled_objects_are_judged_as_by_another_library("at most 11")
             test_shuffled_objects_are_judged_as_by_another_library("never enough")
+
+
+def once(count: int, **keywords: Any) -> dict[str, Any]:
+    items = {"enum": [f"item {k}" for k in range(count)]}
+    return {"type": "array", "items": items, "uniqueItems": True, **keywords}
+
+
+UNIQUE: dict[str, dict[str, Any]] = {
+    "8 values": once(8),
+    "20 values": once(20),
+    "at least 19 of 20": once(20, minItems=19),
+    "at most 3 of 30": once(30, maxItems=3),
+    "numbers": {"items": {"type": "integer", "minimum": 0, "maximum": 29}, "uniqueItems": True,
+                "type": "array", "minItems": 2},
+    "one twice by its spelling": {"items": {"enum": [1, "1", True, None, *range(2, 20)]},
+                                  "uniqueItems": True, "type": "array"},
+    "one of them must come": once(15, contains={"const": "item 3"}),
+    "inside an object": {"type": "object", "properties": {"a": once(20)}, "required": ["a"],
+                         "additionalProperties": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_items_that_come_once_are_remembered_as_they_come(name: str) -> None:
+    schema = UNIQUE[name]
+    array = schema.get("properties", {}).get("a", schema)
+    least = array["items"].get("minimum", 0)
+    values = array["items"].get("enum") or list(range(least, array["items"]["maximum"] + 1))
+    constraint, validator = explorer.json_schema(schema), Draft202012Validator(schema)
+    draw = random.Random(11)
+    judged = set[bool]()
+    for _ in range(40):
+        items = draw.sample(values, draw.choice((1, 2, 3, 4, min(len(values), 20))))
+        if draw.random() < 0.4:
+            items.insert(draw.randrange(len(items) + 1), draw.choice(items))
+        given = items if array is schema else {"a": items}
+        valid = validator.is_valid(given)
+        assert constraint.accepts(json.dumps(given, separators=(",", ":"))) == valid, given
+        judged.add(valid)
+    assert judged == {True, False}
+
+
+def test_a_table_of_many_items_that_come_once_is_refused_by_name() -> None:
+    with pytest.raises(BudgetExceeded, match=r"30 items of an array.*Give maxItems"):
+        _ = explorer.json_schema(once(30)).dfa
+    bounded = once(13, maxItems=2)
+    table = explorer.json_schema(bounded).dfa
+    assert table.accepts(b'["item 1","item 12"]')
+    assert not table.accepts(b'["item 1","item 1"]')
+    assert not table.accepts(b'["item 1","item 2","item 3"]')

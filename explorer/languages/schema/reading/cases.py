@@ -78,7 +78,7 @@ def structural(value: object) -> dict[str, Any]:
 def in_place(sub: Subschema) -> Iterator[Subschema]:
     """The subschemas that apply, or may apply, to the same value as a subschema."""
     schema = sub.schema
-    if not isinstance(schema, dict):
+    if not isinstance(schema, dict) or IN_PLACE.isdisjoint(schema):
         return
     for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if isinstance(reference := schema.get(keyword), str):

@@ -139,20 +139,36 @@ _EXAMPLES: Final = {
 """A value of each required type, as JSON."""
 
 
-def check_tree(schema: Schema) -> None:
+_ADDRESSES: Final = frozenset(
+    ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema", "$defs",
+     "definitions")
+)  # fmt: skip
+"""Keywords that the library of addresses reads; what is wrong with them it shows."""
+
+
+def check_tree(schema: Schema) -> bool:
     """Refuse a schema in which a keyword of some subschema has a wrong type.
+
+    Returns:
+        Whether some subschema may have an address of its own.
 
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
     """
-    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
-    while todo:
-        pointer, here, draft = todo.pop()
-        if isinstance(here, dict):
-            draft = draft_of(here, draft)
+    todo: list[tuple[Schema, int]] = [(schema, DEFAULT_DRAFT)]
+    addressed = False
+    try:
+        while todo:
+            here, draft = todo.pop()
+            if isinstance(here, dict):
+                draft = draft_of(here, draft)
+                check_well_formed(here, "", draft)
+                addressed = addressed or not _ADDRESSES.isdisjoint(here)
+                todo += [(part, draft) for _, part in parts_of(here)]
+    except UnsupportedSchema:  # Where that is, is only worked out now.
+        for pointer, here, draft in every_part(schema):
             check_well_formed(here, pointer, draft)
-            parts = parts_of(here)
-            todo += [(pointer + pointer_to(*path), part, draft) for path, part in parts]
+    return addressed
 
 
 def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:

@@ -10,7 +10,7 @@ have evaluated something, is never shared.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final, cast
 
 from explorer.languages.schema.reading.keywords import parts_of
@@ -38,25 +38,30 @@ def shared(schema: Schema) -> Schema:
     """
     made: dict[int, Schema] = {}
     known: dict[object, Schema] = {}
-    for here in reversed(list(_every(schema))):
-        copy = _with_parts(here, made)
-        made[id(here)] = known.setdefault(_content(here, copy, made), copy)
+    for here, parts in reversed(list(_every(schema))):
+        paths = {path: made[id(part)] for path, part in parts if id(part) in made}
+        copy = _with_parts(here, paths)
+        made[id(here)] = known.setdefault(_content(here, copy, paths), copy)
     return made.get(id(schema), schema)
 
 
-def _every(schema: Schema) -> Iterator[dict[str, Any]]:
-    """A schema and the subschemas in it, each before those inside of it."""
+_Path = tuple[str] | tuple[str, str | int]
+
+
+def _every(schema: Schema) -> Iterator[tuple[dict[str, Any], list[tuple[_Path, Schema]]]]:
+    """A schema and the subschemas in it, each before those inside of it, and which those are."""
     todo: list[Schema] = [schema]
     seen: set[int] = set()
     while todo:
         here = todo.pop()
         if isinstance(here, dict) and id(here) not in seen:
             seen.add(id(here))
-            yield here
-            todo += [part for _, part in parts_of(here)]
+            parts = list(parts_of(here))
+            yield here, parts
+            todo += [part for _, part in parts]
 
 
-def _with_parts(here: dict[str, Any], made: dict[int, Schema]) -> dict[str, Any]:
+def _with_parts(here: dict[str, Any], parts: dict[_Path, Schema]) -> dict[str, Any]:
     """A copy without remarks, its subschemas replaced by what was made of them."""
     copy: dict[str, Any] = {
         keyword: value
@@ -64,24 +69,26 @@ def _with_parts(here: dict[str, Any], made: dict[int, Schema]) -> dict[str, Any]
         # A reference may lead into what is an object.
         if keyword not in REMARKS or isinstance(value, dict | list)
     }
-    for path, part in parts_of(here):
-        if id(part) not in made:
-            continue
+    for path, part in parts.items():
         keyword = path[0]
         if len(path) == 1:
-            copy[keyword] = made[id(part)]
+            copy[keyword] = part
         else:
             if copy[keyword] is here[keyword]:
                 copy[keyword] = here[keyword].copy()
-            copy[keyword][path[1]] = made[id(part)]
+            copy[keyword][path[1]] = part
     return copy
 
 
-def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]) -> object:
+def _content(here: dict[str, Any], copy: dict[str, Any], paths: Collection[_Path]) -> object:
     """A key that two subschemas share exactly if they say the same in the same order."""
-    if _APART & here.keys():
+    if not _APART.isdisjoint(here):
         return id(here)
-    paths = {path for path, part in parts_of(here) if id(part) in made}
+    if not paths:
+        try:
+            return _text(sorted(copy.items()))
+        except RecursionError:
+            return id(here)
     content: list[object] = []
     for keyword in sorted(copy):
         value: object = copy[keyword]
@@ -107,7 +114,10 @@ def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]
     return tuple(content)
 
 
-def _text(value: object) -> str:
-    """The same text for the same data, down to the digits of its numbers."""
-    # No text of a schema holds half of a surrogate pair, so a name of one is not a member's.
-    return json.dumps(value, default=lambda number: {"\ud800": str(number)})
+def _digits(number: object) -> object:
+    """A number as no member of a schema is: no text holds half of a surrogate pair."""
+    return {"\ud800": str(number)}
+
+
+_text: Final = json.JSONEncoder(default=_digits).encode
+"""The same text for the same data, down to the digits of its numbers."""

@@ -56,10 +56,15 @@ class Subschema:
     @cached_property
     def key(self) -> tuple[int, str, tuple[str, ...], frozenset[int]]:
         """The key that equal subschemas share: content, base address, dynamic scope, owners."""
+        return id(self.schema), *self.scope, self.owners
+
+    @cached_property
+    def scope(self) -> tuple[str, tuple[str, ...]]:
+        """The base address, and the dynamic scope."""
         scope: tuple[str, ...] = ()
         if self.draft >= 2019:
             scope = tuple(uri for uri, _ in self.resolver.dynamic_scope())
-        return id(self.schema), self.resolver._base_uri, scope, self.owners  # pyright: ignore[reportPrivateUsage]
+        return self.resolver._base_uri, scope  # pyright: ignore[reportPrivateUsage]
 
     def keyword(self, name: str) -> Any:
         """The value of a keyword, or ``None``."""
@@ -106,8 +111,11 @@ class Subschema:
                 resolver = resolver.in_subresource(specification.create_resource(schema))
                 if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
                     draft = known[0]
-        steps = pointer_to(*path)
-        return Subschema(schema, resolver, self.pointer + steps, draft, owners or frozenset())
+        pointer = self.pointer + pointer_to(*path)
+        made = Subschema(schema, resolver, pointer, draft, owners or frozenset())
+        if resolver is self.resolver and draft == self.draft:
+            made.__dict__["scope"] = self.scope  # As it would work out by itself.
+        return made
 
     def target(self, reference: str, keyword: str) -> Subschema:
         """Follow a reference.
@@ -153,12 +161,19 @@ def pointer_to(*path: str | int) -> str:
         >>> pointer_to("properties", "a/b", 0)
         '/properties/a~1b/0'
     """
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    pointer = ""
+    for step in path:
+        text = str(step)
+        if "~" in text or "/" in text:
+            text = text.replace("~", "~0").replace("/", "~1")
+        pointer += "/" + text
+    return pointer
 
 
 def _addresses(
-    schema: Schema, remotes: Mapping[str, Schema], specification: Specification[Any]
-) -> tuple[Registry[Any], str]:
+    schema: Schema, remotes: Mapping[str, Schema], specification: Specification[Any],
+    addressed: bool,
+) -> tuple[Registry[Any], str]:  # fmt: skip
     """Every schema by its address, and the address of the whole schema."""
     resources: list[tuple[str, Resource[Any]]] = []
     for address, content in remotes.items():
@@ -166,7 +181,8 @@ def _addresses(
     registry: Registry[Any] = jsonschema_specifications.REGISTRY.with_resources(resources).crawl()
     resource = specification.create_resource(schema)
     base = resource.id() or ""
-    return registry.with_resource(base, resource).crawl(), base
+    registry = registry.with_resource(base, resource)
+    return registry.crawl() if addressed else registry, base
 
 
 def _specification(draft: int) -> Specification[Any]:
@@ -181,8 +197,13 @@ def _validates(dialect: Schema) -> bool:
     )
 
 
-def root_of(schema: Schema, remotes: Mapping[str, Schema]) -> Subschema:
-    """The whole schema as a subschema."""
+def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = True) -> Subschema:
+    """The whole schema as a subschema.
+
+    Args:
+        addressed: Whether a subschema may have an address of its own. Without one nothing has to
+            be gathered before references are followed.
+    """
     draft = DEFAULT_DRAFT
     if isinstance(schema, dict) and isinstance(schema.get("$schema"), str):
         address = schema["$schema"].rstrip("#")
@@ -203,7 +224,7 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema]) -> Subschema:
                 remedy="Name one of the drafts, or leave $schema out.",
             )
     try:
-        registry, base = _addresses(schema, remotes, _specification(draft))
+        registry, base = _addresses(schema, remotes, _specification(draft), addressed)
     except (AttributeError, TypeError) as error:  # The library looks before keywords are checked.
         raise malformed_address(schema, draft) from error
     return Subschema(schema, registry.resolver(base), "", draft)

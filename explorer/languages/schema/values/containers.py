@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from math import comb
 from typing import Final, NamedTuple, cast
 
 from explorer.automata.construction.operations import difference, intersection
@@ -46,12 +47,15 @@ MOST_TRACKED: Final = 12
 """Of so few other names each is remembered, where members are counted."""
 MOST_CONTROLS: Final = 4096
 """The most sets of members that an object in any order tells apart, where all are drawn."""
+MOST_AT_ONCE: Final = 6
+"""With more members in any order, or more items that come once, what follows some of them is drawn
+when a text comes to it."""
 MISCOUNTED: Final = 2
 """So many other names are counted that one which comes twice may be taken for two."""
 
 
-Label = str | int
-"""The name of a member, or the number of a kind of names; 0 for an item."""
+Label = str | int | None
+"""The name of a member, or the number of a kind of names; ``None`` for an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,21 @@ class Arc:
     Args:
         label: The name.
         wanted: The value.
-        site: Where the value stands.
+        around: Where the container stands.
         target: The state after it.
     """
 
     label: Label
     wanted: Wanted
-    site: Site
+    around: Site
     target: InContainer
+
+    @property
+    def site(self) -> Site:
+        """The place of the value."""
+        if self.label is None:
+            return self.around.item
+        return self.around.member(self.label if isinstance(self.label, str) else None)
 
 
 Holds = Callable[[Conjunction], bool]
@@ -79,6 +90,9 @@ def split_by(
     ask: LetterQuestions, held: Conjunction, terms: list[Conjunction]
 ) -> Iterator[tuple[Wanted, Holds]]:
     """The values of which a conjunction holds, by which of some others hold of them."""
+    if not terms:
+        yield Wanted(held), lambda given: conjunction(given) == ()
+        return
     own = key_of(held)
     parts: list[tuple[Wanted, dict[frozenset[object], bool]]] = [(Wanted(held), {})]
     for given in terms:
@@ -152,6 +166,14 @@ class Arrays:
         self._told: dict[Wanted, list[Subschema] | None] = {}
 
     @property
+    def is_wide(self) -> bool:
+        """Whether more than a few sets of items are told apart."""
+        start = self.start()
+        if self.main.unique is None or start is None:
+            return False
+        return sum(1 for _ in self.arcs(start)) > MOST_AT_ONCE
+
+    @property
     def uniform(self) -> tuple[Wanted, Site, int, int | None] | None:
         """The items and how many there may be, where all are alike and nothing else counts."""
         if self._rest is not True or not self.main.is_uniform:
@@ -180,7 +202,13 @@ class Arrays:
 
     def can_finish(self, place: InContainer, possible: IsPossible) -> bool | None:
         """Whether a place has a way to the end; ``None`` where that has to be searched for."""
-        return True if self.ends(place) else None
+        if self.ends(place):
+            return True
+        index = cast("int", place.main[0])
+        if place.rest is not True or self.main.unique is None or not self.main.is_alike(index):
+            return None
+        left = {arc.wanted for arc in self.arcs(place) if possible(arc.wanted, arc.site)}
+        return len(left) >= self.main.minimum - index
 
     def skipped(self, place: InContainer) -> InContainer | None:
         """Nothing: an item is not left out."""
@@ -209,7 +237,7 @@ class Arrays:
             for each, seen in self._apart(wanted, place.seen):
                 target = _placed(self._leaves, after, place.rest, states, seen)
                 if target is not None:
-                    yield Arc(0, each, self._site.item, target)
+                    yield Arc(None, each, self._site, target)
 
     def _apart(self, wanted: Wanted, seen: int) -> Iterator[tuple[Wanted, int]]:
         """The values by themselves that did not come before, where items are unique."""
@@ -223,6 +251,9 @@ class Arrays:
         if values is None:  # It was refused, and is ignored.
             yield wanted, 0
             return
+        most = len(values) if self.main.maximum is None else self.main.maximum
+        if self._ask.every_set and sum(comb(len(values), k) for k in range(most)) > MOST_CONTROLS:
+            raise too_many_sets(len(values), "items of an array", most)
         for value in values:
             number = self._numbers.setdefault(repr(value.schema), len(self._numbers))
             if not seen >> number & 1:
@@ -250,8 +281,9 @@ class Objects:
     def names(self) -> tuple[str, ...]:
         """The members that are named, in order."""
         return tuple(
-            name for name in self._named if not any("\ud800" <= c <= "\udfff" for c in name)
-        )
+            name for name in self._named
+            if name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
+        )  # fmt: skip
 
     @cached_property
     def _named(self) -> tuple[str, ...]:
@@ -260,11 +292,11 @@ class Objects:
             for sub in leaf.subs:
                 for name in sub.named_at("properties"):
                     known.setdefault(name)
-            for name in sorted(leaf.required):
+            for name in sorted(leaf.bits):
                 known.setdefault(name)
         listed = list(known)
         main = self.main
-        if main.minimum >= len(main.required) + MISCOUNTED:
+        if main.minimum >= len(main.bits) + MISCOUNTED:
             # Where other names are counted, the same one twice must not count as two.
             kinds = [
                 kind.names for kind in self._kinds_beside(listed)
@@ -327,9 +359,9 @@ class Objects:
     def start(self) -> InContainer | None:
         """The place before the first member; ``None`` where there are no objects."""
         main = self.main
-        if main.maximum is not None and main.maximum < max(main.minimum, len(main.required)):
+        if main.maximum is not None and main.maximum < max(main.minimum, len(main.bits)):
             return None
-        if not main.required <= set(self.names):
+        if not main.bits.keys() <= set(self.names):
             return None
         return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
 
@@ -337,13 +369,18 @@ class Objects:
         """Whether the object may end at a place."""
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether more than a few sets of members are told apart."""
+        return not self._ask.ordered and len(self.names) > MOST_AT_ONCE
+
     @cached_property
     def tracked(self) -> int:
         """The members that are remembered in any order, as bits: all, or those that must come."""
         names = self.names
         if not self._ask.every_set or 1 << len(names) <= MOST_CONTROLS:
             return (1 << len(names)) - 1
-        bits = sum(1 << k for k, name in enumerate(names) if name in self.main.required)
+        bits = sum(1 << k for k, name in enumerate(names) if name in self.main.bits)
         if 1 << bits.bit_count() > MOST_CONTROLS:
             raise too_many_sets(bits.bit_count())
         return bits
@@ -353,10 +390,10 @@ class Objects:
         if place.rest is not True:
             return None
         main = self.main
-        missing, count = cast("tuple[frozenset[str], int]", place.main)
+        missing, count = main.missing(place.main), cast("int", place.main[1])
         if not all(self._is_possible(name, None, possible) for name in missing):
             return False
-        if self._ask.ordered and missing & set(self.names[: place.seen]):
+        if self._ask.ordered and not set(self.names[: place.seen]).isdisjoint(missing):
             return False
         if not main.counted:
             return True
@@ -384,8 +421,10 @@ class Objects:
         """
         if not self._ask.ordered or place.seen >= len(self.names):
             return None
-        missing = cast("frozenset[str]", place.main[0])
-        return None if self.names[place.seen] in missing else place._replace(seen=place.seen + 1)
+        bit = self.main.bits.get(self.names[place.seen], 0)
+        if bit & cast("int", place.main[0]):
+            return None
+        return InContainer(place.main, place.rest, place.states, place.seen + 1)
 
     def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The members that may come next."""
@@ -415,7 +454,6 @@ class Objects:
         live = sorted(named(place.rest))
         own = {k: self._leaves[k].member(name, kind) for k in live}
         terms = [term for term in own.values() if term]
-        site = self._site.member(name)
         label = name if kind is None else kind.number
         for wanted, holds in split_by(self._ask, held, terms):
             states = list(place.states)
@@ -424,21 +462,26 @@ class Objects:
                 states[k] = self._leaves[k].after(states[k], name, item is not None and holds(item))
             target = _placed(self._leaves, after, place.rest, states, seen)
             if target is not None:
-                yield Arc(cast("Label", label), wanted, site, target)
+                yield Arc(label, wanted, self._site, target)
 
 
 Container = Arrays | Objects
 
 
-def too_many_sets(members: int) -> BudgetExceeded:
-    """The error for an object that would need a state for each set of its members."""
+def too_many_sets(
+    number: int, what: str = "members of an object", most: int | None = None
+) -> BudgetExceeded:
+    """The error for an object or an array that would need a state for each set of what came."""
+    few = min(number, 62)
+    sets = sum(comb(few, k) for k in range(1 + (few if most is None else min(most, few))))
     error = BudgetExceeded(
-        "states", limit=MOST_CONTROLS, reached=2 ** min(members, 62),
-        stage=f"Remembering which of {members} members of an object came, in any order,",
+        "states", limit=MOST_CONTROLS, reached=sets,
+        stage=f"Remembering which of {number} {what} came, in any order,",
     )  # fmt: skip
+    less = 'property_order="schema"' if most is None else "maxItems"
     error.remedy = (
-        'Give property_order="schema", or leave out lazy=False: a machine that discovers its '
-        "states remembers only the sets that a text comes to."
+        f"Give {less}, or leave out lazy=False: a machine that discovers its states remembers only "
+        "the sets that a text comes to."
     )
     error.args = (f"{error.message} {error.remedy}",)
     return error

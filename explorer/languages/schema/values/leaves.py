@@ -101,6 +101,10 @@ class ArrayLeaf:
         """Whether all items are alike, and only their number counts."""
         return not (self._longest or self.contains or self.unique)
 
+    def is_alike(self, index: int) -> bool:
+        """Whether all items from an index on are alike, and nothing is searched for."""
+        return index >= self._longest and not self.contains
+
     def begin(self) -> State:
         """The state before the first item."""
         return (0, (0,) * len(self.contains))
@@ -168,7 +172,10 @@ class ArrayLeaf:
 
 
 class ObjectLeaf:
-    """Plain keyword mappings as a condition on an object; a state is ``(missing, count)``."""
+    """Plain keyword mappings as a condition on an object; a state is ``(missing, count)``.
+
+    The members that are missing are a set of bits (`bits`).
+    """
 
     def __init__(self, ask: LetterQuestions, subs: Conjunction) -> None:
         self._ask = ask
@@ -179,13 +186,13 @@ class ObjectLeaf:
             needed = sub.keyword("required")
             for name in cast("list[str]", needed) if isinstance(needed, list) else ():
                 required.setdefault(name)
-        self.required = frozenset(required)
+        self.bits = {name: 1 << k for k, name in enumerate(required)}
         self.names = [
             sub.below(cast("Schema", names), "propertyNames")
             for sub in subs
             if isinstance(names := sub.keyword("propertyNames"), bool | dict) and sub.draft >= 6
         ]
-        self.counted = self.maximum is not None or self.minimum > len(self.required)
+        self.counted = self.maximum is not None or self.minimum > len(self.bits)
         self._cap = max(self.minimum, 0 if self.maximum is None else self.maximum + 1)
         self._members: dict[object, Conjunction | None] = {}
         self._allowed: Strings | None = None
@@ -199,7 +206,12 @@ class ObjectLeaf:
 
     def begin(self) -> State:
         """The state before the first member."""
-        return (self.required, 0)
+        return ((1 << len(self.bits)) - 1, 0)
+
+    def missing(self, state: State) -> list[str]:
+        """The members that must still come."""
+        left = cast("int", state[0])
+        return [name for name, bit in self.bits.items() if left & bit]
 
     def member(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
         """The subschemas of a member; ``None`` if there can be none."""
@@ -255,16 +267,16 @@ class ObjectLeaf:
         """The state after a member."""
         if not suits or state == DEAD:
             return DEAD
-        missing, count = cast("tuple[frozenset[str], int]", state)
+        missing, count = cast("tuple[int, int]", state)
         if self.maximum is not None and count >= self.maximum:
             return DEAD
-        if name in missing:
-            missing -= {name}
+        if name is not None:
+            missing &= ~self.bits.get(name, 0)
         return (missing, min(count + 1, self._cap) if self.counted else 0)
 
     def ends(self, state: State) -> bool:
         """Whether it holds if the object ends here."""
-        missing, count = cast("tuple[frozenset[str], int]", state)
+        missing, count = cast("tuple[int, int]", state)
         return not missing and (not self.counted or count >= self.minimum)
 
     def is_settled(self, state: State) -> bool:

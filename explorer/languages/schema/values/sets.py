@@ -20,6 +20,7 @@ from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.exponents import every_of
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import (
+    Arc,
     ArrayLeaf,
     Arrays,
     Container,
@@ -35,8 +36,10 @@ from explorer.languages.schema.values.texts import Numbers, StringPart, Strings,
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
+SCALARS: Final = (*TYPES[:4], "integer")
 WORDS: Final = {"null": None, "true": True, "false": False}
-MOST_UNIQUE: Final = 12
+MOST_UNIQUE: Final = 256
+"""The most values that ``uniqueItems`` tells apart."""
 
 
 class ValueSets:
@@ -83,6 +86,14 @@ class ValueSets:
         if key not in self._places:
             self._places[key] = SchemaPlace(cast("Any", self), subs)
         return self._places[key]
+
+    def place_of(self, arc: Arc) -> Site:
+        """The place of the value of a letter; that of nothing where it holds nothing itself."""
+        for sub in arc.wanted.held:
+            schema = cast("dict[str, Any]", sub.schema)
+            if schema.get("type") in SCALARS and "$ref" not in schema:
+                return self.place(())
+        return arc.site
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
         """The other subschemas that may apply there; constants count by their structure."""
@@ -412,8 +423,8 @@ class ValueSets:
         if len(values) > MOST_UNIQUE:
             self.refuse(
                 sub, "uniqueItems",
-                f"There are more than {MOST_UNIQUE} different items, and the machine would "
-                f"need a state for each set of them.",
+                f"There are more than {MOST_UNIQUE} different items, too many to remember which "
+                f"of them came.",
                 "Give fewer values, or strict=False to ignore the keyword.",
             )  # fmt: skip
             return None

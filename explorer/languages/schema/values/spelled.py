@@ -20,6 +20,7 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.reading.keywords import check_well_formed
 from explorer.languages.schema.text.drawing import STAGE, TextDrawing
 from explorer.languages.schema.text.exponents import with_exponents
 from explorer.languages.schema.text.layers import in_layers
@@ -34,13 +35,14 @@ from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.texts import StringPart
 from explorer.languages.schema.values.wanted import Wanted
 
-MOST_AT_ONCE: Final = 6
-"""With more members in any order, what follows some of them is drawn when a text comes to it."""
 MOST_KEPT: Final = 2_000
 """The literals of machines of so many states are kept, since formats come again."""
 MOST_MULTIPLIED: Final = 10_000
 """A machine with a bound on the number of characters that may have more states is a literal first,
 and then one of so many characters."""
+
+
+_QUOTED: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class JsonTexts:
@@ -103,6 +105,8 @@ class JsonTexts:
                     return None
                 self._nodes[key] = node
                 return node
+        for sub in wanted.held:
+            check_well_formed(cast("dict[str, Any]", sub.schema), sub.pointer, sub.draft)
         may_wait = self._may_wait(wanted, depth)
         if not may_wait and not self._sets.is_possible(wanted, site, depth):
             return None
@@ -181,7 +185,7 @@ class JsonTexts:
         escapes, meter = self._options.escapes, self._sets.meter
         if part.listed is not None:
             if escapes == "free":
-                texts = tuple(json.dumps(text, ensure_ascii=False) for text in part.listed)
+                texts = tuple(map(_QUOTED, part.listed))
                 if len(texts) == 1:
                     drawing.text(begin, texts[0].encode(), end)
                 else:
@@ -323,12 +327,7 @@ class JsonTexts:
         first = drawing.state()
         drawing.text(begin, machine.opening + self._line(level + 1), first)
         first = self._spaced(drawing, first)
-        chained = (
-            isinstance(machine, Objects)
-            and not self._sets.ordered
-            and self._late
-            and len(machine.names) > MOST_AT_ONCE
-        )
+        chained = self._late and machine.is_wide
         self._from(drawing, first, start, end, machine, depth, level, chained=chained)
 
     def _from(
@@ -367,7 +366,7 @@ class JsonTexts:
             for arc in machine.arcs(place):
                 entry_key = arc.label, arc.wanted.key, arc.target
                 if entry_key not in entries:
-                    node = self.node(arc.wanted, arc.site, depth, level + 1)
+                    node = self.node(arc.wanted, self._sets.place_of(arc), depth, level + 1)
                     if node is None or (
                         chained and not self._can_finish(machine, arc.target, depth)
                     ):
@@ -375,7 +374,7 @@ class JsonTexts:
                         continue
                     entry = value = entries[entry_key] = drawing.state()
                     if isinstance(machine, Objects):
-                        value = self._name(drawing, entry, machine, arc.label)
+                        value = self._name(drawing, entry, machine, cast("str | int", arc.label))
                     if arc.target not in after:
                         after[arc.target] = drawing.state()
                         state = self._spaced(drawing, after[arc.target])
