@@ -354,15 +354,11 @@ def room(path: str) -> str:
 
 
 RIDDLE: Final = re.compile(r"(Which|What|How|Where|Who)\b")
-OPENINGS_LEFT: Final[Mapping[str, int]] = {
-    "explorer/automata": 14,
-    "explorer/tokens": 3,
-}
+OPENINGS_LEFT: Final[Mapping[str, int]] = {}
 """Docstrings that still open with a question word instead of their subject, by room."""
 
 NAMELESS_LEFT: Final[Mapping[str, int]] = {
     "explorer/analysis": 1,
-    "explorer/automata": 30,
     "explorer/cli": 2,
     "explorer/languages": 35,
     "explorer/servers": 1,

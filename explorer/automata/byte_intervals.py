@@ -32,7 +32,7 @@ def byte_intervals(dfa: Dfa) -> list[list[Interval]]:
     classes = dfa.symbol_class[:256]
     first = np.flatnonzero(np.diff(classes, prepend=-1))  # Where a run of one class begins.
     rows = dfa.table[:, classes[first]]
-    found: list[list[Interval]] = [[] for _ in range(dfa.num_states)]
+    arcs_of: list[list[Interval]] = [[] for _ in range(dfa.num_states)]
     begins = np.ones(rows.shape, bool)
     begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
     states, runs = np.nonzero(begins)
@@ -47,5 +47,5 @@ def byte_intervals(dfa: Dfa) -> list[list[Interval]]:
     )
     numbers: list[int] = states[kept].tolist()
     for state, interval in zip(numbers, intervals, strict=True):
-        found[state].append(interval)
-    return found
+        arcs_of[state].append(interval)
+    return arcs_of

@@ -33,9 +33,9 @@ def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
     if dfa is None:
 
         def asked(state: int) -> list[tuple[int, int]]:
-            found = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
+            arcs = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
             end = machine.step(state, TOKEN_END) if marks else NO_ARC
-            return found if end == NO_ARC else [(-1, end), *found]
+            return arcs if end == NO_ARC else [(-1, end), *arcs]
 
         return asked
     symbols = _lowest_symbols(dfa)

@@ -33,7 +33,6 @@ from explorer.errors import (
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.staged import token_stages
 from explorer.tokens.closed_form.assemble import Assembled, assemble
-from explorer.tokens.control import check_control_tokens
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
@@ -254,7 +253,10 @@ def compile_texts(
     Raises:
         ExplorerError: As `compile` has it.
     """
-    check_control_tokens(constraint.source, vocabulary)
+    if constraint.source.control_tokens:
+        from explorer.tokens.control import check_control_tokens
+
+        check_control_tokens(constraint.source, vocabulary)
     clock = time.perf_counter()
     stages: dict[str, float] = {}
 

@@ -64,7 +64,7 @@ class TokenMachine(Protocol):
 
     @property
     def num_states(self) -> int:
-        """How many states are known: all of a table's, those met so far of another machine's."""
+        """The number of states that are known: all of a table's, of another machine's those met."""
         ...
 
     def step(self, state: int, token: int) -> int | None:
@@ -186,7 +186,7 @@ class _BehindFilter(Protocol):
         ...
 
     def marks(self, state: int, token: int) -> frozenset[Mark]:
-        """What the filter remarks on a token that is allowed in a state."""
+        """The remarks of the filter on a token that is allowed in a state."""
         ...
 
 

@@ -301,7 +301,7 @@ class TokenDFA:
         return None if self.filtered is None else self.filtered.refusal(state, token)
 
     def marks(self, state: int, token: int) -> frozenset[Mark]:
-        """What a filter remarks on a token that is allowed in a state."""
+        """The remarks of a filter on a token that is allowed in a state."""
         return frozenset() if self.filtered is None else self.filtered.marks(state, token)
 
     def of_constraint(self, constraint: Constraint) -> TokenDFA:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.automata.construction.reaching import by_head, by_target, steps_from
+from explorer.automata.construction.minimize import by_head, by_target, steps_from
 
 
 @st.composite

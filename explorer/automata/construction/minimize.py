@@ -15,6 +15,10 @@ Between, equal states are found in one of three ways, as a machine allows:
   in machines of JSON and dates, where they cost a third of a refinement, and thousands in a long
   bounded repeat. So after a few rounds it is given up where most states are still alike.
 - *Refined* over transitions (`explorer.automata.construction.refinement`), whatever the machine.
+
+Which states can finish, and in how many steps, is asked of characters, of automata with moves and
+of tokens; the backward search (`by_head`, `steps_from`) is the same for all, and takes one pass
+over the states and one over the arcs.
 """
 
 from __future__ import annotations
@@ -22,14 +26,94 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from explorer.automata.construction.reaching import by_target, steps_from
 from explorer.automata.construction.refinement import refined
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
+
+
+@jit
+def by_head(tail: Int32, head: Int32, states: int) -> tuple[NDArray[np.int64], Int32]:
+    """The arcs that lead to each state.
+
+    Args:
+        tail: int32[arcs], where each arc begins.
+        head: int32[arcs], where it leads.
+
+    Returns:
+        int64[states + 2] and int32[arcs]: the arcs to state s begin in the states
+        ``source[offset[s]:offset[s + 1]]``.
+    """
+    offset = np.zeros(states + 2, np.int64)
+    for k in range(head.shape[0]):
+        offset[head[k] + 2] += 1
+    for s in range(states):
+        offset[s + 2] += offset[s + 1]
+    source = np.empty(head.shape[0], np.int32)
+    for k in range(head.shape[0]):
+        source[offset[head[k] + 1]] = tail[k]
+        offset[head[k] + 1] += 1
+    return offset, source
+
+
+@jit
+def by_target(table: Int32, rows: Bool, columns: Bool) -> tuple[NDArray[np.int64], Int32]:
+    """The states that lead to each state by some columns of a table, as `by_head` has them.
+
+    Args:
+        table: int32[states, classes], −1 where there is no arc.
+    """
+    states, classes = table.shape
+    offset = np.zeros(states + 2, np.int64)
+    for s in range(states):
+        if rows[s]:
+            for c in range(classes):
+                if columns[c] and table[s, c] >= 0:
+                    offset[table[s, c] + 2] += 1
+    for s in range(states):
+        offset[s + 2] += offset[s + 1]
+    source = np.empty(offset[states + 1], np.int32)
+    for s in range(states):
+        if rows[s]:
+            for c in range(classes):
+                if columns[c] and table[s, c] >= 0:
+                    source[offset[table[s, c] + 1]] = s
+                    offset[table[s, c] + 1] += 1
+    return offset, source
+
+
+@jit
+def steps_from(offset: NDArray[np.int64], neighbour: Int32, begin: Bool) -> Int32:
+    """The number of states on a shortest way from those where a search begins to each state.
+
+    Args:
+        offset, neighbour: The states beside each: those that arcs to it come from, or lead to.
+
+    Returns:
+        int32[states]: 1 where it begins, 0 where it does not get to.
+    """
+    states = begin.shape[0]
+    steps = np.zeros(states, np.int32)
+    queue = np.empty(states, np.int32)
+    head, tail = 0, 0
+    for s in range(states):
+        if begin[s]:
+            steps[s] = 1
+            queue[tail] = s
+            tail += 1
+    while head < tail:
+        here = queue[head]
+        head += 1
+        for k in range(offset[here], offset[here + 1]):
+            if steps[neighbour[k]] == 0:
+                steps[neighbour[k]] = steps[here] + 1
+                queue[tail] = neighbour[k]
+                tail += 1
+    return steps
 
 
 @jit
@@ -116,7 +200,7 @@ def quotient_of_rows(
     order = np.empty(count, np.int32)
     order[0] = number[start]
     name[order[0]] = 0
-    found = 1
+    numbered = 1
     result = np.empty((count, classes), np.int32)
     final = np.empty(count, np.bool_)
     for s in range(count):
@@ -126,9 +210,9 @@ def quotient_of_rows(
             target = table[state, c]
             to = -1 if target < 0 else number[target]
             if to >= 0 and name[to] < 0:
-                name[to] = found
-                order[found] = to
-                found += 1
+                name[to] = numbered
+                order[numbered] = to
+                numbered += 1
             result[s, c] = -1 if to < 0 else name[to]
     return result, final
 
@@ -226,7 +310,7 @@ def _merge_columns(table: Int32) -> tuple[Int32, int]:
     representative = np.empty(classes, np.int32)
     count = 0
     for c in range(classes):
-        found = -1
+        twin = -1
         for k in range(count):
             other = representative[k]
             if code[other] == code[c]:
@@ -236,13 +320,13 @@ def _merge_columns(table: Int32) -> tuple[Int32, int]:
                         same = False
                         break
                 if same:
-                    found = k
+                    twin = k
                     break
-        if found < 0:
+        if twin < 0:
             representative[count] = c
-            found = count
+            twin = count
             count += 1
-        merged[c] = found
+        merged[c] = twin
     return merged, count
 
 

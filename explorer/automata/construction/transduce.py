@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.construction.minimize import by_head, empty_dfa, steps_from
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.construction.reaching import by_head, steps_from
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 

@@ -1,4 +1,4 @@
-"""Which words of a vocabulary a state can read, with as few nodes looked at as possible.
+"""The words of a vocabulary that a state can read, with as few nodes looked at as possible.
 
 The trie is laid out level by level, so that the children of a node stand side by side: a state that
 reads three bytes looks over 256 neighbours once, and no memory is touched below the others.

@@ -12,11 +12,10 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.discovered import Discovered, Sets
 from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
 from explorer.automata.discovered.net import HoldsGrammar, LateParts, Net, net_of
 from explorer.automata.discovered.paired import STAGE, paired
-from explorer.automata.discovered.sets import Sets
 from explorer.automata.machine import ByteMachine
 from explorer.automata.tree.build import build
 from explorer.automata.tree.lookaround import resolve

@@ -1,4 +1,4 @@
-"""Which letters a state reads whatever came before, and for how many letters that holds.
+"""The letters that a state reads whatever came before, and for how many letters that holds.
 
 The words of a vocabulary are written in *letters*: a printable byte of ASCII, tab, line feed and
 carriage return each by itself, the other control characters together, and the characters beyond
@@ -98,7 +98,7 @@ def _with(sets: UInt64, row: int, letter: int) -> None:
 
 @jit
 def _held(sets: UInt64, row: int, numbers: Int32) -> int:
-    """How many words hold letters of a set, those that hold several counted as often."""
+    """The number of words that hold letters of a set, those that hold several counted as often."""
     count = 0
     for letter in range(128):
         if _has(sets, row, letter) and _has(sets, _ALL, letter):

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import LETTER
-from explorer.automata.construction.reaching import by_head, steps_from
+from explorer.automata.construction.minimize import by_head, steps_from
 from explorer.automata.program import AGAIN, ENTER, LEAVE, PLAIN, Bool, Int32, Program
 from explorer.automata.tree.build import build
 from explorer.automata.tree.layout import lay_out
@@ -274,7 +274,7 @@ def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32,
 
 
 def _waiting(program: Program) -> Bool:
-    """Where late parts begin: bool[states]."""
+    """The states where late parts begin: bool[states]."""
     waiting = np.zeros(program.num_states, np.bool_)
     waiting[[before for before, _, _ in program.late]] = True
     return waiting

@@ -396,7 +396,7 @@ where there is room nothing is copied."""
 
 
 def bytes_held(found: Found) -> int:
-    """How many bytes the states that were met take, as good as."""
+    """The bytes that the states that were met take, as good as."""
     states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
     return part + states * (4 * found.table.shape[1] + 32)
 

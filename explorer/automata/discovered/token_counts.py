@@ -133,8 +133,8 @@ class CountingTokens(WholeRows[_Reached]):
                 further += [arc.target] if machine.is_accepting(machine.start) else []
             waiting += set(further) - met
             met.update(further)
-        found = self._begun[node] = tuple(ways), graph.end in met
-        return found
+        begun = self._begun[node] = tuple(ways), graph.end in met
+        return begun
 
     def can_start(self, meter: Meter) -> bool:
         """Whether there are words."""
@@ -143,10 +143,10 @@ class CountingTokens(WholeRows[_Reached]):
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        found = np.zeros(NUM_BYTES, np.bool_)
+        read = np.zeros(NUM_BYTES, np.bool_)
         for machine in self._graph.machines:
-            found |= machine.read
-        return found
+            read |= machine.read
+        return read
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end; not within a token."""
@@ -168,7 +168,7 @@ class CountingTokens(WholeRows[_Reached]):
 
     def _after(self, ways: Iterable[_Way], byte: int) -> int:
         """The state after a byte."""
-        found: list[_Way] = []
+        on_the_way: list[_Way] = []
         complete = False
         for number, state, count in ways:
             arc = self._graph.arcs[number]
@@ -180,12 +180,12 @@ class CountingTokens(WholeRows[_Reached]):
             after = machine.step(state, byte)
             if after == NO_ARC:
                 continue
-            found.append((number, after, count))
+            on_the_way.append((number, after, count))
             if machine.is_accepting(after):
                 further, ends = self._from(arc.target)
-                found += further
+                on_the_way += further
                 complete |= ends
-        return self._number(_Reached(True, complete, _lowest_counts(found)))
+        return self._number(_Reached(True, complete, _lowest_counts(on_the_way)))
 
     def _ended(self, here: _Reached) -> int:
         """The state after the end of a token; a token writes at least one byte."""
@@ -250,12 +250,12 @@ class CountingTokens(WholeRows[_Reached]):
 
 def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
     """The ways with the lowest count of those that differ in nothing else."""
-    found: dict[tuple[int, int], int] = {}
+    lowest: dict[tuple[int, int], int] = {}
     for number, state, count in ways:
-        known = found.get((number, state))
+        known = lowest.get((number, state))
         if known is None or count < known:
-            found[number, state] = count
-    return tuple(sorted((number, state, count) for (number, state), count in found.items()))
+            lowest[number, state] = count
+    return tuple(sorted((number, state, count) for (number, state), count in lowest.items()))
 
 
 def _fewest_bytes(machine: ByteMachine, state: int) -> int | None:

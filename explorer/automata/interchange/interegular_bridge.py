@@ -19,8 +19,7 @@ from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.validate import checked_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.token_marks import marks_from
-from explorer.automata.tree.charset import CharSet, char_set, complement
-from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, complement, utf8_fragment
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 

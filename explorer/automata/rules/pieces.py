@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.minimize import by_head
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.construction.reaching import by_head
 from explorer.automata.machine import Dfa
 from explorer.automata.program import Bool, Int32, Program
 from explorer.automata.tree.build import build
@@ -347,7 +347,7 @@ def components(following: Sequence[Sequence[int]]) -> list[list[int]]:
     low = [0] * len(following)
     on_stack = [False] * len(following)
     stack: list[int] = []
-    found: list[list[int]] = []
+    in_order: list[list[int]] = []
     count = 0
     for root in range(len(following)):
         if order[root] >= 0:
@@ -376,8 +376,8 @@ def components(following: Sequence[Sequence[int]]) -> list[list[int]]:
                 while not component or component[-1] != here:
                     component.append(stack.pop())
                     on_stack[component[-1]] = False
-                found.append(component)
+                in_order.append(component)
             if work:
                 above = work[-1][0]
                 low[above] = min(low[above], low[here])
-    return found
+    return in_order

@@ -78,8 +78,8 @@ class Pushdown:
     @property
     def states(self) -> tuple[int, ...]:
         """The states that arcs lead to, and the start."""
-        found = {self.start, *(arc.source for arc in self.arcs), *(arc.target for arc in self.arcs)}
-        return tuple(sorted(found))
+        known = {self.start, *(arc.source for arc in self.arcs), *(arc.target for arc in self.arcs)}
+        return tuple(sorted(known))
 
     def step(self, config: Config, label: int) -> list[Config]:
         """The configurations after one label; a deterministic automaton has at most one.
@@ -114,7 +114,7 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
         members[symbol].append(byte)
 
     def moved(state: int, symbol: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        """What a class of bytes pops, pushes and leads to."""
+        """The symbols that a class of bytes pops and pushes, and the state that it leads to."""
         way = int(actions.act[state, symbol])
         if way == END:
             for top in sorted(tops[network.rule[state]] - {EMPTY}):
@@ -155,18 +155,18 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
 
 def _tops(network: Network, start: int) -> list[set[int]]:
     """For each rule the symbols that can be on top of the stack while it reads."""
-    found: list[set[int]] = [set() for _ in network.entry]
-    found[network.rule[start]].add(EMPTY)
+    tops: list[set[int]] = [set() for _ in network.entry]
+    tops[network.rule[start]].add(EMPTY)
     changed = True
     while changed:
         changed = False
         for state, calls in enumerate(network.calls):
             for rule, after in calls:
-                more = found[network.rule[state]] if network.only_exits[after] else {after}
-                if not more <= found[rule]:
-                    found[rule] |= more
+                more = tops[network.rule[state]] if network.only_exits[after] else {after}
+                if not more <= tops[rule]:
+                    tops[rule] |= more
                     changed = True
-    return found
+    return tops
 
 
 def composed(machine: Pushdown, words: Sequence[bytes | None], meter: Meter) -> Pushdown:

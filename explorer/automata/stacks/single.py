@@ -217,7 +217,7 @@ class SingleStack:
         return ((int(self._met.state[state]), int(self._met.node[state])),)
 
     def returns(self, node: int) -> tuple[tuple[int, int], ...]:
-        """Where a stack node returns to, and the node around it; none for the bottom."""
+        """The state that a stack node returns to, and the node around it; none for the bottom."""
         return ((int(self._met.after[node]), int(self._met.below[node])),) if node > 0 else ()
 
     def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Which words of a vocabulary a configuration allows, most of it worked out once for every stack.
+"""The words that a configuration allows, most of it worked out once for every stack.
 
 Most words never look below the rule that they begin in: what they do depends on the state alone. So
 the vocabulary is walked once for each state, over a stack whose bottom is not known. That gives the

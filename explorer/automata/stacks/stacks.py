@@ -84,7 +84,7 @@ class StackNodes:
 
     @property
     def _count(self) -> int:
-        """How many nodes have a number."""
+        """The number of nodes that have a number."""
         return next(reversed(self._numbers.values()))[1] if self._numbers else 1
 
     def _new(self, key: object, made: list[tuple[Return, ...]]) -> int:

@@ -183,8 +183,8 @@ def composition_stages(
     Example:
         >>> from explorer.languages.constraint import regex
         >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
-        >>> found = composition_stages(vocab, regex("(foo)+d").dfa, range(5))
-        >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]
+        >>> stages = composition_stages(vocab, regex("(foo)+d").dfa, range(5))
+        >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in stages][-1]
         ('trimmed', 4, 0)
     """
     operations = installed("pynini", "Composition step by step")
@@ -224,24 +224,24 @@ def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[byte
     for source, _, byte, target in _in_order(transducer):
         if target not in written:
             written[target] = written[source] + bytes([label_byte(byte)])
-    found = {composed.start(): (root, machine.start)}
+    place_of = {composed.start(): (root, machine.start)}
     for source, token, byte, target in _in_order(composed):
-        prefix, state = found[source]
+        prefix, state = place_of[source]
         if byte != EPSILON:
             state = _after(machine, state, bytes([label_byte(byte)]))
-        found.setdefault(target, (leads[prefix, token, byte], state))
-    return {number: (written[prefix], state) for number, (prefix, state) in found.items()}
+        place_of.setdefault(target, (leads[prefix, token, byte], state))
+    return {number: (written[prefix], state) for number, (prefix, state) in place_of.items()}
 
 
 def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
     """For each state of a deterministic machine, the state of A that the tokens' text leads to."""
     if fst.start() < 0:
         return {}
-    found = {fst.start(): (b"", machine.start)}
+    place_of = {fst.start(): (b"", machine.start)}
     for source, token, _, target in _in_order(fst):
         data = vocabulary.tokens[label_token(token)] or b""
-        found.setdefault(target, (b"", _after(machine, found[source][1], data)))
-    return found
+        place_of.setdefault(target, (b"", _after(machine, place_of[source][1], data)))
+    return place_of
 
 
 def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
@@ -263,7 +263,7 @@ def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
     if fst.start() < 0:
         return Stage(name, 0, -1, (), frozenset())
     states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
-    found = tuple(
+    stages = tuple(
         (source, NO_TOKEN if label == EPSILON else label_token(label), target)
         for source, label, _, target in arcs.tolist()
     )
@@ -271,7 +271,7 @@ def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
         name,
         states,
         start,
-        found,
+        stages,
         frozenset(accepting.nonzero()[0].tolist()),
         tuple(held.get(state, (b"", NO_ARC))[1] for state in range(states)),
         frozenset(state for state in range(states) if state in held and not held[state][0]),

@@ -48,8 +48,8 @@ def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
     Example:
         >>> from explorer.languages.regex import parse
         >>> from explorer.automata.tree.layout import lay_out
-        >>> found = subsets_of(lay_out(parse("a+|ab").root, Meter()))
-        >>> [sorted(one) for one in found.sets]
+        >>> subsets = subsets_of(lay_out(parse("a+|ab").root, Meter()))
+        >>> [sorted(one) for one in subsets.sets]
         [[0, 2], [1, 2, 3, 4], [1, 2, 3], [1]]
     """
     meter = meter or Meter(LIMITS)
@@ -86,14 +86,14 @@ def closure(states: frozenset[int], free: list[tuple[int, ...]]) -> frozenset[in
         >>> sorted(closure(frozenset([0]), [(0, 2), (2, 3), (4, 5)]))
         [0, 2, 3]
     """
-    found, waiting = set(states), list(states)
+    reached, waiting = set(states), list(states)
     while waiting:
         here = waiting.pop()
         for source, target in free:
-            if source == here and target not in found:
-                found.add(target)
+            if source == here and target not in reached:
+                reached.add(target)
                 waiting.append(target)
-    return frozenset(found)
+    return frozenset(reached)
 
 
 Blocks = tuple[int, ...]
@@ -126,7 +126,7 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
         if low <= cut <= high
     }
     blocks = _numbered([k in machine.accepting for k in states])
-    found = [blocks]
+    rounds = [blocks]
     while True:
         after = _numbered(
             [
@@ -138,9 +138,9 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
             ]
         )
         if after == blocks:
-            return tuple(found)
+            return tuple(rounds)
         blocks = after
-        found.append(blocks)
+        rounds.append(blocks)
 
 
 def _numbered(kinds: Sequence[object]) -> Blocks:

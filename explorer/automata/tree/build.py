@@ -47,7 +47,7 @@ from explorer.alphabet import (
 from explorer.automata.construction import operations
 from explorer.automata.control_letters import inside_letters, letter_arcs
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
-from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
@@ -65,7 +65,6 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
-from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
 from explorer.automata.tree.walking import children, walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter

@@ -41,7 +41,7 @@ from explorer.automata.program import (
     Program,
     Scope,
 )
-from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.charset import CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
@@ -66,7 +66,6 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.automata.tree.origin import Origin
-from explorer.automata.tree.utf8 import Fragment, utf8_fragment
 from explorer.automata.tree.walking import MANY, flattened, foreseen, width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
@@ -178,7 +177,7 @@ class ProgramLayout:
         self._lay(body, start, end)
 
     def program(self) -> Program:
-        """What was laid out."""
+        """The program that was laid out."""
         arcs, epsilons, calls = self.arcs.since(), self.epsilons.since(), self.calls.since()
         given = len(arcs) + len(epsilons) + len(calls)
         self.meter.check(STAGE, states=self.num_states, arcs=given)

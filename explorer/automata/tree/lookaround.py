@@ -59,14 +59,18 @@ from explorer.automata.tree.assertions import (
 )
 from explorer.automata.tree.charset import (
     ANY,
+    ENTRY,
+    EXIT,
     FIRST_SURROGATE,
     LAST_SURROGATE,
     MAX_CODE_POINT,
     NEWLINE,
     NOT_NEWLINE,
     CharSet,
+    Fragment,
     char_set,
     complement,
+    utf8_fragment,
 )
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import (
@@ -78,7 +82,6 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
 )
-from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
 from explorer.automata.tree.walking import children, walk
 from explorer.budget import Meter
 

@@ -22,7 +22,7 @@ from typing import Literal as OneOf
 
 from msgspec import Struct, structs
 
-from explorer.automata.tree.charset import CharSet, character
+from explorer.automata.tree.charset import CharSet, Fragment, character
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
@@ -47,7 +47,6 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
-from explorer.automata.tree.utf8 import Fragment
 
 Part = OneOf["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
 """The part that a node plays to the nodes below it.

@@ -19,9 +19,8 @@ from explorer.automata.construction import operations
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.tree.charset import CharSet, char_set, complement
+from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, complement, utf8_fragment
 from explorer.automata.tree.nodes import Concat, Empty, Machine, Node
-from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.automata.tree.walking import letters
 from explorer.budget import Meter
 from explorer.languages.phases.control import Name

@@ -9,8 +9,7 @@ import numpy as np
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.interchange.interegular_bridge import character_arcs
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.tree.charset import CharSet, char_set
-from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, utf8_fragment
 from explorer.budget import Meter
 
 STAGE = "Writing characters as bytes"

@@ -20,8 +20,7 @@ from explorer.automata.construction import transduce
 from explorer.automata.construction.transduce import NOTHING, Transducer
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.charset import CharSet, char_set, character
-from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, character, utf8_fragment
 from explorer.budget import Meter
 
 CUT: Final = 0xFF

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.reaching import by_head, steps_from
+from explorer.automata.construction.minimize import by_head, steps_from
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed

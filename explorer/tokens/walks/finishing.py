@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import LETTER, NUM_BYTES, TOKEN_END
-from explorer.automata.construction.reaching import by_target, steps_from
+from explorer.automata.construction.minimize import by_target, steps_from
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 from explorer.budget import Meter
 from explorer.tokens.saturation.ends import StackEnds

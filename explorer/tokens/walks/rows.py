@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.reaching import by_head, steps_from
+from explorer.automata.construction.minimize import by_head, steps_from
 from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit

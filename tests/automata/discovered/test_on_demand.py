@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered import rows
-from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.discovered.sets import Sets
+from explorer.automata.discovered.discovered import Discovered, Sets
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.program import PLAIN
 from explorer.automata.tree import layout
@@ -178,8 +177,8 @@ def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
             seen=np.empty(4, np.int64), stamps=np.zeros(4, np.int64),
         )  # fmt: skip
 
-    monkeypatch.setattr("explorer.automata.discovered.sets.empty_found", cramped)
-    monkeypatch.setattr("explorer.automata.discovered.sets.QUANTUM", 1)
+    monkeypatch.setattr("explorer.automata.discovered.discovered.empty_found", cramped)
+    monkeypatch.setattr("explorer.automata.discovered.discovered.QUANTUM", 1)
     pattern = "(?:(a|aa){2,14}b?){2,14}"
     machine = found(pattern)
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", b"ba"], eos_ids=[4])

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Nfa
-from explorer.automata.tree.charset import ANY, MAX_CODE_POINT, CharSet, char_set
-from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
+from explorer.automata.tree.charset import (
+    ANY,
+    ENTRY,
+    EXIT,
+    MAX_CODE_POINT,
+    CharSet,
+    Fragment,
+    char_set,
+    utf8_fragment,
+)
 from explorer.budget import Meter
 from explorer.languages.regex.unicode_sets import category
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered.discover import discover
-from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.discovered.sets import Sets
+from explorer.automata.discovered.discovered import Discovered, Sets
 from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
