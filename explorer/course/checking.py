@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.course.beyond import BEYOND
 from explorer.course.exercise import Exercise, Graded, plain_value, same_value
 from explorer.course.foundations import FOUNDATIONS, MASKED, OWN, STRUCTURED
 from explorer.course.pitfalls import CASES, PITFALLS
@@ -9,7 +10,7 @@ from explorer.errors import ExplorerError
 
 EXERCISES: dict[str, Exercise] = {
     exercise.name: exercise
-    for exercise in (*FOUNDATIONS, *MASKED, *CASES, *STRUCTURED, *PITFALLS, *OWN)
+    for exercise in (*FOUNDATIONS, *MASKED, *CASES, *STRUCTURED, *PITFALLS, *BEYOND, *OWN)
 }
 """Every exercise of the course, by its name."""
 

@@ -1,4 +1,4 @@
-"""Every notebook of the course in a real JupyterLab: it runs, and its explorer steps."""
+"""Every notebook of the course in a real JupyterLab: it runs, waits for guesses, and steps."""
 
 from __future__ import annotations
 
@@ -29,9 +29,29 @@ def test_a_notebook_runs_and_its_explorer_steps(notebook: Notebook, lab: Lab, st
     at(root, 0)
     press(root, STEP)
     at(root, 1)
+    # Predictions wait: nothing is said before a guess; then it is, with what the cell worked out.
+    asked = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .lmx-guess")
+    assert asked.count() >= 2
+    for number in range(asked.count()):
+        one = asked.nth(number)
+        assert one.locator(".lmx-guess-said").inner_text() == ""
+        assert one.locator("img, pre, table").count() == 0
+        field = one.locator("input")
+        if field.count():
+            field.fill("1")
+            field.press("Enter")
+        elif one.locator(".lmx-guess-state").count():
+            one.locator(".lmx-guess-state").first.focus()
+            notebook.page.keyboard.press("Enter")
+        else:
+            one.locator("button").first.click()
+        one.locator(".lmx-guess-said:not(:empty)").wait_for()
+        assert one.locator(".lmx-guess-said").inner_text()[0] in "✓✗"
     # Each picture is there, with its description.
-    pictures = notebook.page.locator(".jp-OutputArea-output svg[role=img], .jp-RenderedSVG img")
-    assert pictures.count() >= 4
+    pictures = notebook.page.locator(
+        ".jp-OutputArea-output svg[role=img], .jp-RenderedSVG img, .lmx-guess-picture img[alt]"
+    )
+    assert pictures.count() >= 2
     folder = os.environ.get("EXPLORER_STILLS")
     if folder:
         notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)").screenshot(

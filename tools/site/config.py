@@ -51,8 +51,13 @@ def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
         {"Reference": rooms["Reference"]},
         {"Benchmarks": rooms["Benchmarks"]},
         {"Decisions": rooms["Decisions"]},
-        *(place for place in _LAST if place in pages),
+        *(_named(place) for place in _LAST if place in pages),
     ]
+
+
+def _named(place: str) -> dict[str, object] | str:
+    """A page with the name that the navigation gives it, where its heading would not do."""
+    return {"Overview": place} if place == "overview.md" else place
 
 
 def configuration(

@@ -32,7 +32,10 @@ PATIENCE: Final = 600
 """Seconds that a cell may take, for a busy machine."""
 
 REPLAY: Final = """
-{name}.session.run(max_tokens=24)
+try:
+    {name}.session.run(max_tokens=24)
+except __import__("explorer").errors.ExplorerError:
+    pass  # A record of another place has no model; its steps are there already.
 {name}.session.jump(0)
 {name}.to_html({path!r});
 """
@@ -139,9 +142,13 @@ def lesson_page(
             continue
         code = f"```python\n{source}\n```"
         hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
-        parts.append(_details("The code of this cell", code) if hidden else code)
-        for number, output in enumerate(cell.outputs):
-            parts.append(_shown(output, f"{folder}/{cell.id}-{number}.svg", pictures))
+        outputs = [
+            _shown(output, f"{folder}/{cell.id}-{number}.svg", pictures)
+            for number, output in enumerate(cell.outputs)
+        ]
+        parts += [code, *outputs]
+        if hidden:  # Below what it draws: whoever reads wants the picture, or the question, first.
+            parts[-len(outputs) - 1 :] = [*outputs, _details("The code of this cell", code)]
         if cell.id in replays:
             parts.append(
                 f'<a href="{folder}/{cell.id}.html" class="md-button">Step this explorer here</a> '

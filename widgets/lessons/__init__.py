@@ -33,7 +33,7 @@ from widgets.lessons.drawn_stages import (
     subterminal_picture,
 )
 from widgets.lessons.film import reading_picture, stack_picture
-from widgets.lessons.invasive import invasiveness_picture, scheme_lines
+from widgets.lessons.invasive import invasiveness_picture, rows_picture, scheme_lines
 from widgets.lessons.lettered import (
     FIGURE_1,
     FIGURE_2,
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     import explorer as explorer
     from explorer import Sampler as Sampler
     from explorer import course as course
+    from explorer import terminals as terminals
     from explorer.analysis.places.stack import stack_reader as stack_reader
     from explorer.automata.construction.minimize import minimize as minimize
     from explorer.automata.construction.subset import determinize as determinize
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     )
     from explorer.automata.tree.layout import lay_out as lay_out
     from explorer.budget import Meter as Meter
+    from explorer.course.transducers import written_by as written_by
     from explorer.decoding.probability import (
         conditional_probability as conditional_probability,
     )
@@ -103,6 +105,10 @@ if TYPE_CHECKING:
     from explorer.errors import ExplorerError as ExplorerError
     from explorer.grammars import shipped_grammar as shipped_grammar
     from explorer.languages.regex import parse as parse
+    from explorer.tokens.schemes.examples import FLAT_OBJECT as FLAT_OBJECT
+    from explorer.tokens.schemes.lookahead import bridges_of as bridges_of
+    from explorer.tokens.schemes.lookahead import lookahead_machine as lookahead_machine
+    from explorer.tokens.schemes.terminals import TerminalGrammar as TerminalGrammar
     from explorer.tokens.token_dfa import same_machine as same_machine
     from widgets import Explorer as Explorer
     from widgets import Invasiveness as Invasiveness
@@ -121,6 +127,7 @@ __all__ = [
     "FIGURE_9",
     "FIGURE_SYMBOLS",
     "FIGURE_TOKENS",
+    "FLAT_OBJECT",
     "LINES",
     "RECORD",
     "RECORD_PROMPT",
@@ -132,10 +139,12 @@ __all__ = [
     "Invasiveness",
     "Meter",
     "Sampler",
+    "TerminalGrammar",
     "TokenRow",
     "ToyModel",
     "algorithm_one",
     "bar_picture",
+    "bridges_of",
     "compare_healing",
     "composition_stages",
     "conditional_probability",
@@ -150,6 +159,7 @@ __all__ = [
     "invasiveness_picture",
     "lay_out",
     "lettered_picture",
+    "lookahead_machine",
     "machine_picture",
     "masking_distortion",
     "matched",
@@ -163,6 +173,7 @@ __all__ = [
     "reading_picture",
     "record_constraint",
     "rounds_of",
+    "rows_picture",
     "same_machine",
     "sample_conditional",
     "scanner_picture",
@@ -177,11 +188,19 @@ __all__ = [
     "subsets_of",
     "subterminal_picture",
     "table_picture",
+    "terminals",
     "token_names",
     "token_picture",
+    "written_by",
 ]
 
 _LATER = {
+    "written_by": "explorer.course.transducers",
+    "terminals": "explorer.terminals",
+    "TerminalGrammar": "explorer.tokens.schemes.terminals",
+    "lookahead_machine": "explorer.tokens.schemes.lookahead",
+    "bridges_of": "explorer.tokens.schemes.lookahead",
+    "FLAT_OBJECT": "explorer.tokens.schemes.examples",
     "LINES": "explorer.automata.textbook.detokenizing",
     "Cursor": "widgets.cursor",
     "Drafting": "explorer.decoding.speculation.drafting",
@@ -215,7 +234,7 @@ _LATER = {
 }
 """Names that a lesson takes from elsewhere; looked up on first use."""
 
-_MODULES = ("course", "explorer")
+_MODULES = ("course", "explorer", "terminals")
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,91 @@
+"""The exercises of the notebooks on how constraints disturb a model, on terminals, on a proof that
+runs, on other systems (10 to 13), and of the project at the end (30).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from explorer.course.exercise import Exercise, LanguageExercise, ValueExercise
+
+BEYOND: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "invasive-borders",
+        3,
+        "A string ends, a colon, a space, and a string begins: four terminals, three borders.",
+        "Name the terminal of each character. Between two different terminals there is a border.",
+        ((lambda answer: answer == 4, "That is how many terminals it touches."),),
+    ),
+    ValueExercise(
+        "invasive-sums",
+        {")", "+"},
+        "Each of them is one terminal of its own, and stays within it.",
+        "With k = 0 a token may not hold parts of two terminals, and the parser must agree.",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "+1" in answer,
+                "A plus and a number are two terminals.",
+            ),
+            (
+                lambda answer: isinstance(answer, frozenset) and "(" in answer,
+                "A bracket may not open right behind a number: the parser forbids it.",
+            ),
+        ),
+    ),
+    LanguageExercise(
+        "terminals-substring",
+        "ab?|b",
+        "Three texts: for a text of n characters there are up to n (n + 1) / 2.",
+        "Which pieces does the text ab have? The empty one does not count.",
+    ),
+    ValueExercise(
+        "terminals-label",
+        "TEXT_UNTIL",
+        "It reads any text up to a stop phrase, and the phrase itself.",
+        "Which of the nine names speaks of an end?",
+        ((lambda answer: answer == "PARAGRAPH_TOKEN", "That is one token without a line break."),),
+    ),
+    ValueExercise(
+        "lemma-base",
+        "",
+        "No cycle is gone round: the path stays at the root, and nothing is written.",
+        "Start and end are the same state. Which path has no arc?",
+    ),
+    ValueExercise(
+        "lemma-step",
+        "foofood",
+        "One cycle more, and it writes the bytes of its token.",
+        "What is written so far stays; then the cycle of the new token is gone round once.",
+        ((lambda answer: answer == "food", "That is the new token alone."),),
+    ),
+    ValueExercise(
+        "neighbours-reject",
+        "PICARD",
+        "It draws tokens and takes back those that are not valid.",
+        "Look for the row that looks at the most likely tokens only.",
+    ),
+    ValueExercise(
+        "neighbours-trim",
+        {"b"},
+        "After `a` only a `d` could finish the text, and there is no such token.",
+        "Which token can still be followed by others up to the end?",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "a" in answer,
+                "That is what an index without trimming allows. How would the text end?",
+            ),
+        ),
+    ),
+    LanguageExercise(
+        "project-order",
+        "[A-Z]{2}-[1-9][0-9]{3}",
+        "Try it on a model of yours, and ask for the reasons at its first step.",
+        "Two capital letters, a hyphen, then four digits of which the first is not 0.",
+    ),
+    ValueExercise(
+        "project-mass",
+        "the constraint",
+        "The model wanted something else there: look at what it wanted, and widen the constraint.",
+        "The feasible mass is what the mask leaves of the model. Where does a mask come from?",
+    ),
+)

@@ -1,0 +1,88 @@
+"""The notebooks 10 to 13 and 30 run, and show what their text speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import explorer
+from explorer import terminals
+from explorer.course import check
+from tests.bench import tables
+from tests.notebooks.running import Shown, pictures, widget
+
+Show = Callable[[str], Shown]
+
+
+def test_invasiveness(show: Show) -> None:
+    shown = show("10_invasiveness")
+    pictures(shown, "bridge", "rows", "scanner", "int")
+    assert f"It is {shown.value('bridges')}." in shown.printed("bridge")
+    assert shown.value("len(new)") == shown.value("bridges") > 5
+    # The limits that are too small are invasive; no limit is not.
+    said = shown.value("said")
+    assert said["ours"] == "the same as the model alone"
+    assert all("invasive" in said[f"k = {k}"] for k in (0, 1, 2))
+    assert "k = 0: {" in shown.plain("rows")
+    assert "It is 2." in shown.printed("tree")
+    assert shown.plain("tree").startswith("Inside int, k = 1: 7 tokens, 7 allowed")
+    # The exercises, by the engine: the token with its borders, and the mask.
+    asked = (
+        "[bool(m.allowed(m.step(m.step(m.start, ids[0]), ids[1]))[ids[2]]) for k in (2, 3)"
+        " for m in [lookahead_machine(FLAT_OBJECT, tiny.vocabulary, k)]]"
+    )
+    assert shown.value("tiny.vocabulary.tokens[ids[2]].decode()") == '": "'
+    allowed = shown.value(asked)
+    assert allowed == [False, True] and check("invasive-borders", 3).right
+    may = "[letters.tokens[t].decode() for t in schemes[0].allowed(places[0]).nonzero()[0][:9]]"
+    few = {text for text in shown.value(may) if text in (")", "(", "+", "+1")}
+    assert check("invasive-sums", few).right
+    widget(shown)
+
+
+def test_terminals(show: Show) -> None:
+    shown = show("11_terminals")
+    assert "It is 3608." in shown.printed("wild") and "17 token classes" in shown.printed("wild")
+    assert len(shown.value("list(nine)")) == len(shown.plain("table").splitlines()[2:]) == 9
+    assert shown.printed("summary").split() == ["True", "False"]
+    sizes = shown.value("sizes")
+    assert 400 < sizes["400"] < 600
+    piece = explorer.regex("ab?|b")
+    substring = terminals.substring_of("ab")
+    assert (piece - substring).is_empty() and (substring - piece).is_empty()
+    assert terminals.text_until("</think>").accepts("well</think>")
+    widget(shown)
+
+
+def test_from_lemma_to_test(show: Show) -> None:
+    shown = show("12_from_lemma_to_test")
+    pictures(shown, "machine")
+    assert "It is 0." in shown.printed("right")
+    assert "only cycles: True; counterexample: None" in shown.printed("right")
+    # The mutant is found.
+    assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
+    assert shown.printed("shared").startswith("25 of 25 pairs")
+    widget(shown)
+
+
+def test_neighbours(show: Show) -> None:
+    shown = show("13_neighbours")
+    pictures(shown, "figure-8")
+    assert shown.value("len(NEIGHBOURS)") == 12
+    assert "It is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
+    # The figures are the measured ones.
+    cases = tables.read()["compile"]["131k"]
+    for name, factor in shown.value("NOW").items():
+        times = cases[name]
+        measured = times["outlines-core"]["median"] / times["explorer"]["median"]
+        assert round(measured) == factor, name
+    widget(shown)
+
+
+def test_project(show: Show) -> None:
+    shown = show("30_project")
+    pictures(shown, "hurt")
+    assert shown.value("task.accepts(written)")
+    assert "It is 0." in shown.printed("hurt")
+    assert "It is a line break or tab." in shown.printed("groups")
+    assert "traps" in shown.printed("traps")
+    widget(shown)
