@@ -8,16 +8,19 @@ one stands.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import cast
+from typing import NoReturn, cast
 
 from explorer.analysis.ahead import MOST, Ahead, LookedFrom, no_model
-from explorer.analysis.explaining.explanation import Explanation
+from explorer.analysis.explaining.explanation import Explanation, explain
 from explorer.analysis.explaining.groups import MaskReasons
-from explorer.analysis.explaining.step import explain_step, reasons_at
+from explorer.analysis.explaining.step import explain_step, reasons_at, states_along
 from explorer.analysis.traps import LIKED, Trap, greedy_traps_ahead, machine_traps, session_traps
 from explorer.arguments import whole_number
 from explorer.budget import Budget
+from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, waits_for
+from explorer.decoding.stepping.standing import check_open
 from explorer.decoding.stepping.walk import Walk
+from explorer.decoding.trace.records import Step
 from explorer.errors import ContextFull, ExplorerError
 
 
@@ -35,6 +38,78 @@ class Session(Walk):
         >>> session.explain(3).stage
         'constraint'
     """
+
+    def feed(self, text_or_ids: Fed, role: str | None = None) -> tuple[Step, ...]:
+        """Put in what the model did not write, such as a tool's result or a user's answer.
+
+        The constraint is one of the whole conversation, so a phase of it says what may stand here:
+        ``phase("result", any_text(), begin=token("<tool>"), role="tool")``. The model reads all of
+        it in one pass where it can; then the run goes on, in the same trace. Going back and forks
+        work across it.
+
+        Args:
+            text_or_ids: A text, which the tokenizer splits; or a list of texts, names of control
+                tokens, and ids.
+            role: Who wrote it; default the role of the phase, else ``"user"``.
+
+        Returns:
+            The steps, ``chosen_by == "fed"``.
+
+        Raises:
+            ExplorerError: A token is not allowed there; nothing is put in.
+
+        Example:
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"q", b"y", b"n"], eos_ids=[3])
+            >>> turns = explorer.phases(("ask", "q"), ("answer", explorer.choice("y", "n")))
+            >>> session = Session.from_ids(vocab, turns, [0])
+            >>> [step.role for step in session.feed("y", role="user")], session.text
+            (['user'], 'qy')
+        """
+        with self._lock:
+            tree, node = self._tree, self._node
+            check_open(node, tree.setting.max_tokens)
+            ids = fed_ids(self.vocabulary, text_or_ids)
+            role = checked_role(role, self.waits_for)
+            index = check_fed(tree.setting, node, ids)
+            if index is not None:
+                self._refuse(ids, index)
+            if tree.logits is not None:
+                tree.logits.read_ahead(tree.ids(node), ids, "fed", key=node.key)
+            return tuple(
+                self._advance(tree.choose(self._node, token, "fed", role=role)) for token in ids
+            )
+
+    def _refuse(self, ids: tuple[int, ...], index: int) -> NoReturn:
+        """The error for tokens that are fed and not allowed from one of them on."""
+        states = states_along(self.machine, (*self.ids, *ids[:index]))
+        text = self.vocabulary.written((*self.ids, *ids[:index]))
+        why = explain(self.machine, states[-1], ids[index], text=text)
+        said = why.message if not why.allowed else "max_tokens leaves no room for it."
+        raise ExplorerError(
+            f"What is fed cannot stand here from its token {index} on: {said}",
+            remedy="Give the constraint a phase for it, such as phase('result', any_text(), "
+            "role='tool').",
+            evidence={"index": index, "token": ids[index], "state": states[-1]},
+        )
+
+    @property
+    def waits_for(self) -> str:
+        """Who must write next, where that is not the model (`explorer.phase`); else empty."""
+        with self._lock:
+            return waits_for(self._tree.setting.rule, self.ids)
+
+    @property
+    def phases(self) -> tuple[tuple[str, ...], ...]:
+        """The phases that the text may go on in: each with those around it, the outermost first.
+
+        `Trace.phases` has those of each step. Empty without phases.
+        """
+        net = self._tree.setting.rule.phases
+        if net is None:
+            return ()
+        pieces = net.alive(self.vocabulary.written(self.ids))
+        return tuple(dict.fromkeys(net.names(net.pieces[k].phases) for k in pieces))
 
     def explain(
         self, token: int | str, position: int | None = None, *, budget: Budget | None = None

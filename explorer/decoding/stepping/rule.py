@@ -22,6 +22,8 @@ from explorer.budget import Budget
 from explorer.decoding.trace.masks import MaskRows, SeenClasses, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
+from explorer.languages.phases.followed import PhaseNet, phase_net
+from explorer.languages.phases.phase import has_phases
 from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
@@ -121,6 +123,13 @@ class Rule:
         """The constraint's source as a plain mapping; ``None`` without a constraint."""
         constraint = self.machine.constraint
         return None if constraint is None else source_to_dict(constraint.source)
+
+    @cached_property
+    def phases(self) -> PhaseNet | None:
+        """The phases of the constraint; ``None`` if it has none."""
+        constraint = self.machine.constraint
+        phased = constraint is not None and has_phases(constraint.source)
+        return phase_net(constraint.source) if constraint is not None and phased else None
 
     @property
     def num_byte_states(self) -> int:

@@ -124,8 +124,8 @@ class StepNode:
     row: bytes = b""
     kept_row: bytes = b""
     key: bytes = b""
-    children: dict[tuple[int, ChosenBy, float | None], StepNode] = field(
-        default_factory=lambda: dict[tuple[int, ChosenBy, float | None], StepNode]()
+    children: dict[tuple[int, ChosenBy, str | float | None], StepNode] = field(
+        default_factory=lambda: dict[tuple[int, ChosenBy, str | float | None], StepNode]()
     )
     drawn: dict[tuple[int, int], DrawnToken] = field(
         default_factory=lambda: dict[tuple[int, int], DrawnToken]()
@@ -304,9 +304,10 @@ class StepTree:
         number: float | None = None,
         known_log_prob: float | None = None,
         proposal: Proposal | None = None,
+        role: str = "",
     ) -> StepNode:
         """The node after one more token; the one that is there already, if it is."""
-        child = node.children.get((token, chosen_by, number))
+        child = node.children.get((token, chosen_by, role or number))
         if child is not None:
             return child
         state = self.setting.rule.step(node.state, token)
@@ -335,6 +336,7 @@ class StepTree:
             rank=rank,
             uniform=number,
             proposal=proposal,
+            role=role,
         )
         child = StepNode(
             parent=node,
@@ -346,7 +348,7 @@ class StepTree:
             log_prob_constrained=added(node.log_prob_constrained, constrained),
             key=following_key(node.key, token),
         )
-        node.children[token, chosen_by, number] = child
+        node.children[token, chosen_by, role or number] = child
         return child
 
     def follow(

@@ -38,6 +38,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
+from explorer.decoding.stepping.feeding import waits_for
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Forced
@@ -347,7 +348,7 @@ class Walk(Standing):
     def run(
         self, max_tokens: int | None = None, until: Callable[[Step], bool] | None = None
     ) -> Trace:
-        """Add tokens until the text ends.
+        """Add tokens until the text ends, or somebody else must write (`explorer.phase`).
 
         Another thread may move the cursor meanwhile; then this run is stale and stops.
 
@@ -369,7 +370,7 @@ class Walk(Standing):
         seen = self._generation
         for _ in range(limit):
             with self.request(seen) as fresh:
-                if not fresh or not self._open():
+                if not fresh or not self._open() or self._waits():
                     break
                 step = self.step()
                 seen = self._generation
@@ -477,6 +478,9 @@ class Walk(Standing):
 
     def _open(self) -> bool:
         return is_open(self._node, self._tree.setting.max_tokens)
+
+    def _waits(self) -> bool:
+        return bool(waits_for(self._tree.setting.rule, self.ids))
 
     def _read_ids(self, ids: Sequence[int], known: Sequence[float | None], meter: Meter) -> None:
         self._line = self._tree.follow(ids, known, "given", meter)

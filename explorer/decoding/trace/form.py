@@ -155,6 +155,7 @@ class StepForm(
     rank: Size | None
     uniform: Annotated[float, Meta(ge=0, lt=1)] | None
     proposal: ProposalForm | None = None
+    role: str = ""
 
 
 class RejectionForm(Form, frozen=True):

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from types import NoneType
 from typing import Any, Final, Self
 
 import numpy as np
 
-from explorer.alphabet import show_bytes
+from explorer.alphabet import letter, show_bytes
 from explorer.arguments import flag, whole_number, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.decoding.models.model import Message
@@ -23,6 +24,8 @@ from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.phases.followed import phase_net
+from explorer.languages.phases.phase import has_phases
 from explorer.languages.sources.serial import source_from_dict
 from explorer.vocabulary import Vocabulary
 
@@ -229,6 +232,24 @@ class Recording:
     def constraint(self) -> Constraint | None:
         """The constraint, from its source; ``None`` if the run was free."""
         return None if self.source is None else Constraint(source_from_dict(self.source))
+
+    @cached_property
+    def phases(self) -> tuple[tuple[str, ...], ...]:
+        """The phase that each step begins in, with those around it, the outermost first.
+
+        Empty for steps in none, and in a `part` that does not begin at the start.
+        """
+        if self.constraint is None or not has_phases(self.constraint.source):
+            return ((),) * len(self.steps)
+        names = self.tokens.special
+        written = [
+            b"" if step.token in self.tokens.eos_ids
+            else step.data or letter(names.get(step.token, ""), step.token)
+            for step in self.steps
+        ]  # fmt: skip
+        along = phase_net(self.constraint.source).names_along(b"".join(written))
+        begins = accumulate(map(len, written), initial=0)
+        return tuple(along[at] if at < len(along) else () for at in [*begins][:-1])
 
     @property
     def num_classes(self) -> int:

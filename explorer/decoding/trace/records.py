@@ -25,15 +25,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from explorer.tokens.states import DONE
 
-ChosenBy = Literal["sampler", "user", "given", "kept"]
-"""Who chose a token: the sampler; the user; a run from elsewhere (`Session.from_ids`); or it was
-kept from before the constraint or the prompt was edited."""
+ChosenBy = Literal["sampler", "user", "given", "kept", "fed", "prefilled"]
+"""Who chose a token: the sampler; the user; a run from elsewhere (`Session.from_ids`); it was kept
+from before the constraint or the prompt was edited; somebody else in the conversation
+(`Session.feed`); or the tokenizer, for a text that the constraint forces (``forced="prefill"``)."""
 
-CHOSEN_BY: Final[tuple[ChosenBy, ...]] = ("sampler", "user", "given", "kept")
+CHOSEN_BY: Final[tuple[ChosenBy, ...]] = get_args(ChosenBy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +258,7 @@ class Step:
         rank: Its place in the model's own order, 1 for the first choice; ``None`` if not known.
         uniform: The random number that decided, in [0, 1); ``None`` where none did.
         proposal: What a draft proposed; ``None`` without one, and where the sampler did not choose.
+        role: Who wrote it, where it was fed, such as ``"tool"``; else empty.
     """
 
     token: int
@@ -269,6 +271,7 @@ class Step:
     rank: int | None
     uniform: float | None
     proposal: Proposal | None = None
+    role: str = ""
 
     @property
     def index(self) -> int:

@@ -44,6 +44,10 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
         yield "chosen by the user"
     elif step.chosen_by == "kept":
         yield "kept"
+    elif step.chosen_by == "fed":
+        yield f"fed by {step.role}" if step.role else "fed"
+    elif step.chosen_by == "prefilled":
+        yield "prefilled"
     if step.forced:
         yield "forced"
     if step.proposal is not None and not step.proposal.accepted:
@@ -131,6 +135,7 @@ def record(trace: Recording, k: int) -> dict[str, object]:
         "token": None if step is None else step.token,
         "token_text": None if step is None else trace.tokens.show(step.token),
         "chosen_by": None if step is None else step.chosen_by,
+        "phase": None if step is None else " › ".join(trace.phases[k]),
         "log_prob_model": None if step is None else step.log_prob_model,
         "log_prob_filtered": None if step is None else step.log_prob_filtered,
         "log_prob_constrained": None if step is None else step.log_prob_constrained,

@@ -272,6 +272,18 @@ class PhaseNet:
         reading = (k for k, state in layers[-1].places if self.pieces[k].machine.expected(state))
         return tuple(dict.fromkeys(reading))
 
+    def waits_for(self, data: bytes) -> str:
+        """The role that must write next after a text; empty where the model may, or where it ends.
+
+        It is that of the innermost phase with one, if all phases that may read on have one.
+        """
+        alive = self.alive(data)
+        if not alive or self._layers(data)[-1].may_end:
+            return ""
+        roles = [[self.phases[k].role for k in self.pieces[each].phases] for each in alive]
+        innermost = [next(filter(None, reversed(each)), "") for each in roles]
+        return innermost[0] if all(innermost) else ""
+
     def borders(self, data: bytes, *, whole: bool) -> list[tuple[int, Border]]:
         """The borders that a text crosses, each with the bytes before it; empty if it is no word.
 

@@ -129,6 +129,7 @@ def phase(
     *,
     begin: Constraint | str | None = None,
     end: Constraint | str | None = None,
+    role: str = "",
 ) -> Constraint:
     """A part of a run with a name, such as ``reasoning``; it combines like any other constraint.
 
@@ -141,6 +142,8 @@ def phase(
         constraint: A text is itself.
         begin: What begins it, such as ``token("<think>")``: in the phase, not in its value.
         end: What ends it, likewise.
+        role: Who writes it where that is not the model, such as ``"tool"``: `Session.run` stops
+            before it, and `Session.feed` puts the text in.
 
     Raises:
         ConstraintError: The name cannot stand in a sentence, or another argument is not a
@@ -154,7 +157,8 @@ def phase(
     """
     given = {"begin": begin, "end": end}
     around = {key: None if c is None else _part(key, c) for key, c in given.items()}
-    return Constraint(Phase(checked_phase_name(name), _part("constraint", constraint), **around))
+    part, role = _part("constraint", constraint), checked_phase_name(role) if role else ""
+    return Constraint(Phase(checked_phase_name(name), part, **around, role=role))
 
 
 def phases(

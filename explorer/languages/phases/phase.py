@@ -29,6 +29,7 @@ class Phase(Combination):
 
     Args:
         begin, end: What stands before and after it within the phase; ``None`` for nothing.
+        role: Who writes it; empty for the model.
     """
 
     kind: ClassVar[str] = "phase"
@@ -37,6 +38,7 @@ class Phase(Combination):
     part: Source
     begin: Source | None = None
     end: Source | None = None
+    role: str = ""
 
     @property
     def children(self) -> tuple[Source, ...]:
@@ -45,7 +47,7 @@ class Phase(Combination):
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
         """The same phase around others."""
-        return type(self)(self.name, *_in_place(children, self.begin is not None))
+        return type(self)(self.name, *_in_place(children, self.begin is not None), self.role)
 
     @property
     def phase(self) -> str:
@@ -58,8 +60,9 @@ class Phase(Combination):
         return Written(0, 0, body, phase=self.name)
 
     def fields(self) -> dict[str, object]:
-        """The name, and whether something begins it."""
-        return {"name": self.name, "begins": self.begin is not None}
+        """The name, whether something begins it, and who writes it if that is not the model."""
+        named: dict[str, object] = {"name": self.name, "begins": self.begin is not None}
+        return named | ({"role": self.role} if self.role else {})
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
@@ -69,9 +72,10 @@ class Phase(Combination):
             raise DamagedFile(f"A saved phase has {len(children)} parts.")
         try:
             name = checked_phase_name(fields["name"])
+            role = checked_phase_name(fields["role"]) if "role" in fields else ""
         except ConstraintError as error:
             raise DamagedFile(f"A saved phase cannot be read: {error.message}") from error
-        return cls(name, *_in_place(children, begins))
+        return cls(name, *_in_place(children, begins), role)
 
     def spelled(self) -> str:
         """As Python writes it."""
@@ -79,7 +83,8 @@ class Phase(Combination):
 
         begin = "" if self.begin is None else f", begin={spelled(self.begin)}"
         end = "" if self.end is None else f", end={spelled(self.end)}"
-        return f"phase({self.name!r}, {spelled(self.part)}{begin}{end})"
+        role = f", role={self.role!r}" if self.role else ""
+        return f"phase({self.name!r}, {spelled(self.part)}{begin}{end}{role})"
 
     def __str__(self) -> str:
         return self.spelled()

@@ -1,0 +1,133 @@
+"""Tokens that the model did not write and that stand in the text: a tool's result, a user's answer.
+
+The constraint is one of the whole conversation, so it reads them like all others: a phase says what
+may stand there (``phase("result", any_text(), role="tool")``). The model reads them in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from explorer.alphabet import in_quotes
+from explorer.arguments import instance, listed, plain, shown, whole_number, wrong
+from explorer.decoding.models.arguments import token_of_text
+from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.stepping.tree import Setting, StepNode
+from explorer.errors import ExplorerError
+from explorer.tokens.states import DONE
+from explorer.vocabulary import Vocabulary
+
+Fed = str | Sequence[str | int]
+"""A text; or a list of texts, names of control tokens, and ids."""
+
+_FED: Final = "a text, or a list of texts, names of control tokens and ids"
+
+MOST_CHARACTERS: Final = 20
+"""The longest name of a role."""
+
+
+def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
+    """The ids that a user feeds.
+
+    Args:
+        given: A text, which the tokenizer splits; or a list, in which the name of a control token
+            stands for that token.
+
+    Raises:
+        ExplorerError: It is something else, is empty, or no tokens write a text.
+
+    Example:
+        >>> vocab = Vocabulary((b"a", b"b", None, None), (3,), special={2: "<tool>"})
+        >>> fed_ids(vocab, ["<tool>", "ab", 0])
+        (2, 0, 1, 0)
+    """
+    given = plain(given)
+    if isinstance(given, str):
+        return _of_text(vocabulary, given)
+    if isinstance(given, bytes) or not isinstance(given, Sequence):
+        raise wrong("text_or_ids", given, _FED)
+    control = {name: token for token, name in vocabulary.special.items()}
+    ids: list[int] = []
+    for entry in listed("text_or_ids", cast("object", given), _FED):
+        entry = plain(entry)
+        if isinstance(entry, str):
+            ids += [control[entry]] if entry in control else _of_text(vocabulary, entry)
+        else:
+            ids.append(whole_number("an id", entry, 0, len(vocabulary) - 1))
+    if not ids:
+        raise ExplorerError("There is nothing to feed.", remedy="Give at least one token.")
+    return tuple(ids)
+
+
+def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """The ids of a text: the tokenizer's own where it writes just this text."""
+    if not text:
+        raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")
+    data = text.encode(errors="replace")
+    ids = vocabulary.encode(text)
+    if ids is not None and b"".join(vocabulary.tokens[each] or b"" for each in ids) == data:
+        return tuple(ids)
+    one_by_one: list[int] = []
+    for char in text:  # A tokenizer that is not at hand, or that adds to every text.
+        known = vocabulary.ids_of(char.encode(errors="replace"))
+        if not known:
+            raise ExplorerError(
+                f"This vocabulary cannot write {in_quotes(text)} as it is.",
+                remedy="Give ids, or texts of one token each.",
+                evidence={"text": text},
+            )
+        one_by_one.append(token_of_text(vocabulary, char))
+    return tuple(one_by_one)
+
+
+def checked_role(role: object, default: str) -> str:
+    """Who writes what is fed.
+
+    Raises:
+        ExplorerError: It is not a short text of one line.
+    """
+    if role is None:
+        return default or "user"
+    name = instance("role", role, str, "a name such as 'tool' or 'user'")
+    if not name.strip() or len(name) > MOST_CHARACTERS or len(name.splitlines()) > 1:
+        raise ExplorerError(
+            f"{shown(name)} cannot be a role: it must be one line of 1 to {MOST_CHARACTERS} "
+            "characters.",
+            remedy="Give role='tool' or role='user'.",
+        )
+    return name
+
+
+def check_fed(setting: Setting, node: StepNode, ids: Sequence[int]) -> int | None:
+    """The first of some ids that may not stand after a node; ``None`` if all may.
+
+    Raises:
+        ExplorerError: They are more than the token budget has left.
+    """
+    state = node.state
+    for k, token in enumerate(ids):
+        remaining = setting.remaining(node.index + k)
+        following = setting.rule.step(state, token) if state != DONE else None
+        if following is None:
+            return k
+        if remaining is not None and not setting.rule.mask(state, remaining).allowed[token]:
+            return k
+        state = following
+    if setting.max_tokens is not None and node.index + len(ids) > setting.max_tokens:
+        raise ExplorerError(
+            f"What is fed takes {len(ids)} tokens, and max_tokens={setting.max_tokens} leaves "
+            f"{setting.max_tokens - node.index}.",
+            remedy="Make a Session with a larger max_tokens.",
+            evidence={"tokens": len(ids), "max_tokens": setting.max_tokens},
+        )
+    return None
+
+
+def waits_for(rule: Rule, ids: Sequence[int]) -> str:
+    """Who must write next, where that is not the model; empty where it is.
+
+    A phase with a role waits for it (`explorer.phase`).
+    """
+    net = rule.phases
+    return "" if net is None else net.waits_for(rule.vocabulary.written(ids))
