@@ -18,6 +18,7 @@ from explorer.errors import ExplorerError, display_width
 from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Statement
+from explorer.witnesses.rollbacks import Rollback
 
 OURS: Final = "explorer"
 """Our own name beside the other engines."""
@@ -97,6 +98,7 @@ class Witness:
         prefix: The ids of the prefix.
         testimonies: What each says, ours first.
         disagreements: Every difference from ours, token by token in groups of one reason.
+        rollbacks: What taking drafts back did to each engine, where that was asked.
     """
 
     constraint: Constraint
@@ -105,6 +107,7 @@ class Witness:
     prefix: tuple[int, ...]
     testimonies: tuple[Testimony, ...]
     disagreements: tuple[Disagreement, ...]
+    rollbacks: tuple[Rollback, ...] = ()
 
     @property
     def text(self) -> bytes:
@@ -174,6 +177,14 @@ class Witness:
                 }
                 for each in self.disagreements
             ],
+            "rollbacks": [
+                {
+                    "engine": each.engine, "drafts": each.drafts, "same": each.same,
+                    "after": [list(draft) for draft in each.after],
+                    "tokens": each.tokens.tolist(), "refused": each.refused,
+                }
+                for each in self.rollbacks
+            ],
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -217,6 +228,8 @@ def table_of_witness(witness: Witness) -> str:
             )  # fmt: skip
     for each in witness.disagreements:
         lines += ["", *lines_of_group(each, witness.vocabulary)]
+    for each in witness.rollbacks:
+        lines += ["", *lines_of_rollback(each, witness.vocabulary)]
     return "\n".join(lines)
 
 
@@ -264,6 +277,23 @@ def lines_of_group(each: Disagreement, vocabulary: Vocabulary) -> list[str]:
             f"{name}: {value}", WIDTH, initial_indent="  - ", subsequent_indent="    "
         )
     return lines
+
+
+def lines_of_rollback(each: Rollback, vocabulary: Vocabulary) -> list[str]:
+    """What taking drafts back did to an engine, as lines."""
+    count = f"{each.drafts} draft{'s' * (each.drafts != 1)}"
+    if each.refused:
+        said = f"{each.engine} was not rolled back: {' '.join(each.refused.split())}"
+    elif each.same:
+        said = f"{each.engine}: {count} accepted and rolled back; the mask is as before."
+    else:
+        draft = " ".join(name_of_token(vocabulary, token) for token in each.after[-1])
+        named = ", ".join(name_of_token(vocabulary, int(k)) for k in each.tokens[:EXAMPLES])
+        said = (
+            f"[rollback] {each.engine} {each.version}: once {draft} was accepted and rolled back, "
+            f"the mask differs in {len(each.tokens):,} tokens: {named}."
+        )
+    return textwrap.wrap(said, WIDTH, subsequent_indent="  ")
 
 
 def name_of_token(vocabulary: Vocabulary, token: int) -> str:

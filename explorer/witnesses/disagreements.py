@@ -17,20 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
-from explorer.arguments import whole_number, wrong
+from explorer.arguments import flag, whole_number, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.tokens.words import unpack
-from explorer.witnesses.answers import Disagreement, Testimony, Witness, name_of_token
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.answers import (
+    Disagreement,
+    Testimony,
+    Witness,
+    lines_of_rollback,
+    name_of_token,
+)
 from explorer.witnesses.asking import statement_of, vocabulary_of
 from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Answer
 from explorer.witnesses.process import shared_process
 from explorer.witnesses.report import DisagreementReport, report_of, tried
+from explorer.witnesses.rollbacks import Rollback, drafts_from, rollback_of
 from explorer.witnesses.rules.by_masks import SENTENCES
 from explorer.witnesses.shrinking import SECONDS_A_STEP, shrink
 from explorer.witnesses.witness import (
@@ -76,6 +84,9 @@ class Disagreements:
         left_out: Differences that were classed and not reported, since the time was up.
         withheld: Reports that are not offered, a line each with the reason: the script did not
             print what the report claims, or the judge contradicts us.
+        rollbacks: For each engine that was driven through drafts: a state whose mask had changed
+            once they were taken back, else the last state that was looked at.
+        rolled_back: At how many states that was asked.
     """
 
     reports: tuple[DisagreementReport, ...]
@@ -88,6 +99,9 @@ class Disagreements:
     unclassed: int = 0
     left_out: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    rollbacks: tuple[Rollback, ...] = ()
+    rolled_back: int = 0
+    vocabulary: Vocabulary | None = None
 
     @property
     def states_per_second(self) -> float:
@@ -109,6 +123,11 @@ class Disagreements:
             lines.append(f"Masks not looked into, though they differ: {self.unclassed:,}; no time.")
         lines += [f"Not made short, no time: {each}" for each in self.left_out]
         lines += [f"No text to file. {each}" for each in self.withheld]
+        if self.rolled_back:
+            lines.append(f"Drafts were accepted and rolled back at {self.rolled_back:,} states.")
+        if self.vocabulary is not None:
+            for rolled in self.rollbacks:
+                lines += lines_of_rollback(rolled, self.vocabulary)
         for each in self.reports:
             lines += ["", str(each)]
         return "\n".join(lines)
@@ -147,7 +166,8 @@ class _WalkOfTexts:
         self._classed: set[tuple[str, bytes]] = set()
         self.seen: dict[tuple[str, str, bool, str], _Seen] = {}
         self.refusals: dict[str, Testimony] = {}
-        self.texts = self.states = self.differing = self.unclassed = 0
+        self.texts = self.states = self.differing = self.unclassed = self.rolled_back = 0
+        self.rollbacks: dict[str, Rollback] = {}
 
     def write(self) -> tuple[list[int], list[int], list[float]]:
         """A text: its tokens, the states along it, and the probability of each state."""
@@ -221,6 +241,23 @@ class _WalkOfTexts:
                     )
             self.differing += differs
 
+    def roll_back(self) -> None:
+        """Write a text, and let each engine take drafts and take them back somewhere along it."""
+        tokens, states, _ = self.write()
+        place = int(self.random.integers(len(states)))
+        drafts = drafts_from(self.machine, states[place], self.random)
+        prefix = tuple(tokens[:place])
+        for name in self.engines if drafts else ():
+            if name in self.refusals or not self.rollbacks.get(name, _SAME).same:
+                continue
+            made = rollback_of(
+                shared_process(name), self.statement, self.machine.vocabulary, prefix, drafts,
+                SECONDS_A_TEXT,
+            )  # fmt: skip
+            if made is not None:
+                self.rolled_back += 1
+                self.rollbacks[name] = made
+
     def _note(
         self,
         name: str,
@@ -262,6 +299,9 @@ class _WalkOfTexts:
         return True
 
 
+_SAME: Final = Rollback("", "", (), 0)
+
+
 def disagreements(
     constraint: Constraint,
     tokenizer: object,
@@ -271,6 +311,7 @@ def disagreements(
     *,
     prompt: str = "",
     engines: Iterable[str] | None = None,
+    rollback: bool = False,
 ) -> Disagreements:
     """Look for states where other engines differ from us, and make what is found short.
 
@@ -283,6 +324,8 @@ def disagreements(
         seed: Of the random choices.
         prompt: Stands before every text that the model writes.
         engines: Some of outlines-core, xgrammar and llguidance; default all of them.
+        rollback: Whether the engines are also driven through accept, reject and rollback, as a
+            speculative decoder does, and each is compared with itself before.
 
     Returns:
         A value that is printed as reports, each ready for an issue tracker. The script of each has
@@ -312,6 +355,7 @@ def disagreements(
 
         before = tuple(prompt_ids(model, prompt))
     limit = positive_seconds(seconds)
+    rollback = flag("rollback", rollback)
     machine = compile(constraint, vocabulary, lazy=True)
     walk = _WalkOfTexts(
         machine, constraint, checked_engines(engines), model, before, whole_number("seed", seed, 0)
@@ -323,6 +367,8 @@ def disagreements(
     until, latest = began + WALK_SHARE * limit, began + limit
     while True:
         walk.compare(until, latest)
+        if rollback:
+            walk.roll_back()
         if time.monotonic() > until or len(walk.refusals) == len(walk.engines):
             break
     walked = time.monotonic() - began
@@ -342,6 +388,7 @@ def disagreements(
         offered, tuple(walk.refusals.values()), walk.texts, walk.states,
         walk.differing, walked, shrunk_in, walk.unclassed,
         tuple(map(_in_a_line, chosen[len(reports) :])), withheld,
+        tuple(walk.rollbacks.values()), walk.rolled_back, vocabulary,
     )  # fmt: skip
 
 

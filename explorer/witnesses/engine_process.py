@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -22,19 +22,19 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from explorer.witnesses.engines import NotRead, Tokens, peer
+from explorer.witnesses.engines import UNASKED, NotRead, Row, Tokens, peer
 from explorer.witnesses.messages import (
     REQUESTS,
     Answer,
     Finish,
     Load,
     Loaded,
-    Masks,
     OwnPattern,
     PatternText,
     Refused,
     Reply,
     Request,
+    RolledBack,
     Statement,
     Way,
     next_message,
@@ -87,7 +87,11 @@ class Answering:
             stage = "mask"
             if isinstance(request, Finish):
                 return Way(self._finish(compiled, request.tokens, request.prefer))
-            return self._masks(compiled, request, ready - began, ready)
+            if isinstance(request, RolledBack):
+                rows = self._engine.rolled_back(compiled, request.tokens, request.drafts)
+            else:
+                rows = self._engine.rows(compiled, request.tokens, request.last)
+            return self._masks(rows, ready - began, ready)
         except (KeyboardInterrupt, SystemExit):
             raise
         except NotRead as error:
@@ -113,12 +117,12 @@ class Answering:
             return engine.compile_schema(question.text, question.whitespace, question.any_order)
         return engine.compile_grammar(question.text, question.kind)
 
-    def _masks(self, compiled: Any, request: Masks, compiling: float, ready: float) -> Answer:
+    def _masks(self, asked: Iterable[Row], compiling: float, ready: float) -> Answer:
         rows: list[bytes] = []
         followed = -1
-        for row in self._engine.rows(compiled, request.tokens, request.last):
+        for row in asked:
             followed += 1
-            if not request.last or followed == len(request.tokens):
+            if row is not UNASKED:
                 rows.append(np.packbits(row, bitorder="little").tobytes())
         return Answer(tuple(rows), followed, compiling, time.perf_counter() - ready)
 

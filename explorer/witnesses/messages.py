@@ -47,6 +47,18 @@ class Masks(msgspec.Struct, tag=True, frozen=True):
     seconds: float
 
 
+class RolledBack(msgspec.Struct, tag=True, frozen=True):
+    """The mask after some tokens, and again after each of some drafts was taken and taken back.
+
+    Of a draft the tokens are accepted as far as they are allowed, and rolled back at once.
+    """
+
+    question: Statement
+    tokens: tuple[int, ...]
+    drafts: tuple[tuple[int, ...], ...]
+    seconds: float
+
+
 class Finish(msgspec.Struct, tag=True, frozen=True):
     """A way to the end of a text, by what the engine itself allows."""
 
@@ -108,7 +120,7 @@ class Refused(msgspec.Struct, tag=True, frozen=True):
     stage: str
 
 
-Request = Load | Masks | Finish | OwnPattern
+Request = Load | Masks | RolledBack | Finish | OwnPattern
 Reply = Loaded | Answer | Way | PatternText | Refused
 
 REQUESTS: Final = msgspec.msgpack.Decoder(Request)

@@ -45,6 +45,7 @@ from explorer.witnesses.messages import (
     Refused,
     Reply,
     Request,
+    RolledBack,
     Statement,
     Way,
     packed_message,
@@ -117,6 +118,19 @@ class EngineProcess:
         """
         limit = self.seconds if seconds is None else seconds
         reply = self._ask(vocabulary, Masks(question, tokens, last, limit), limit)
+        return reply if isinstance(reply, Answer | Refused) else _unexpected(reply)
+
+    def rolled_back(
+        self,
+        question: Statement,
+        vocabulary: Vocabulary,
+        tokens: tuple[int, ...],
+        drafts: tuple[tuple[int, ...], ...],
+        seconds: float | None = None,
+    ) -> Answer | Refused:
+        """The mask after some tokens, and again after each draft was accepted and rolled back."""
+        limit = self.seconds if seconds is None else seconds
+        reply = self._ask(vocabulary, RolledBack(question, tokens, drafts, limit), limit)
         return reply if isinstance(reply, Answer | Refused) else _unexpected(reply)
 
     def finish(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from explorer.arguments import listed, wrong
+from explorer.arguments import flag, listed, wrong
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
@@ -24,6 +25,7 @@ from explorer.witnesses.engines import ENGINES
 from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import SECONDS, EngineProcess, shared_process
+from explorer.witnesses.rollbacks import Rollback, drafts_from, rollback_of
 from explorer.witnesses.rules.classes import classified
 
 DISTRIBUTION = "constraint-explorer"
@@ -37,6 +39,7 @@ def witness(
     engines: Iterable[str] | None = None,
     seconds: float = SECONDS,
     budget: Budget | None = None,
+    rollback: bool = False,
 ) -> Witness:
     """The same state in other engines: masks side by side, every difference explained.
 
@@ -50,6 +53,9 @@ def witness(
         engines: Some of outlines-core, xgrammar and llguidance; default all of them.
         seconds: The most that an engine may take.
         budget: Limits of our own compilation.
+        rollback: Whether each engine is also driven as a speculative decoder does it: it accepts
+            drafts and rolls them back, and its mask must then be the one of before
+            (`Witness.rollbacks`).
 
     Returns:
         An immutable value, printed as a table.
@@ -72,7 +78,26 @@ def witness(
     machine = compile(constraint, vocabulary, budget, lazy=True)
     ids = ids_of_prefix(machine, prefix)
     positive_seconds(seconds)
-    return witness_of(machine, constraint, ids, checked_engines(engines), seconds)
+    rollback = flag("rollback", rollback)
+    seen = witness_of(machine, constraint, ids, checked_engines(engines), seconds)
+    return replace(seen, rollbacks=_rolled_back(machine, seen, seconds)) if rollback else seen
+
+
+def _rolled_back(machine: TokenMachine, seen: Witness, seconds: float) -> tuple[Rollback, ...]:
+    """What rolling drafts back does to each engine that answered."""
+    state, followed = _walk(machine, seen.prefix)
+    if followed < len(seen.prefix) or state < 0:
+        return ()
+    drafts = drafts_from(machine, state, np.random.default_rng(0))
+    made = (
+        rollback_of(
+            shared_process(each.engine), seen.statement, seen.vocabulary, seen.prefix, drafts,
+            seconds,
+        )
+        for each in seen.testimonies[1:]
+        if each.mask is not None
+    )  # fmt: skip
+    return tuple(each for each in made if each is not None)
 
 
 def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ from explorer import Constraint, Vocabulary
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.witnesses.answers import Witness
 from explorer.witnesses.engines import ENGINES, Tokens, peer
+from explorer.witnesses.messages import Answer, Statement
+from explorer.witnesses.process import EngineProcess
+from explorer.witnesses.rollbacks import rollback_of
 from explorer.witnesses.rules.classes import CLASSES
 
 for library in ("outlines_core", "xgrammar", "llguidance"):
@@ -183,3 +186,37 @@ def test_no_engine_is_loaded_here() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("engine", ["outlines-core", "xgrammar", "llguidance"])
+def test_an_engine_is_driven_through_drafts_and_back(engine: str) -> None:
+    vocab = explorer.load_model("tiny").vocabulary
+    seen = explorer.witness(
+        explorer.regex("[a-z]+ [0-9]{2,4}x*"), vocab, "abc", engines=[engine], rollback=True
+    )
+    (rolled,) = seen.rollbacks
+    assert rolled.engine == engine and rolled.same and rolled.drafts > 8, str(seen)
+    assert "accepted and rolled back; the mask is as before" in str(seen)
+    assert explorer.witness(explorer.regex("a"), vocab, engines=[engine]).rollbacks == ()
+
+
+def test_a_mask_that_a_draft_changes_is_found_and_made_short() -> None:
+    class Forgetful(EngineProcess):
+        """It forgets what it was once a draft with a 7 was rolled back."""
+
+        def __init__(self) -> None:
+            super().__init__("xgrammar")
+
+        def rolled_back(self, *given: Any, **named: Any) -> Answer:
+            drafts = given[3]
+            rows, changed = [b"\x03"], False
+            for draft in drafts:
+                changed |= 7 in draft
+                rows.append(b"\x07" if changed else b"\x03")
+            return Answer(tuple(rows), len(drafts), 0.0, 0.0)
+
+    vocab = explorer.Vocabulary.from_bytes([b"%d" % k for k in range(9)], eos_ids=[9])
+    drafts = ((1, 2), (3, 7, 4), (5,))
+    rolled = rollback_of(Forgetful(), Statement("regex", "a"), vocab, (), drafts, 1.0)
+    assert rolled is not None and not rolled.same
+    assert rolled.after == ((3, 7),) and rolled.tokens.tolist() == [2]

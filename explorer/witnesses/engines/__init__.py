@@ -127,6 +127,16 @@ class Peer:
             last: Whether only the mask after the last is wanted; the others are `UNASKED` then.
         """
 
+    def rolled_back(
+        self, compiled: Any, tokens: Sequence[int], drafts: Sequence[Sequence[int]]
+    ) -> Iterator[Row]:
+        """The mask after some tokens, and again after each of some drafts, one matcher throughout.
+
+        Of a draft the tokens are accepted as far as they are allowed, and then rolled back, as a
+        speculative decoder does. Nothing where the tokens themselves are not allowed.
+        """
+        raise NotRead("rolling back: there is no call for it.")
+
     def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
         """The same masks as sets of ids."""
         return [frozenset(np.flatnonzero(row).tolist()) for row in self.rows(compiled, tokens)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from outlines_core import Index, Vocabulary
+from outlines_core import Guide, Index, Vocabulary
 from outlines_core.json_schema import build_regex_from_schema
 
 from explorer.witnesses.engines import UNASKED, NotRead, Peer, Row, Tokens
@@ -65,6 +65,28 @@ class OutlinesCore(Peer):
             state = compiled.get_next_state(state, token)
             if state is None:
                 return
+
+    def rolled_back(
+        self, compiled: Index, tokens: Sequence[int], drafts: Sequence[Sequence[int]]
+    ) -> Iterator[Row]:
+        """The mask after some tokens, and again after each draft and its rollback."""
+        guide = Guide(compiled, max([8, *map(len, drafts)]))
+        for token in tokens:
+            if token not in guide.get_tokens():
+                return
+            guide.advance(token)
+        for draft in ((), *drafts):
+            taken = 0
+            for token in draft:
+                if token not in guide.get_tokens():
+                    break
+                guide.advance(token)
+                taken += 1
+            if taken:
+                guide.rollback_state(taken)
+            row = np.zeros(self.size, np.bool_)
+            row[list(guide.get_tokens())] = True
+            yield row
 
     def accepts(self, compiled: Index, tokens: Sequence[int]) -> bool:
         """Whether the text may end after exactly these tokens."""
