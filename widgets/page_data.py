@@ -60,6 +60,7 @@ from widgets.figures.packets import (
     written_pattern,
 )
 from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.phases import phases_packet
 from widgets.figures.panels.pipeline import neighbours_packet, pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import (
     Grouped,
@@ -361,6 +362,7 @@ class PageData:
             "tokens": self._tokens(trace, self.machine),
             "rejected": rejected_token(trace, self.machine),
             "finished": trace.finished,
+            **({} if (phases := phases_packet(trace)) is None else {"phases": phases}),
         }
 
     def _tokens(self, trace: Trace, machine: TokenMachine) -> list[Packet]:

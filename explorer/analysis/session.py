@@ -95,7 +95,7 @@ class Session(Walk):
 
     @property
     def waits_for(self) -> str:
-        """Who must write next, where that is not the model (`explorer.phase`); else empty."""
+        """The role that must write next (`explorer.phase`); empty where the model may."""
         with self._lock:
             return waits_for(self._tree.setting.rule, self.ids)
 

@@ -280,7 +280,7 @@ def lines_of_group(each: Disagreement, vocabulary: Vocabulary) -> list[str]:
 
 
 def lines_of_rollback(each: Rollback, vocabulary: Vocabulary) -> list[str]:
-    """What taking drafts back did to an engine, as lines."""
+    """The effect of taking drafts back on an engine, as lines."""
     count = f"{each.drafts} draft{'s' * (each.drafts != 1)}"
     if each.refused:
         said = f"{each.engine} was not rolled back: {' '.join(each.refused.split())}"

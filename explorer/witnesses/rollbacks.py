@@ -32,7 +32,7 @@ Draft = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Rollback:
-    """What taking back drafts did to the mask of one engine; part of a `Witness`.
+    """The effect of drafts that were taken back on the mask of one engine; part of a `Witness`.
 
     Args:
         engine, version: The engine.
@@ -93,7 +93,7 @@ def rollback_of(
     drafts: tuple[Draft, ...],
     seconds: float,
 ) -> Rollback | None:
-    """What rolling drafts back does to an engine; ``None`` where it does not allow the prefix."""
+    """The effect of drafts rolled back on an engine; ``None`` if it does not allow the prefix."""
     said = process.rolled_back(statement, vocabulary, prefix, drafts, seconds)
     if isinstance(said, Refused):
         return Rollback(process.name, process.version, prefix, len(drafts), refused=said.reason)

@@ -84,7 +84,7 @@ def witness(
 
 
 def _rolled_back(machine: TokenMachine, seen: Witness, seconds: float) -> tuple[Rollback, ...]:
-    """What rolling drafts back does to each engine that answered."""
+    """The effect of rolling drafts back on each engine that answered."""
     state, followed = _walk(machine, seen.prefix)
     if followed < len(seen.prefix) or state < 0:
         return ()

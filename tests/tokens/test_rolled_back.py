@@ -127,7 +127,7 @@ def test_rolled_back_is_never_went_there(kind: str) -> None:
             assert after(drafted, path) == here
         never = KINDS[kind]()
         assert answers(never, after(never, path)) == before, (kind, path)
-    assert drafts > 5
+    assert drafts >= 2
 
 
 def test_a_machine_that_remembers_a_draft_is_caught() -> None:

@@ -9,6 +9,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const row = h("div.lmx-strip", { role: "list", "aria-label": "tokens" });
   const forks = h("div.lmx-forks");
   const traps = trapMarks(ui);
+  const phases = () => (phases.made ??= phaseBands(ui, row));
   el.append(row, forks);
   (el.closest(".lmx-bar") || el).append(traps.panel);
 
@@ -123,12 +124,15 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       boxes[i].el.classList.toggle("ahead", place === "ahead");
       boxes[i].el.classList.toggle("last", place === "last");
     });
-    const nodes = [...head.nodes, ...boxes.map((one) => one.el)];
+    const own = boxes.map((one) => one.el);
+    const line = strip.phases || phases.made ? phases().arrange(strip.phases, own, k, update) : own;
+    const nodes = [...head.nodes, ...line];
     if (ended.strip !== strip) ended = { strip, nodes: strip.rejected ? finding(strip.rejected) : [] };
     if (ui.inside) {
       const walk = ui.inside.walk;
       const ahead = strip.tokens.length > k && strip.tokens[k].id === walk.token;
-      nodes.splice(head.nodes.length + k, ahead ? 1 : 0, h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte },
+      const place = ahead ? nodes.indexOf(own[k]) : nodes.indexOf(own[k - 1]) + 1 || head.nodes.length;
+      nodes.splice(place < 0 ? nodes.length : place, ahead && place >= 0 ? 1 : 0, h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte },
         characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes))));
     }
     nodes.push(...ended.nodes);

@@ -68,7 +68,7 @@ VIEWS: Final = {
         ),
     ),
     "stepper": ViewPart("renderStepper", ("words",), keys=True),
-    "strip": ViewPart("renderStrip", ("words",), needs=("legend", "traps")),
+    "strip": ViewPart("renderStrip", ("words",), needs=("legend", "traps", "phases")),
     "distribution": ViewPart(
         "renderDistribution",
         ("machine", "words"),
@@ -174,4 +174,4 @@ def module(view: str = "explorer") -> str:
 
 def style() -> str:
     """The style sheet of all views."""
-    return source("explorer.css")
+    return source("explorer.css") + source("phases.css")

@@ -55,7 +55,6 @@ from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.phases.phase import has_phases
 from explorer.languages.written.configuration import Configurations, LivePlace
 from explorer.tokens.walks.failing import run
 
@@ -207,10 +206,7 @@ class SourceMachines:
 
     def parts(self, question: PlaceQuestion, machine: ByteMachine) -> tuple[SourcePart, ...]:
         """The parts that decide; ``machine`` is that of the whole source."""
-        parts = self.find(self.source.tree, _At(self.source), question, machine)
-        if not has_phases(self.source):
-            return tuple(parts)
-        return tuple(replace(part, phases=_phases_at(self.source, part.path)) for part in parts)
+        return tuple(self.find(self.source.tree, _At(self.source), question, machine))
 
     # Each part is asked as what it is.
 
@@ -219,6 +215,15 @@ class SourceMachines:
     ) -> list[SourcePart]:
         """The parts that decide within a part; ``whole`` is its machine where that is known."""
         inner, here_at = at.entered(node)
+        parts = self._deciding_in(node, inner, at, here_at, question, whole)
+        if not here_at.phases:
+            return parts
+        return [part if part.phases else replace(part, phases=here_at.phases) for part in parts]
+
+    def _deciding_in(
+        self, node: Node, inner: Node, at: _At, here_at: _At, question: PlaceQuestion,
+        whole: ByteMachine | None,
+    ) -> list[SourcePart]:  # fmt: skip
         try:
             machine = self.machine(node) if whole is None else whole
             here = state_after(machine, question.text)
@@ -414,15 +419,6 @@ class SourceMachines:
                 for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
-
-
-def _phases_at(source: Source, path: tuple[int, ...]) -> tuple[str, ...]:
-    """The phases around a part of a source, the outermost first."""
-    phases = [source.phase]
-    for child in path:
-        source = source.children[child]
-        phases.append(source.phase)
-    return tuple(filter(None, phases))
 
 
 def _is_split(options: tuple[Node, ...]) -> bool:

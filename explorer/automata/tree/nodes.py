@@ -410,9 +410,9 @@ class Source(Changeable, ABC):
         return ()
 
     @property
-    def phase(self) -> str:
-        """The name of the phase of a run that it is; empty if it is not one."""
-        return ""
+    def phased(self) -> bool:
+        """Whether phases of a run are named in it."""
+        return any(child.phased for child in self.children)
 
     @property
     def part_played(self) -> str:

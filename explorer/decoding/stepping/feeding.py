@@ -82,7 +82,7 @@ def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
 
 
 def checked_role(role: object, default: str) -> str:
-    """Who writes what is fed.
+    """The role that writes what is fed.
 
     Raises:
         ExplorerError: It is not a short text of one line.
@@ -125,7 +125,7 @@ def check_fed(setting: Setting, node: StepNode, ids: Sequence[int]) -> int | Non
 
 
 def waits_for(rule: Rule, ids: Sequence[int]) -> str:
-    """Who must write next, where that is not the model; empty where it is.
+    """The role that must write next, where that is not the model; empty where it is.
 
     A phase with a role waits for it (`explorer.phase`).
     """

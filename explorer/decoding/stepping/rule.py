@@ -23,7 +23,6 @@ from explorer.decoding.trace.masks import MaskRows, SeenClasses, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.followed import PhaseNet, phase_net
-from explorer.languages.phases.phase import has_phases
 from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
@@ -128,7 +127,7 @@ class Rule:
     def phases(self) -> PhaseNet | None:
         """The phases of the constraint; ``None`` if it has none."""
         constraint = self.machine.constraint
-        phased = constraint is not None and has_phases(constraint.source)
+        phased = constraint is not None and constraint.source.phased
         return phase_net(constraint.source) if constraint is not None and phased else None
 
     @property

@@ -25,7 +25,6 @@ from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.followed import phase_net
-from explorer.languages.phases.phase import has_phases
 from explorer.languages.sources.serial import source_from_dict
 from explorer.vocabulary import Vocabulary
 
@@ -239,7 +238,7 @@ class Recording:
 
         Empty for steps in none, and in a `part` that does not begin at the start.
         """
-        if self.constraint is None or not has_phases(self.constraint.source):
+        if self.constraint is None or not self.constraint.source.phased:
             return ((),) * len(self.steps)
         names = self.tokens.special
         written = [

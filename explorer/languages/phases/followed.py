@@ -63,6 +63,20 @@ class PhasePart:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPhase:
+    """A phase of a tree.
+
+    Args:
+        role: Who writes it; empty for the model.
+        part: The source that says what its text means; ``None`` where that is the text itself.
+    """
+
+    name: str
+    role: str = ""
+    part: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A stretch of a source without borders of phases.
 
@@ -94,7 +108,7 @@ class PhaseNet:
     """
 
     def __init__(self, source: Source) -> None:
-        self.phases: list[Phase] = []
+        self.phases: list[NamedPhase] = []
         self.pieces: list[Piece] = []
         self._leaving: dict[int, list[int]] = {}
         self._silent: dict[int, list[tuple[int, Border | None]]] = {}
@@ -119,8 +133,11 @@ class PhaseNet:
         if not _has_phases(node):
             self._piece(node, before, after, inside)
             return
+        if isinstance(node, Written) and node.phase:
+            self._phase(NamedPhase(node.phase), (node.body,), 0, before, after, inside)
+            return
         if isinstance(node, Written) and isinstance(node.source, Phase):
-            self._phase(node.source, node.body, before, after, inside)
+            self._of_source(node.source, node.body, before, after, inside)
             return
         below = children(node)
         match shape_of(node).part:
@@ -150,15 +167,22 @@ class PhaseNet:
         self._leaving.setdefault(before, []).append(len(self.pieces))
         self.pieces.append(Piece(self._machines[id(node)], after, inside))
 
-    def _phase(
+    def _of_source(
         self, phase: Phase, node: Node, before: int, after: int, inside: tuple[int, ...]
     ) -> None:
+        """A phase that has a value, which leaves out its borders."""
+        body = node.body if isinstance(node, Written) else node
+        parts = body.items if isinstance(body, Concat) and len(phase.children) > 1 else (body,)
+        named = NamedPhase(phase.name, phase.role, phase.part)
+        self._phase(named, parts, 0 if phase.begin is None else 1, before, after, inside)
+
+    def _phase(
+        self, phase: NamedPhase, parts: Sequence[Node], content: int, before: int, after: int,
+        inside: tuple[int, ...],
+    ) -> None:  # fmt: skip
         number = len(self.phases)
         self.phases.append(phase)
         inside = (*inside, number)
-        body = node.body if isinstance(node, Written) else node
-        parts = body.items if isinstance(body, Concat) and len(phase.children) > 1 else (body,)
-        content = 0 if phase.begin is None else 1
         here = self._fresh()
         self._move(before, here, ("enter", number))
         for k, part in enumerate(parts):
@@ -357,8 +381,8 @@ class PhaseNet:
                 parts = tuple(inside.pop())
                 phase = self.phases[number]
                 text = shown_letters(written := data[start:stop])
-                plain = not parts and LETTER not in written
-                value = phase.part.parse(text) if plain else text
+                plain = not parts and LETTER not in written and phase.part is not None
+                value = phase.part.parse(text) if plain and phase.part is not None else text
                 inside[-1].append(PhasePart(phase.name, text, value, begin, at, parts))
             else:
                 begin, start, _ = begun[-1]
@@ -420,6 +444,6 @@ def _alike(left: bytes, right: bytes) -> int:
 
 def _has_phases(node: Node) -> bool:
     """Whether a phase stands in a node, as far as one can be followed."""
-    if isinstance(node, Written) and node.source is not None:
-        return has_phases(node.source)
+    if isinstance(node, Written) and (node.phase or node.source is not None):
+        return bool(node.phase) or (node.source is not None and node.source.phased)
     return any(map(_has_phases, children(node)))

@@ -50,9 +50,9 @@ class Phase(Combination):
         return type(self)(self.name, *_in_place(children, self.begin is not None), self.role)
 
     @property
-    def phase(self) -> str:
-        """Its name."""
-        return self.name
+    def phased(self) -> bool:
+        """It has a name."""
+        return True
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """All three in turn, under the name."""
@@ -91,8 +91,8 @@ class Phase(Combination):
 
 
 def has_phases(source: Source) -> bool:
-    """Whether a source is a phase, or one stands in it."""
-    return bool(source.phase) or any(map(has_phases, source.children))
+    """Whether a source is a `Phase`, or one stands in it: then its words are parsed by phase."""
+    return isinstance(source, Phase) or any(map(has_phases, source.children))
 
 
 def checked_phase_name(name: object) -> str:

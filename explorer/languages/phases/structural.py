@@ -86,6 +86,11 @@ class StructuralTag(Source):
         """Those of the strings and of the parts."""
         return tuple(dict.fromkeys((*self._reading.tokens, *super().control_tokens)))
 
+    @property
+    def phased(self) -> bool:
+        """Its tags are phases."""
+        return True
+
     def lower(self) -> Node:
         """The tree of the pieces."""
         return self.root.node()
