@@ -24,7 +24,7 @@ from explorer.languages.schema.diagnosis.locating import spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.keywords import shared
 from explorer.languages.schema.reading.subschemas import root_of
 from explorer.languages.schema.reading.text import value_of_json
 from explorer.languages.schema.text.spelling import Whitespace

@@ -18,8 +18,7 @@ from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
 from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.keywords import check_tree, every_part
-from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.keywords import check_tree, every_part, shared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets

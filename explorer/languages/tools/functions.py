@@ -9,8 +9,8 @@ from explorer.arguments import flag, listed, shown
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
+from explorer.languages.schema.functions import is_response_format, requested_schema
 from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.requested import is_response_format, requested_schema
 from explorer.languages.schema.source import indented
 from explorer.languages.tools.markups import model_tag
 from explorer.languages.tools.source import ToolsTag

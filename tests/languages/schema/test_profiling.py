@@ -8,7 +8,7 @@ import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
 import explorer
-from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.keywords import shared
 
 SHORT: dict[str, Any] = {"type": "string", "maxLength": 20, "description": "short"}
 SCHEMA: dict[str, Any] = {

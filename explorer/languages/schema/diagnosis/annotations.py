@@ -14,12 +14,12 @@ from typing import Any, Final, cast
 from explorer.languages.schema.diagnosis.deciding import need_not_hold
 from explorer.languages.schema.reading.cases import IN_PLACE
 from explorer.languages.schema.reading.keywords import (
+    REMARKS,
     WELL_FORMED,
     every_part,
     is_number,
     parts_of,
 )
-from explorer.languages.schema.reading.sharing import REMARKS
 from explorer.languages.schema.reading.subschemas import Schema, pointer_to
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED

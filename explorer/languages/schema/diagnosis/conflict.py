@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.reading.keywords import parts_of
-from explorer.languages.schema.reading.sharing import REMARKS
+from explorer.languages.schema.reading.keywords import REMARKS, parts_of
 from explorer.languages.schema.reading.subschemas import Schema, pointer_to
 
 _CONTAINERS: Final = frozenset(

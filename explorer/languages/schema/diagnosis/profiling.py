@@ -18,8 +18,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import check_tree, parts_of
-from explorer.languages.schema.reading.sharing import shared
+from explorer.languages.schema.reading.keywords import check_tree, parts_of, shared
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
 from explorer.languages.schema.source import JsonSchema
 

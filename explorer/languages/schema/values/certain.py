@@ -34,6 +34,7 @@ from explorer.languages.regex import UnsupportedSyntax, parse
 from explorer.languages.schema.reading.apart import are_apart, told
 from explorer.languages.schema.reading.cases import IN_PLACE
 from explorer.languages.schema.reading.keywords import (
+    REMARKS,
     WELL_FORMED,
     anchored,
     check_well_formed,
@@ -41,7 +42,6 @@ from explorer.languages.schema.reading.keywords import (
     is_number,
     parts_of,
 )
-from explorer.languages.schema.reading.sharing import REMARKS
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text.ecma import translated
