@@ -20,6 +20,7 @@ from explorer.errors import ConstraintError
 from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
+from explorer.languages.phases.functions import structural_tag
 from explorer.languages.schema.functions import json_schema
 from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.text.spelling import Whitespace
@@ -130,6 +131,9 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     )
     what.add_argument("--json-schema", metavar="FILE", help="a JSON value that the schema allows")
     what.add_argument(
+        "--structural-tag", metavar="FILE", help="a structural tag of xgrammar, vLLM or SGLang"
+    )
+    what.add_argument(
         "--choices", metavar="FILE", help="one of the lines of a file, or of the texts in FILE.json"
     )
     what.add_argument(
@@ -200,6 +204,8 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
         return Constraint(read(*arguments.constraint))
     if arguments.json_schema is not None:
         return constraint_of_schema(arguments)
+    if arguments.structural_tag is not None:
+        return structural_tag(read_text(file_path("--structural-tag", arguments.structural_tag)))
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")

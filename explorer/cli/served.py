@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from explorer.cli.answers import UNUSABLE, as_options, print_json
@@ -35,6 +35,11 @@ def add_served(command: argparse.ArgumentParser) -> None:
         dest="run_file",
         metavar="FILE",
         help="a server's log: the first token that its constraint would have masked",
+    )
+    command.add_argument(
+        "--line",
+        metavar="TEXT",
+        help='a line of a scheduler\'s log: "Failed to advance FSM for request r for tokens 271"',
     )
     command.add_argument(
         "--index", type=int, metavar="N", help="which run of the log, from 0; default all"
@@ -100,6 +105,37 @@ def why_served(
     if unasked:
         print(f"explorer: {unasked:,} of {len(runs):,} runs could not be asked.", file=sys.stderr)
     return UNUSABLE if unasked else status
+
+
+def why_line(
+    arguments: argparse.Namespace, constraint: Constraint | None, vocabulary: Vocabulary | None
+) -> int:
+    """Answer for a line of a scheduler's log.
+
+    Returns:
+        0 if the constraint takes its tokens, or takes the first of them in some state; else 1.
+
+    Raises:
+        ExplorerError: The tokenizer or the constraint is missing, or the line names no tokens.
+    """
+    from explorer.servers.scheduler import explain_line
+
+    if constraint is None or vocabulary is None:
+        raise ExplorerError(
+            "A tokenizer and the constraint of the request are needed.",
+            remedy="Give --tokenizer and --json-schema, --structural-tag, --regex or --grammar.",
+        )
+    before = arguments.prefix_ids
+    ids = None if before is None else [int(each) for each in before.split(",") if each.strip()]
+    answer = explain_line(arguments.line, vocabulary, constraint, ids)
+    if arguments.json:
+        told = asdict(replace(answer, explanation=None))
+        why = answer.explanation
+        print_json(told | {"explanation": None if why is None else why.to_dict()})
+    else:
+        print(answer)
+    taken = answer.rejected is None and (ids is not None or bool(answer.allowed))
+    return WHOLE if taken else FAULTY
 
 
 def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], str]:

@@ -1,9 +1,10 @@
 """``explorer why``: why a token is allowed or masked, in the terminal.
 
-Four ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
+Five ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
 ``--tokenizer`` no torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved
 trace and a step of it. Or ``--run FILE``, the log of an inference server: the first token that the
-constraint of the request would have masked (`explorer.cli.served`).
+constraint of the request would have masked (`explorer.cli.served`); or ``--line TEXT``, a line of
+a scheduler's log.
 
 The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked;
 a prefix that the constraint itself rejects is such an error, and is explained.
@@ -34,7 +35,7 @@ from explorer.cli.options import (
     compiled,
     constraint_of,
 )
-from explorer.cli.served import add_served, why_served
+from explorer.cli.served import add_served, why_line, why_served
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
@@ -93,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.run_file is not None:
         return why_served(arguments, constraint_of(arguments), named_vocabulary)
+    if arguments.line is not None:
+        return why_line(arguments, constraint_of(arguments), named_vocabulary(arguments))
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(

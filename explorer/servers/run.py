@@ -24,7 +24,7 @@ OpenAI and TGI do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from explorer.errors import ConstraintError, ExplorerError
@@ -32,6 +32,14 @@ from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.schema.functions import json_schema
 from explorer.servers.log import LogPlace
+from explorer.servers.phases import (
+    REASONING_PARSERS,
+    after_reasoning,
+    asks_for_calls,
+    tag_constraint,
+    tools_constraint,
+)
+from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import Message
@@ -63,7 +71,8 @@ class RequestedConstraint:
     Args:
         place: The key that says it, with its value.
         kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``, ``"ebnf"``
-            or ``"structural_tag"``.
+            ``"structural_tag"`` or ``"tools"``.
+        reasoning: The mark that ends the reasoning before it, where the log says so.
         compact: Whether the request forbids whitespace between the tokens of JSON.
         pattern: The whitespace that it asks for there, as a regular expression; ``None`` where it
             does not say. Only ``"json"`` follows it.
@@ -75,24 +84,33 @@ class RequestedConstraint:
     compact: bool = False
     pattern: str | None = None
     notes: tuple[str, ...] = field(default=())
+    reasoning: str = ""
 
-    def constraint(self, depth: int = 3) -> Constraint:
+    def constraint(self, depth: int = 3, vocabulary: Vocabulary | None = None) -> Constraint:
         """The constraint.
 
         Args:
             depth: How deep values nest that a schema leaves free, at most `MOST_FREE_DEPTH`.
+            vocabulary: The tokens of the model: names of its control tokens stand for them.
 
         Raises:
             DamagedFile: The value is not of the kind that its key says.
             ConstraintError: It is not usable; the place in the log is named.
         """
-        made = _KINDS[self.kind]
         try:
-            return made(self, depth)
+            made = self._made(depth, vocabulary)
+            return after_reasoning(made, self.reasoning, vocabulary) if self.reasoning else made
         except ExplorerError as error:
             if "place" in error.evidence:
                 raise
             raise self.unusable(error) from error
+
+    def _made(self, depth: int, vocabulary: Vocabulary | None) -> Constraint:
+        if self.kind == "structural_tag":
+            return tag_constraint(self.place, vocabulary)
+        if self.kind == "tools":
+            return tools_constraint(self.place, vocabulary)
+        return _KINDS[self.kind](self, depth)
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
         """The error for a constraint that cannot be built.
@@ -119,13 +137,22 @@ def requested_of(request: LogPlace | None) -> RequestedConstraint | None:
     if request is None:
         return None
     named = list(_named(request))
+    if not named and asks_for_calls(request):
+        named = [RequestedConstraint(request, "tools")]
     if len(named) > 1:
         first, second = named[0].place, named[1].place
         raise second.wrong(
             f"allowed beside {first.path}: a request has one constraint",
             remedy="Leave the one out of the log that the server did not follow.",
         )
-    return named[0] if named else None
+    if not named:
+        return None
+    parser = request.at("reasoning_parser").value
+    end = REASONING_PARSERS.get(parser, "") if isinstance(parser, str) else ""
+    if parser is not None and not end:
+        note = f"reasoning_parser {parser!r} is not followed: the constraint begins at once."
+        return replace(named[0], notes=(*named[0].notes, note))
+    return replace(named[0], reasoning=end)
 
 
 def _named(request: LogPlace) -> Iterator[RequestedConstraint]:
@@ -251,22 +278,12 @@ def _of_grammar(requested: RequestedConstraint, depth: int) -> Constraint:
     return grammar(text, "gbnf" if "::=" in text else "lark")
 
 
-def _of_tag(requested: RequestedConstraint, depth: int) -> Constraint:
-    del depth
-    raise ConstraintError(
-        f"{requested.place.file}: {requested.place.path} is a structural tag, which is not read.",
-        remedy=f"Write it as a template or a grammar. {_OWN_CONSTRAINT}",
-        evidence={"file": requested.place.file, "place": requested.place.path},
-    )
-
-
 _KINDS: Final[Mapping[str, Callable[[RequestedConstraint, int], Constraint]]] = {
     "json": _of_schema,
     "json_object": _of_any_object,
     "regex": _of_regex,
     "choice": _of_choice,
     "grammar": _of_grammar,
-    "structural_tag": _of_tag,
 }
 
 _KEYS: Final[Mapping[str, str]] = {

@@ -28,6 +28,7 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.servers.following import IdentifiedRun, JudgedRun, follow_run, identify
 from explorer.servers.run import MOST_FREE_DEPTH, RequestedConstraint, ServerRun
+from explorer.servers.scheduler import settings_that_take
 from explorer.servers.sentences import (
     ENDED,
     RunOutcome,
@@ -182,7 +183,7 @@ def identified_run(
         )
     identified = identify(run, vocabulary)
     if constraint is None and run.requested is not None:
-        constraint = run.requested.constraint(_depth(identified, vocabulary))
+        constraint = run.requested.constraint(_depth(identified, vocabulary), vocabulary)
     return identified, constraint
 
 
@@ -236,9 +237,22 @@ def verdict_of(
         said = reasoning_of(run, machine, judged, identified.text)
         sentence = f"{sentence} {said}".rstrip()
         notes += taken_off(run, machine, identified)
+        notes += _settings(wanted, identified, judged, vocabulary, budget)
     return RunVerdict(
         run, machine, judged, outcome, why, sentence, tuple(notes), loops, _log_probs(identified)
     )
+
+
+def _settings(
+    constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, judged: JudgedRun,
+    vocabulary: Vocabulary, budget: Budget | None,
+) -> list[str]:  # fmt: skip
+    """A sentence for each setting of a server under which the first masked token is taken."""
+    if not isinstance(constraint, Constraint) or identified.text is not None:
+        return []
+    ids, refused = identified.ids, len(judged.ids)
+    settings = settings_that_take(constraint, ids, refused, vocabulary, budget)
+    return [f"The token would be taken {setting}." for setting in settings]
 
 
 def _machine(

@@ -33,6 +33,8 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 
 _NUMBER = re.compile(rb"[^\w.+-]-?\d+(\.\d*)?([eE][+-]?\d*)?[ \n\t\r]*([,}\]<].*)?\Z", re.DOTALL)
 
+_HALF = b"\\ud"
+
 
 @dataclass
 class Beside:
@@ -57,7 +59,9 @@ def judged(before: bytes, token: bytes, theirs: bool) -> str | None:
         except UnicodeDecodeError as error:
             if error.reason != "unexpected end of data" or not token:
                 return "bytes that are not UTF-8 in free text"
-        return None
+        return (
+            "escapes of half a surrogate pair" if _HALF in (before[-12:] + token).lower() else None
+        )
     return "numbers of an enum in other spellings" if _NUMBER.search(text) else None
 
 

@@ -86,6 +86,8 @@ def relaxed_options(options: SchemaOptions) -> Iterator[tuple[Change, SchemaOpti
     for name, freest, change in _OPTIONS:
         if getattr(options, name) != freest:
             changed: dict[str, Any] = {name: freest}
+            if name == "whitespace":
+                changed["whitespace_pattern"] = None  # It says what stands there in its place.
             yield change, replace(options, **changed)
 
 

@@ -1,0 +1,184 @@
+"""Structural tags, tools and reasoning in logs; lines of a scheduler. The logs are made here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer import Vocabulary, cli
+from explorer.errors import ExplorerError
+from explorer.servers import explain_line, runs_of, verdict_of
+from explorer.servers.scheduler import scheduled_ids
+
+PIECES = [
+    *(bytes([byte]) for byte in range(256)), b"\n\n", b'{"', b'":', b'"}', b"<tool_call>", b"Hm",
+]  # fmt: skip
+THINK, CLOSE, END = len(PIECES), len(PIECES) + 1, len(PIECES) + 2
+VOCABULARY = Vocabulary(
+    (*PIECES, None, None, None), (END,), special={THINK: "<think>", CLOSE: "</think>", END: "</s>"}
+)
+CITY = {
+    "type": "object", "properties": {"city": {"enum": ["Bonn", "Ulm"]}}, "required": ["city"],
+    "additionalProperties": False,
+}  # fmt: skip
+WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters": CITY}}
+TAG = {
+    "type": "structural_tag",
+    "format": {"type": "sequence", "elements": [
+        {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"},
+        {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [
+            {"type": "tag", "begin": "<tool_call>get_weather",
+             "content": {"type": "json_schema", "json_schema": CITY}, "end": "</tool_call>"},
+        ]},
+    ]},
+}  # fmt: skip
+ANSWER = '{"city":"Bonn"}'
+
+
+def ids(*parts: str | int) -> list[int]:
+    known = {data: token for token, data in enumerate(PIECES)}
+    written: list[int] = []
+    for part in parts:
+        if isinstance(part, int):
+            written.append(part)
+        elif part.encode() in known:
+            written.append(known[part.encode()])
+        else:
+            written += part.encode()
+    return written
+
+
+def judged(request: dict[str, Any], tokens: list[int]) -> Any:
+    choice = {"index": 0, "token_ids": tokens, "finish_reason": "stop",
+              "message": {"role": "assistant", "content": None}}  # fmt: skip
+    text = b"".join(VOCABULARY.tokens[token] or b"" for token in tokens).decode()
+    choice["message"] = {"role": "assistant", "content": text}
+    document = {"request": request, "response": {"choices": [choice]}}
+    (run,) = runs_of(document)
+    return verdict_of(run, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"response_format": TAG},
+        {"structured_outputs": {"structural_tag": json.dumps(TAG)}},
+        {"sampling_params": {"structural_tag": json.dumps(TAG)}},
+    ],
+    ids=["response_format", "structured_outputs", "sampling_params"],
+)
+def test_a_structural_tag_is_followed(request_of: dict[str, Any]) -> None:
+    written = ids(
+        THINK, "Hm", CLOSE, "So ", "<tool_call>", "get_weather", ANSWER, "</tool_call>", END
+    )
+    assert judged(request_of, written).outcome == "whole"
+    text = ids(THINK, "Hm", "</think>", "So")
+    assert judged(request_of, text).outcome == "ended early"  # The text is not the token.
+    wrong = judged(request_of, ids(THINK, CLOSE, "<tool_call>", "get_weather", '{"city":"Paris'))
+    assert wrong.outcome == "masked"
+    assert "in the phase <tool_call>get_weather" in str(wrong)
+    assert "/properties/city/enum" in str(wrong)
+
+
+def test_the_setting_that_would_have_taken_a_token_is_named() -> None:
+    request = {"response_format": {"type": "json_schema", "json_schema": {"schema": CITY}}}
+    written = ids("Hm", CLOSE, ANSWER, END)
+    verdict = judged(request, written)
+    assert verdict.outcome == "masked" and verdict.index == 0
+    assert any("reasoning parser" in note and "</think>" in note for note in verdict.notes)
+    assert judged({**request, "reasoning_parser": "qwen3"}, written).outcome == "whole"
+    assert judged({**request, "reasoning_parser": "qwen3"}, ids(ANSWER, END)).outcome == "whole"
+    odd = judged({**request, "reasoning_parser": "mine"}, ids(ANSWER, END))
+    assert any("'mine'" in note for note in odd.notes)
+
+
+def test_line_breaks_behind_the_reasoning_are_named() -> None:
+    request = {
+        "structured_outputs": {"json": CITY, "disable_any_whitespace": True},
+        "reasoning_parser": "deepseek_r1",
+    }
+    verdict = judged(request, ids("Hm", CLOSE, "\n\n", ANSWER, END))
+    assert verdict.outcome == "masked" and verdict.index == 2
+    assert "in the phase answer" in str(verdict)
+
+
+def test_calls_are_held_against_the_markup_of_the_parser() -> None:
+    pytest.importorskip("xgrammar")
+    request = {"tools": [WEATHER], "tool_choice": "required", "tool_call_parser": "hermes"}
+    call = '\n{"name": "get_weather", "arguments": {"city": "Bonn"}}\n</tool_call>'
+    assert judged(request, ids("<tool_call>", call, END)).outcome == "whole"
+    verdict = judged(request, ids("<tool_call>", call.replace("Bonn", "Paris"), END))
+    assert "in the phase tool get_weather" in str(verdict)
+    assert judged(request, ids("So", END)).outcome == "masked"
+
+
+LINES = {
+    "Failed to advance FSM for request chatcmpl-7 for tokens 271. Please file an issue.": (
+        "chatcmpl-7", (271,),
+    ),
+    "ERROR [backend_xgrammar.py:148] Failed to advance FSM for request r for tokens [1, 2]": (
+        "r", (1, 2),
+    ),
+    "grammar rejected tokens [530, 729, 13, 154842]": ("", (530, 729, 13, 154842)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_read(line: str) -> None:
+    assert scheduled_ids(line) == LINES[line]
+
+
+def test_a_line_says_where_its_token_is_allowed() -> None:
+    breaks = ids("\n\n")[0]
+    line = f"Failed to advance FSM for request r for tokens {breaks}"
+    strings = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+               "additionalProperties": False}  # fmt: skip
+    compact = explain_line(line, VOCABULARY, explorer.json_schema(strings))
+    assert compact.texts == ("2 line breaks",) and not compact.allowed
+    assert any("inside the string at /a" in place.name for place in compact.refused)
+    assert any('whitespace="flexible"' in setting for setting in compact.settings)
+    flexible = explain_line(line, VOCABULARY, explorer.json_schema(strings, whitespace="flexible"))
+    named = {place.name for place in flexible.allowed}
+    assert "between the tokens of JSON" in named
+    assert not any("string" in name for name in named)
+
+
+def test_a_line_behind_a_text_says_which_token_is_refused() -> None:
+    thought = ids("Hm")[0]
+    line = f"grammar rejected tokens [{thought}, {CLOSE}]"
+    answer = explain_line(line, VOCABULARY, explorer.json_schema(CITY), [])
+    assert answer.rejected == 0 and "control token </think>" in str(answer)
+    assert any("</think>" in setting for setting in answer.settings)
+    assert (
+        explain_line("for tokens 123", VOCABULARY, explorer.json_schema(CITY), []).rejected is None
+    )
+    with pytest.raises(ExplorerError, match="token 0 of those before"):
+        explain_line(line, VOCABULARY, explorer.json_schema(CITY), ids("Hm"))
+
+
+@pytest.mark.parametrize(
+    ("line", "named"), [("all is well", "names no tokens"), ("for tokens 99999", "99999 is no id")]
+)
+def test_a_line_that_says_nothing_is_refused(line: str, named: str) -> None:
+    with pytest.raises(ExplorerError, match=named):
+        explain_line(line, VOCABULARY, explorer.json_schema(CITY))
+
+
+def test_the_command_line_takes_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "city.json"
+    schema.write_text(json.dumps(CITY), "utf-8")
+    tiny = explorer.load_model("tiny").vocabulary
+    brace = next(token for token, data in enumerate(tiny.tokens) if data == b"{")
+    asked = ["why", "--model", "tiny", "--json-schema", str(schema), "--line"]
+    assert cli.main([*asked, f"Failed to advance FSM for request r for tokens {brace}"]) == 0
+    assert "is allowed" in capsys.readouterr().out
+    assert cli.main([*asked, f"for tokens {brace}", "--prefix-ids", str(brace), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["rejected"] == 0
+    tag = tmp_path / "tag.json"
+    tag.write_text(json.dumps(TAG), "utf-8")
+    asked = ["why", "--model", "tiny", "--structural-tag", str(tag), "--prefix", "x"]
+    assert cli.main([*asked, "--token", "y"]) == 2
