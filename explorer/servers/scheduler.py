@@ -51,7 +51,7 @@ class PlaceOfToken:
 
 @dataclass(frozen=True)
 class ScheduledTokens:
-    """What a line says. Printed, it is a paragraph.
+    """The answer for a line. Printed, it is a paragraph.
 
     Args:
         request: The request that it names; empty if it names none.
@@ -334,7 +334,7 @@ def _settings(
 
 
 def _written(token: int, vocabulary: Vocabulary) -> bytes:
-    """What a token writes for a machine: its bytes, or the letter of a control token."""
+    """The bytes of a token for a machine: its own, or the letter of a control token."""
     return vocabulary.tokens[token] or vocabulary.letters.get(token, b"")
 
 
