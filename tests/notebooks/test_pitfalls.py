@@ -41,6 +41,14 @@ def test_canonical_tokens(show: Show) -> None:
     assert "7 ways to write 'Rome'" in shown.plain("rome")
     rows = [line.split() for line in shown.plain("growth").splitlines()[2:]]
     assert [int(row[-2].replace(",", "")) for row in rows] == [30, 159, 1222, 3070]
+    # Equation 5 is a bound where a piece is one token at most; with bytes as well it is not.
+    bounds = [(2 ** (int(row[-4].replace(",", "")).bit_length() - 1), row) for row in rows]
+    assert all(
+        int(row[-3]) < bound == int(row[-4]) < int(row[-2].replace(",", ""))
+        for bound, row in bounds
+    )
+    pictures(shown, "words-picture")
+    assert [line.split()[1] for line in shown.printed("words").splitlines()] == ["8", "4"]
     # Of three neighbours of R one is refused, and the tokenizer would write Rome.
     assert shown.value("refused") == ["ome"]
     assert "would write 'Rome' as one token" in shown.printed("pair")

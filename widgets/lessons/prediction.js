@@ -36,6 +36,9 @@ function choiceButtons(choices, send) {
   for (const choice of choices) {
     const button = element("button", choice, { type: "button" });
     button.addEventListener("click", () => send(choice));
+    button.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") { event.preventDefault(); send(choice); }
+    });
     row.append(button);
   }
   return row;
@@ -49,10 +52,13 @@ function field(kind, send) {
     spellcheck: "false", inputmode: kind === "number" ? "decimal" : "text",
   });
   row.append(input, element("button", "Guess", { type: "submit" }));
-  row.addEventListener("submit", (event) => {
+  const given = (event) => {
     event.preventDefault();
     if (input.value.trim()) send(input.value);
-  });
+  };
+  row.addEventListener("submit", given);
+  // A notebook takes this key for itself where a form would be submitted by it.
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") given(event); });
   return row;
 }
 
