@@ -8,14 +8,14 @@ present state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.geometry import Placed
-from widgets.figures.drawing.labels import shorten
+from widgets.figures.drawing.labels import shorten, token_text, tokens_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import (
     LINE,
@@ -37,7 +37,8 @@ from widgets.figures.machines.detokenizing_figure import (
     shown_tokens,
 )
 from widgets.figures.machines.drawn import draw_at
-from widgets.figures.machines.lit import lit, lit_path
+from widgets.figures.machines.lit import lit, lit_path, walk_token
+from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.packets import live_spans, written_pattern
 from widgets.figures.panels.mask import mask_summary
 from widgets.figures.panels.tokens import bars, table_text
@@ -156,8 +157,14 @@ def _machines(
     figures = {**drawn.figures, **inner}
     layouts = {**drawn.layouts, **lay_out_figures(inner)}
     token = trace.steps[k].token if k < len(trace.steps) else None
-    marks = lit(trace, k, machine, token)
-    now = lit_path(trace, k, machine).now
+    marks, path = lit(trace, k, machine, token), lit_path(trace, k, machine)
+    now = path.now
+    taken = {arc: words[-1] for arc, words in path.tokens.items()}
+    if token is not None and trace.positions[k].state >= 0:
+        arc = walk_token(machine, trace.positions[k].state, token).arc
+        taken |= {} if arc is None else {arc: token_text(vocabulary, token)}
+    if "token_dfa" in figures:
+        figures["token_dfa"] = _named(figures["token_dfa"], taken)
     for name, title in TITLES.items():
         if name not in figures:
             continue
@@ -174,6 +181,20 @@ def _machines(
         parts.append(picture)
         y += 6 + height
     return y
+
+
+def _named(figure: MachineFigure, taken: Mapping[str, str]) -> MachineFigure:
+    """The figure with the arcs that were taken named by the token that took them.
+
+    An arc of many tokens is named by its first else, which nobody may have taken.
+    """
+    edges = [
+        replace(edge, label=tokens_label([taken[edge.id]], edge.count))
+        if edge.id in taken and edge.count > 1
+        else edge
+        for edge in figure.edges
+    ]
+    return replace(figure, edges=tuple(edges))
 
 
 def _short(value: float) -> str:
