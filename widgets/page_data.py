@@ -26,6 +26,7 @@ from explorer.analysis.explaining.step import (
     reasons_at,
 )
 from explorer.analysis.session import Session
+from explorer.analysis.traps import grouped_traps
 from explorer.arguments import counted
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
@@ -474,7 +475,7 @@ class PageData:
         if self.free:
             return []
         if self._machine_traps is None:
-            traps = machine_traps(self.machine)
+            traps = grouped_traps(machine_traps(self.machine))
             self._machine_traps = [trap_packet(trap, self.machine) for trap in traps]
         of_run = session_traps(self.machine, trace)
         ahead = () if session is None else self.looks.traps(session)

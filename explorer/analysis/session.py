@@ -14,7 +14,14 @@ from explorer.analysis.ahead import MOST, Ahead, LookedFrom, no_model
 from explorer.analysis.explaining.explanation import Explanation, explain
 from explorer.analysis.explaining.groups import MaskReasons
 from explorer.analysis.explaining.step import explain_step, reasons_at, states_along
-from explorer.analysis.traps import LIKED, Trap, greedy_traps_ahead, machine_traps, session_traps
+from explorer.analysis.traps import (
+    LIKED,
+    Trap,
+    greedy_traps_ahead,
+    grouped_traps,
+    machine_traps,
+    session_traps,
+)
 from explorer.arguments import whole_number
 from explorer.budget import Budget
 from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, waits_for
@@ -204,10 +211,11 @@ class Session(Walk):
         """Find what makes this run go wrong or could, each with its evidence and a remedy.
 
         First those of the run, then those of its constraint, whose position is ``None``: of these
-        first the ones around the place where the run is, then those that it went through. With a
-        model, a greedy trap that the next step would fall into is among those of the run, at the
-        cursor's position (`ahead`): the model reads each token once that has at least a quarter
-        of its probability there.
+        first the ones around the place where the run is, then those that it went through. Those
+        that one change would end, such as a ``maxLength``, are one trap, which names its places.
+        With a model, a greedy trap that the next step would fall into is among those of the run,
+        at the cursor's position (`ahead`): the model reads each token once that has at least a
+        quarter of its probability there.
 
         Args:
             budget: Limits for looking through the constraint's machine.
@@ -225,7 +233,8 @@ class Session(Walk):
         passed = {position.state for position in trace.positions}
         here = trace.positions[-1].state
         own = sorted(known, key=lambda trap: _distance(trap, here, passed))
-        return (*session_traps(self.machine, trace), *self.traps_ahead(), *own)
+        of_run = (*session_traps(self.machine, trace), *self.traps_ahead())
+        return (*of_run, *grouped_traps(own))
 
     def traps_ahead(self, entries: Sequence[Ahead] | None = None) -> tuple[Trap, ...]:
         """The greedy traps that the next step may fall into; none without a model.

@@ -5,9 +5,10 @@ looks at a token DFA alone, `session_traps` at a run, and `prompt_traps` at what
 Every trap has its evidence and a remedy. None is an error: a loop may be what is wanted.
 
 Read in this order: `trap` (what a trap is), `of_machine`, `loops` (the loop that a run is in),
-`of_run`.
+`of_run`, `grouping` (many traps with one remedy are one).
 """
 
+from explorer.analysis.traps.grouping import grouped_traps
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.of_machine import machine_traps
 from explorer.analysis.traps.of_run import LIKED, greedy_traps_ahead, prompt_traps, session_traps
@@ -18,6 +19,7 @@ __all__ = [
     "Kind",
     "Trap",
     "greedy_traps_ahead",
+    "grouped_traps",
     "machine_traps",
     "prompt_traps",
     "run_loops",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -93,7 +93,7 @@ def run_loops(
         f"From byte {begin} on{_after(run.data[:begin])}, the run writes {_NAMES[what]}{detail} "
         f"({counted(size, 'byte')}), and the constraint lets it go on without end"
         + (", though the text may also end there." if may_end else "."),
-        _remedy(machine, what),
+        loop_remedy(machine, what),
         state=states[-1],
         position=position,
         evidence={
@@ -109,7 +109,7 @@ def _after(data: bytes) -> str:
     return "" if not text else f", after {'…' * (len(text) > _TAIL)}{text[-_TAIL:]!r}"
 
 
-def _remedy(machine: TokenMachine, what: Loop) -> str:
+def loop_remedy(machine: TokenMachine, what: Loop) -> str:
     """The way to end the loop, in the words of the part that was written with it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
@@ -118,6 +118,69 @@ def _remedy(machine: TokenMachine, what: Loop) -> str:
             return said
         waiting += source.children
     return REMEDIES[what]
+
+
+def loop_at(text: bytes, stays: Callable[[bytes], bool]) -> tuple[Loop, str]:
+    """The part of a JSON text that goes round at its end, and where that is.
+
+    Args:
+        text: A text that leads into the loop.
+        stays: Whether some more bytes lead to a state of the loop.
+
+    Returns:
+        Its kind, ``"repeat"`` for a text that is not JSON, and the names on the way to it, such as
+        ``"address.street"`` or ``"tags[]"``.
+
+    Example:
+        >>> loop_at(b'{"tags":["', lambda more: more in (b"x", b'"', b'",'))
+        ('array', 'tags')
+        >>> loop_at(b'{"name":"', lambda more: more == b"x")
+        ('string', 'name')
+    """
+    if not _JSON.match(text):
+        return "repeat", ""
+    opened = _opened(text)
+    if opened is not None and opened.what == "string":
+        outer = _opened(text[: opened.begin])
+        if outer is None or not stays(b'"'):
+            return "string", _names_to(text)
+        # The loop goes on after the string, and perhaps after the object around it.
+        around = _opened(text[: outer.begin]) if stays(b'"}') else None
+        opened = outer if around is None else around
+    elif _NUMBER_END.search(text):
+        if opened is None or not stays(b","):
+            return "number", _names_to(text)
+    elif text.endswith(b"{"):  # Nothing comes back to the beginning of an object but an array.
+        opened = _opened(text[:-1])
+    return ("repeat", "") if opened is None else (opened.what, _names_to(text[: opened.begin]))
+
+
+def _names_to(text: bytes) -> str:
+    """The names of the members and arrays that are open at the end of a JSON text, in order."""
+    names: list[str] = []
+    stack: list[str] = []
+    last = ""
+    for part in _TOKEN.finditer(text):
+        mark = part[0][:1]
+        if part["closed"] is not None:
+            last = part[0][1:-1].decode(errors="replace")
+        elif mark in b"[{":
+            after_name = text[: part.start()].rstrip().endswith(b":")
+            stack.append(last if after_name else "[]" if stack else "")
+        elif mark in b"]}" and stack:
+            stack.pop()
+    if text.rstrip().endswith(b":") or (text and _after_name(text)):
+        stack.append(last)
+    names = [name for name in stack if name]
+    return ".".join(names).replace(".[]", "[]")
+
+
+def _after_name(text: bytes) -> bool:
+    """Whether a JSON text ends within the value of a member."""
+    opened = _opened(text)
+    if opened is not None and opened.what == "string":
+        return text[: opened.begin].rstrip().endswith(b":")
+    return text.rstrip(b"0123456789.eE+-").rstrip().endswith(b":")
 
 
 Found = tuple[Loop, int, str]
@@ -246,6 +309,8 @@ class _Opened:
     begin: int
     parts: int = 0
 
+
+_NUMBER_END: Final = re.compile(rb"[0-9][eE.+-]*$")
 
 _TOKEN: Final = re.compile(rb'(?P<closed>"(?:[^"\\]|\\.)*")|(?P<open>")|[\[\]{},]', re.DOTALL)
 """A string with its end, one without, or a mark between values."""

@@ -19,13 +19,14 @@ import numpy as np
 
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_text, split_tail
-from explorer.analysis.traps.loops import REMEDIES
+from explorer.analysis.places.spans import live_places
+from explorer.analysis.traps.loops import loop_at, loop_remedy
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
-from explorer.automata.machine import Bool, whole_table
+from explorer.automata.machine import NO_ARC, Bool, whole_table
 from explorer.automata.rules.pieces import components
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
@@ -48,6 +49,9 @@ MOST_WORDS: Final = 48
 FEW_CHARACTERS: Final = 16
 """A place that expects more characters than these means a class, not a character."""
 
+
+LONGEST_PLACE: Final = 60
+"""The longest part of a source that names a place."""
 
 STAGE: Final = "The search for traps"
 
@@ -276,23 +280,13 @@ def _whitespace_loop(background: Background, members: list[int], blank: Bool, me
         "whitespace_loop",
         f"After {show_text(text)} white space may be written for ever"
         + (", and nothing else is allowed there." if only else "."),
-        _space_remedy(machine),
+        loop_remedy(machine, "space"),
         state,
         evidence={
             "states": tuple(members), "text": text, "only_whitespace": only,
             "share_of_mask": shares[state], "tokens": tuple(ids[:8].tolist()),
         },
     )  # fmt: skip
-
-
-def _space_remedy(machine: TokenMachine) -> str:
-    """The way to bound the white space, in the words of the part that was written with it."""
-    waiting = [] if machine.constraint is None else [machine.constraint.source]
-    for source in waiting:  # The list grows while it is read.
-        if source.space_remedy:
-            return source.space_remedy
-        waiting += source.children
-    return REMEDIES["space"]
 
 
 def _share_of(mask: Bool, some: Bool) -> float:
@@ -304,15 +298,45 @@ def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
     machine = background.machine
     state = members[0]
     may_end = any(machine.is_final(member) for member in members)
-    text = background.paths.text_to(machine.byte_state(state), meter)
+    place = machine.byte_state(state)
+    text = background.paths.text_to(place, meter)
+    inside = {machine.byte_state(member) for member in members}
+    byte_machine = background.byte_machine
+
+    def stays(more: bytes) -> bool:
+        after = place
+        for byte in more:
+            if after != NO_ARC:
+                after = byte_machine.step(after, byte)
+        return after in inside
+
+    what, where = ("repeat", "") if byte_machine.over_tokens else loop_at(text, stays)
     return Trap(
         "endless",
         f"After {show_text(text)} the text can go on for ever"
         + (", though it may also end." if may_end else " without being complete."),
-        "Bound the repeat, such as {1,40} for +, or give max_tokens, which ends it in time.",
+        loop_remedy(machine, what),
         state,
-        evidence={"states": tuple(members), "text": text, "may_end": may_end},
-    )
+        evidence={
+            "states": tuple(members), "text": text, "may_end": may_end, "what": what,
+            "where": where or _written_at(machine, text),
+        },
+    )  # fmt: skip
+
+
+def _written_at(machine: TokenMachine, text: bytes) -> str:
+    """The part of a pattern, or the rule, that goes on after a text; empty where none is known."""
+    source = None if machine.constraint is None else machine.constraint.source
+    try:
+        places = () if source is None else live_places(source, split_tail(text)[0])
+    except BudgetExceeded:
+        return ""
+    for place in places:
+        if place.label:
+            return place.label
+        if place.span is not None and len(place.text) <= LONGEST_PLACE:
+            return place.text
+    return ""
 
 
 def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:

@@ -328,6 +328,8 @@ _LABELS: Final[Mapping[str, str]] = {
     "z_after": "feasible mass after it",
 }
 _TOKENS: Final = frozenset({"token", "tokens", "wished"})
+_SAID: Final = frozenset({"what", "traps", "places"})
+"""Evidence that the message of a trap says in words."""
 
 
 def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
@@ -357,7 +359,7 @@ def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
         "facts": [
             _fact(name, value)
             for name, value in {**trap.evidence, **_drawn(trap, machine)}.items()
-            if value != ()
+            if value not in ((), "") and name not in _SAID
         ],
     }
 
