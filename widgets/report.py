@@ -49,6 +49,7 @@ from widgets.cursor import Cursor
 from widgets.export import page
 from widgets.figures.drawing.labels import markup, shorten, tags_escaped
 from widgets.figures.packets import compress
+from widgets.figures.panels.reasons import NAMES
 from widgets.shown_place import ShownPlace
 from widgets.views import bundle
 
@@ -290,14 +291,14 @@ def trap_figure(summary: SweepSummary) -> ReportFigure:
         "Traps by kind",
         "No run met a trap."
         if first is None
-        else f"{first[1].replace('_', ' ')} is the most frequent: {first[2]:,} runs of "
+        else f"“{NAMES.get(first[1], first[1])}” is the most frequent: {first[2]:,} runs of "
         f"{first[0]} met it.",
         ("constraint", "trap", "rows"),
-        tuple((name, kind.replace("_", " "), f"{n:,}") for name, kind, n in summary.traps),
+        tuple((name, NAMES.get(kind, kind), f"{n:,}") for name, kind, n in summary.traps),
         tuple(
             _bars(
                 bar_label(name),
-                [kind.replace("_", " ") for kind in kinds],
+                [NAMES.get(kind, kind) for kind in kinds],
                 [float(counts.get((name, kind), 0)) for kind in kinds],
                 k,
                 "%{x:,} rows",
@@ -429,7 +430,7 @@ def _run(row: Mapping[str, Any]) -> dict[str, Any]:
         "nats": figure_number(row["nats_lost"]),
         "interventions": f"{row['interventions']:,} of {counted(row['num_tokens'], 'token')}",
         "least": f"{row['feasible_mass_least']:.2g}",
-        "traps": ", ".join(kind.replace("_", " ") for kind in row["traps"]) or "none",
+        "traps": ", ".join(NAMES.get(kind, kind) for kind in row["traps"]) or "none",
     }
 
 

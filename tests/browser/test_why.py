@@ -203,7 +203,7 @@ def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -
         "6 % 1 token expects d or f, offered a letter",
     ]
     total = toy.locator(".lmx-part-reasons .total").inner_text()
-    assert total == "3 allowed (64 % of the model's probability), 3 masked: 6 ids"
+    assert total == "3 allowed (64 % of the model's probability), 3 masked, of 6 token ids"
     for number, token in enumerate((FOR, EOS, OO)):
         groups.nth(number).click()
         toy.locator(f'.lmx-cell.hit[data-token="{token}"]').wait_for()

@@ -48,6 +48,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   let allowed = null; // {key, rows, count}
   const offAllowed = atRest(ui, "allowed", modelless, (answer, key) => (allowed = { key, ...answer }));
   const ahead = lookAhead(ui, el);
+  let alike = new Set(); // the texts that several rows have
   const takes = (entry) => entry.allowed && !ui.gone && !model.get("replay") && ui.position.k === (ui.line.index ?? ui.position.k);
   const row = (entry, largest, number) => {
     const masked = !entry.allowed;
@@ -69,7 +70,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       onmouseenter: () => !ui.inside && ui.point(entry.id),
       onmouseleave: () => !ui.inside && ui.point(null),
     },
-    h("span.name", { role: "cell" }, h("span", {}, ui.token(entry.id))),
+    h("span.name", { role: "cell" }, h("span", {}, ui.token(entry.id), alike.has(ui.text(entry.id)) ? h("small.dim", { title: "its id: another token here looks the same" }, "\u00a0" + entry.id) : null)),
     h("span.pair", { role: "cell", "aria-hidden": "true", title: ahead.said(entry) }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) }), ahead.bar(entry)),
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
@@ -177,7 +178,9 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", meaning("model"), meaning("filtered"), meaning("constrained"), ""][i] }, name)));
     // The names get the room that the longest of them asks for, up to a share of the row.
     const wide = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 13 : 7.6), 13);
-    const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)));
+    const seen = new Set();
+    alike = new Set([...top, ...(results ? results.rows : [])].map((entry) => ui.text(entry.id)).filter((text) => seen.has(text) || !seen.add(text)));
+    const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)) + (alike.has(ui.text(entry.id)) ? 7 * String(entry.id).length + 7 : 0));
     el.style.setProperty("--lmx-names", Math.ceil(Math.max(0, ...listed)) + "px");
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
     const listing = !top.length && allowed && allowed.key === modelless() ? allowed : null;

@@ -127,7 +127,7 @@ function historyShape(ui, el, caption) {
       // A machine without token classes: each token is one.
       const what = ui.machine.token_class ? `${count(ui.machine.num_classes - 1)} token classes` : `${count(ui.machine.num_classes)} tokens`;
       const shared = columns.some((c) => c.length > 1);
-      put(caption, small ? "a square per token, by id" : `${shared ? "a column for some" : "a column for each"} of ${what}, wider for more tokens (log)${shared ? "; the shade is the share allowed" : ""}${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
+      put(caption, small ? "a square per token, by id" : `${shared ? `${what}, several to a column: its shade is the share of them that is allowed` : `a column for each of ${what}`}; wider for more tokens (log)${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
       caption.title = caption.textContent;
     }
     made.shape.line = line;

@@ -97,7 +97,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     const rest = reasons.z === null ? "" : ` (${percent(reasons.z)} % of the model's probability)`;
     const beyond = reasons.groups.find((group) => group.reason === "ids beyond the vocabulary");
     const padding = beyond ? `, ${count(beyond.count)} of them beyond the vocabulary` : "";
-    put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked: ${count(reasons.width)} ids${padding}`);
+    put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked, of ${count(reasons.width)} token ids${padding}`);
     trim();
   };
   let drawnTraps = "";

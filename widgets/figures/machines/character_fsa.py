@@ -299,7 +299,7 @@ def character_figure(
     caption, about = "what is accepted", "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
         caption = f"{len(drawn)} of {len(view.arcs):,} states"
-        about = f"{caption}: the path, and the arcs ahead"
+        about = f"{caption}: the path, and the arcs ahead{_inside(machine, len(view.arcs))}"
     if not view.whole:
         caption = f"{len(drawn):,} states so far"
         about = f"{caption}, numbered as they are met: those on the way, and their neighbours"
@@ -308,6 +308,12 @@ def character_figure(
     return MachineFigure(
         "character_fsa", caption, complete, tuple(nodes), tuple(edges), about=about
     )
+
+
+def _inside(machine: TokenMachine, between: int) -> str:
+    """The states that lie inside a character of several bytes, which are not counted as drawn."""
+    more = 0 if machine.byte_machine is None else machine.byte_machine.num_states - between
+    return f"; {more:,} more states lie inside characters of several bytes" if more > 0 else ""
 
 
 def _in_order(machine: TokenMachine, start: int, view: CharacterView) -> list[int]:
