@@ -79,6 +79,9 @@ def test_masks_and_probabilities(show: Show) -> None:
     assert shown.value("greedy") == {"every token": "foo(123)", "only tokens that fit": "bar(456)"}
     # The trap: the likeliest first token begins the answer that is last as a whole.
     assert "It is Not at all." in shown.printed("greedy")
+    # Seen one token before: after Not nearly nothing stays allowed, and what is wished is masked.
+    ahead = shown.value("{e.data.decode(): [e.mass, e.wish_allowed] for e in start.ahead(3)}")
+    assert ahead["Not"] == [pytest.approx(0.0509, abs=0.001), False]
     assert "It is Yes." in shown.printed("whole")
     scored = shown.value("{e.choice: e.log_prob for e in selection.scored}")
     assert list(scored) == ["Yes", "No", "Not at all"]
