@@ -184,7 +184,9 @@ def generate(
             them.
         streams: Each row's stream of random numbers; default its number.
         budget: Limits for compiling the constraints.
-        forced: ``"run"`` takes tokens that are the only ones allowed without asking the model, and
+        forced: ``"prefill"`` takes a text that is forced in the tokenizer's own tokens, as
+            `explorer.Session` has it; ``"run"`` takes tokens that are the only ones allowed
+            without asking the model, and
             reads a run of them in one forward pass, where the model's layers can (`RunBatch`);
             else, and with ``"step"``, they are read one by one. Texts and log-probabilities are
             the same either way.
@@ -235,9 +237,9 @@ def generate(
     forced = checked_forced(forced)
     log_probs = flag("log_probs", log_probs)
     drafting = checked_drafter(draft, model)
-    if drafting is not None and forced == "run":
+    if drafting is not None and forced != "step":
         raise ExplorerError(
-            'draft and forced="run" are two ways to read several tokens at once.',
+            f"draft and forced={forced!r} are two ways to read several tokens at once.",
             remedy="Give one of them. A constrained draft proposes what is forced too.",
             evidence={"forced": forced},
         )
@@ -272,8 +274,8 @@ def generate(
         return _with_plans(made, first.plans)
     reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
     batch = batch_on(first.rules, reading.logits.device)
-    if isinstance(reading, RunBatch) and forced == "run":
-        texts = in_runs(model, reading, batch, max_tokens, log_probs)
+    if isinstance(reading, RunBatch) and forced != "step":
+        texts = in_runs(model, reading, batch, max_tokens, log_probs, forced == "prefill")
         batch.masks.check()
         made = [
             Generation.of(

@@ -11,7 +11,7 @@ The host decides which tokens are forced, so a step waits for the device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,7 +22,8 @@ from explorer.decoding.batches.constrained_batch import ConstrainedBatch
 from explorer.decoding.models.arguments import call_model
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
-from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, forced_run
+from explorer.decoding.stepping.prefilling import prefilled_run
+from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, Rule, forced_run
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import DEAD, DONE
 
@@ -76,16 +77,19 @@ def in_runs(
     batch: ConstrainedBatch,
     max_tokens: int,
     log_probs: bool,
+    prefill: bool = False,
 ) -> list[GrowingText]:
     """Write the texts of a batch.
 
     Args:
         max_tokens: The most tokens of each text, EOS included.
+        prefill: Whether a text that is forced is taken in the tokenizer's own tokens.
 
     Returns:
         The rows; what went wrong on the device is in the error word of ``batch.masks``.
     """
-    writing = _Writing(model, reading, batch, max_tokens, log_probs)
+    following = prefilled_run if prefill else forced_run
+    writing = _Writing(model, reading, batch, max_tokens, log_probs, following)
     # The texts may begin with tokens that are the only ones allowed.
     for b in range(len(writing.rows)):
         writing.take_forced(b)
@@ -106,7 +110,9 @@ class _Writing:
         batch: ConstrainedBatch,
         max_tokens: int,
         log_probs: bool,
+        following: Callable[[Rule, int, int | None, int], tuple[int, ...]],
     ) -> None:
+        self._following = following
         self._model = model
         self._reading = reading
         self._batch = batch
@@ -148,10 +154,10 @@ class _Writing:
     def _run(self, b: int, remaining: int | None, longest: int) -> tuple[int, ...]:
         rule = self._batch.rules[b]
         if remaining is not None:
-            return forced_run(rule, self._states[b], remaining, longest)
+            return self._following(rule, self._states[b], remaining, longest)
         key = (id(rule), self._states[b])
         if key not in self._runs:
-            self._runs[key] = forced_run(rule, self._states[b], None)
+            self._runs[key] = self._following(rule, self._states[b], None, LONGEST_FORCED_RUN)
         return self._runs[key][:longest]
 
     def draw(self) -> bool:

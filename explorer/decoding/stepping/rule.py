@@ -303,9 +303,10 @@ def without_distances(machine: TokenMachine, asked: str, remedy: str) -> Explore
     )
 
 
-Forced = Literal["step", "run"]
+Forced = Literal["step", "run", "prefill"]
 """How tokens that are the only ones allowed are read: one by one, or a whole run of them in one
-forward pass of the model."""
+forward pass of the model. ``"prefill"`` does that for a whole text that is forced, however it may
+be cut into tokens: the tokenizer's own are taken."""
 
 LONGEST_FORCED_RUN: Final = 256
 """How many forced tokens are read together at most."""
@@ -317,7 +318,7 @@ def checked_forced(forced: object) -> Forced:
     Raises:
         ExplorerError: It is something else.
     """
-    ways = 'a way to take forced tokens: "step" or "run"'
+    ways = 'a way to take forced tokens: "step", "run" or "prefill"'
     return cast("Forced", named_way("forced", forced, get_args(Forced), ways))
 
 

@@ -28,6 +28,7 @@ from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.proposing import Drafter, DrawPlace, Proposer, proposer_of
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore, following_key, path_key
+from explorer.decoding.stepping.prefilling import prefilled_run
 from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run
 from explorer.decoding.trace.masks import MaskRows, SeenClasses
 from explorer.decoding.trace.records import (
@@ -169,6 +170,7 @@ class StepTree:
         self._rows: dict[bytes, bytes] = {}
         self._recorded: dict[int, RecordedMask] = {}
         vocabulary = setting.rule.vocabulary
+        self._runs: dict[bytes, tuple[int, ...]] = {}
         self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
         # Which random numbers the last walk draws with: what is worth reading ahead. What is drawn
         # does not depend on it.
@@ -295,6 +297,24 @@ class StepTree:
         The end of the text is not among them: nothing is read after it.
         """
         return forced_run(self.setting.rule, node.state, self.setting.remaining(node.index))
+
+    def prefilled(self, node: StepNode) -> StepNode | None:
+        """The node after one more token of a text that is forced, in the tokenizer's own tokens;
+        ``None`` where there is a choice, and where that is not asked for.
+        """
+        if self.setting.forced != "prefill" or node.state < 0:
+            return None
+        run = self._runs.pop(node.key, None)
+        if run is None:
+            remaining = self.setting.remaining(node.index)
+            run = prefilled_run(self.setting.rule, node.state, remaining)
+            if self.logits is not None and not self.logits.holds(node.key):
+                self.logits.read_ahead(self.ids(node), run, "prefilled", key=node.key)
+        if not run:
+            return None
+        child = self.choose(node, run[0], "prefilled")
+        self._runs = {child.key: run[1:]} if run[1:] else {}
+        return child
 
     def choose(
         self,

@@ -102,7 +102,9 @@ class Walk(Standing):
             tokenizer's own tokens, and the boundary is where they put it.
         forced: ``"run"`` reads a run of tokens that are the only ones allowed in one forward pass
             of a model that can (`RunLanguageModel`); the steps, their text and their
-            probabilities are those of ``"step"``, and the trace notes it.
+            probabilities are those of ``"step"``, and the trace notes it. With ``"prefill"`` `run`
+            takes the tokenizer's own tokens wherever a text is forced, however else it might be
+            cut into tokens; the trace says *prefilled*.
         draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
             one pass (speculative decoding), or a `Drafting` that says how, or a `Counting` that
             proposes from counts. Texts are those without it; each step says what was proposed.
@@ -370,9 +372,11 @@ class Walk(Standing):
         seen = self._generation
         for _ in range(limit):
             with self.request(seen) as fresh:
-                if not fresh or not self._open() or self._waits():
+                rule = self._tree.setting.rule
+                if not fresh or not self._open() or waits_for(rule, self.ids):
                     break
-                step = self.step()
+                child = self._tree.prefilled(self._node)
+                step = self.step() if child is None else self._advance(child)
                 seen = self._generation
             if until is not None and until(step):
                 break
@@ -478,9 +482,6 @@ class Walk(Standing):
 
     def _open(self) -> bool:
         return is_open(self._node, self._tree.setting.max_tokens)
-
-    def _waits(self) -> bool:
-        return bool(waits_for(self._tree.setting.rule, self.ids))
 
     def _read_ids(self, ids: Sequence[int], known: Sequence[float | None], meter: Meter) -> None:
         self._line = self._tree.follow(ids, known, "given", meter)
