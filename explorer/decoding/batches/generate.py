@@ -186,10 +186,9 @@ def generate(
         budget: Limits for compiling the constraints.
         forced: ``"prefill"`` takes a text that is forced in the tokenizer's own tokens, as
             `explorer.Session` has it; ``"run"`` takes tokens that are the only ones allowed
-            without asking the model, and
-            reads a run of them in one forward pass, where the model's layers can (`RunBatch`);
-            else, and with ``"step"``, they are read one by one. Texts and log-probabilities are
-            the same either way.
+            without asking the model. A run of them is read in one forward pass where the model's
+            layers can (`RunBatch`); else, and with ``"step"``, they are read one by one. Texts and
+            log-probabilities of ``"run"`` and ``"step"`` are the same.
         log_probs: Whether to give the log-probability of each token, also of forced ones.
         response_prefix: What each answer begins with, after the prompt and before the constrained
             text: a text, or its tokens as texts or as ids. It is not part of the result.

@@ -318,7 +318,7 @@ def checked_forced(forced: object) -> Forced:
     Raises:
         ExplorerError: It is something else.
     """
-    ways = 'a way to take forced tokens: "step", "run" or "prefill"'
+    ways = 'a way to take forced tokens: "step" or "run", or "prefill"'
     return cast("Forced", named_way("forced", forced, get_args(Forced), ways))
 
 
