@@ -20,6 +20,7 @@ from explorer.analysis.explaining.groups import explain_all
 from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import machine_traps, session_traps
 from explorer.errors import ExplorerError
+from tests.analysis.phase_questions import phase_questions
 
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 
@@ -423,6 +424,7 @@ def questions() -> list[Question]:
             "`explain_text` says how far a text gets.",
             ("is accepted so far", "is not accepted"),
         ),
+        *(Question(*asked) for asked in phase_questions()),
     ]  # fmt: skip
 
 
