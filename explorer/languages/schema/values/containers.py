@@ -19,7 +19,7 @@ from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
-from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.text import strings
 from explorer.languages.schema.values.formula import (
@@ -32,10 +32,12 @@ from explorer.languages.schema.values.formula import (
     named,
 )
 from explorer.languages.schema.values.leaves import (
+    MOST_CONTROLS,
     ArrayLeaf,
     LetterQuestions,
     ObjectLeaf,
     OtherNames,
+    too_many_sets,
 )
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.texts import Strings
@@ -45,8 +47,6 @@ MOST_PARTS: Final = 64
 """The most kinds of names that the patterns of ``patternProperties`` may divide names into."""
 MOST_TRACKED: Final = 12
 """Of so few other names each is remembered, where members are counted."""
-MOST_CONTROLS: Final = 4096
-"""The most sets of members that an object in any order tells apart, where all are drawn."""
 MOST_AT_ONCE: Final = 6
 """With more members in any order, or more items that come once, what follows some of them is drawn
 when a text comes to it."""
@@ -276,6 +276,7 @@ class Objects:
         self._ask, self._site, self.main = ask, site, main
         self._leaves, self._rest = leaves, rest
         self._every = [main, *leaves]
+        self._known: dict[IsPossible, int] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -390,14 +391,16 @@ class Objects:
         if place.rest is not True:
             return None
         main = self.main
-        missing, count = main.missing(place.main), cast("int", place.main[1])
-        if not all(self._is_possible(name, None, possible) for name in missing):
+        missing, count = cast("tuple[int, int]", place.main)
+        if not self._are_possible(missing, possible):
             return False
-        if self._ask.ordered and not set(self.names[: place.seen]).isdisjoint(missing):
+        if self._ask.ordered and any(
+            missing & self._bit(name) for name in self.names[: place.seen]
+        ):
             return False
         if not main.counted:
             return True
-        count += len(missing)
+        count += missing.bit_count()
         if main.maximum is not None and count > main.maximum:
             return False
         if count >= main.minimum or any(
@@ -406,9 +409,25 @@ class Objects:
             return True
         for k, name in enumerate(self.names):
             came = k < place.seen if self._ask.ordered else place.seen >> k & 1
-            if not came and name not in missing and self._is_possible(name, None, possible):
+            new = not came and not missing & self._bit(name)
+            if new and self._is_possible(name, None, possible):
                 count += 1
         return count >= main.minimum
+
+    def _bit(self, name: str) -> int:
+        return self.main.bits.get(name, 0)
+
+    def _are_possible(self, missing: int, possible: IsPossible) -> bool:
+        """Whether the members that must still come, as bits, have values."""
+        known = self._known.get(possible, 0)  # What is not possible may only not be known yet.
+        if missing & ~known:
+            for name, bit in self.main.bits.items():
+                if bit & missing & ~known:
+                    if not self._is_possible(name, None, possible):
+                        return False
+                    known |= bit
+            self._known[possible] = known
+        return True
 
     def _is_possible(self, name: str | None, kind: OtherNames | None, possible: IsPossible) -> bool:
         held = self.main.member(name, kind)
@@ -421,8 +440,7 @@ class Objects:
         """
         if not self._ask.ordered or place.seen >= len(self.names):
             return None
-        bit = self.main.bits.get(self.names[place.seen], 0)
-        if bit & cast("int", place.main[0]):
+        if self._bit(self.names[place.seen]) & cast("int", place.main[0]):
             return None
         return InContainer(place.main, place.rest, place.states, place.seen + 1)
 
@@ -466,22 +484,3 @@ class Objects:
 
 
 Container = Arrays | Objects
-
-
-def too_many_sets(
-    number: int, what: str = "members of an object", most: int | None = None
-) -> BudgetExceeded:
-    """The error for an object or an array that would need a state for each set of what came."""
-    few = min(number, 62)
-    sets = sum(comb(few, k) for k in range(1 + (few if most is None else min(most, few))))
-    error = BudgetExceeded(
-        "states", limit=MOST_CONTROLS, reached=sets,
-        stage=f"Remembering which of {number} {what} came, in any order,",
-    )  # fmt: skip
-    less = 'property_order="schema"' if most is None else "maxItems"
-    error.remedy = (
-        f"Give {less}, or leave out lazy=False: a machine that discovers its states remembers only "
-        "the sets that a text comes to."
-    )
-    error.args = (f"{error.message} {error.remedy}",)
-    return error

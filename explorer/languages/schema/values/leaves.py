@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from math import comb
+from typing import Any, Final, Protocol, cast
 
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 from explorer.languages.schema.reading.keywords import (
     bounds,
     contains_bounds,
@@ -20,6 +22,9 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.values.formula import DEAD, State
 from explorer.languages.schema.values.texts import Strings
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
+
+MOST_CONTROLS: Final = 4096
+"""The most sets of members that an object in any order tells apart, where all are drawn."""
 
 
 class LetterQuestions(Protocol):
@@ -208,11 +213,6 @@ class ObjectLeaf:
         """The state before the first member."""
         return ((1 << len(self.bits)) - 1, 0)
 
-    def missing(self, state: State) -> list[str]:
-        """The members that must still come."""
-        left = cast("int", state[0])
-        return [name for name, bit in self.bits.items() if left & bit]
-
     def member(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
         """The subschemas of a member; ``None`` if there can be none."""
         key = name if kind is None else kind.number
@@ -287,3 +287,22 @@ class ObjectLeaf:
         return not any(
             word in cast("dict[str, Any]", sub.schema) for sub in self.subs for word in words
         )
+
+
+def too_many_sets(
+    number: int, what: str = "members of an object", most: int | None = None
+) -> BudgetExceeded:
+    """The error for an object or an array that would need a state for each set of what came."""
+    few = min(number, 62)
+    sets = sum(comb(few, k) for k in range(1 + (few if most is None else min(most, few))))
+    error = BudgetExceeded(
+        "states", limit=MOST_CONTROLS, reached=sets,
+        stage=f"Remembering which of {number} {what} came, in any order,",
+    )  # fmt: skip
+    less = 'property_order="schema"' if most is None else "maxItems"
+    error.remedy = (
+        f"Give {less}, or leave out lazy=False: a machine that discovers its states remembers only "
+        "the sets that a text comes to."
+    )
+    error.args = (f"{error.message} {error.remedy}",)
+    return error

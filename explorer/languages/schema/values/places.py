@@ -11,34 +11,6 @@ from explorer.languages.schema.reading.keywords import check_well_formed
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
 
 
-class Site(Protocol):
-    """A place in a value; see `explorer.languages.schema.values.places.SchemaPlace`."""
-
-    @property
-    def subschemas(self) -> tuple[Subschema, ...]:
-        """Everything that may apply there."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The members that are named, in order."""
-        ...
-
-    @property
-    def item(self) -> Site:
-        """The place of an item."""
-        ...
-
-    @property
-    def key(self) -> frozenset[object]:
-        """The key that two equal places share."""
-        ...
-
-    def member(self, name: str | None) -> Site:
-        """The place of a member's value."""
-        ...
-
-
 class Placing(Protocol):
     """The questions that places and depths ask of the sets around them."""
 
@@ -62,7 +34,7 @@ class Placing(Protocol):
         ...
 
 
-class SchemaPlace:
+class Site:
     """A place in the value: every subschema that may apply there, in whatever case."""
 
     def __init__(self, compiler: Placing, subschemas: Iterable[Subschema]) -> None:
@@ -81,13 +53,9 @@ class SchemaPlace:
             todo += reversed(compiler.also_in_place(sub))
         self.subschemas: tuple[Subschema, ...] = tuple(known.values())
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The members that are named, in the order of the schema."""
-        return self._names
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
         names: dict[str, None] = {}
         if not self._compiler.ordered:
             return self._declared
@@ -139,13 +107,9 @@ class SchemaPlace:
             parts.append((sub, *named, others))
         return parts
 
-    @property
+    @cached_property
     def item(self) -> Site:
         """The place of an item."""
-        return self._item
-
-    @cached_property
-    def _item(self) -> Site:
         below: list[Subschema] = []
         for sub in self.subschemas:
             for keyword in ("prefixItems", "items"):
@@ -156,11 +120,7 @@ class SchemaPlace:
                     below.append(sub.below(single, keyword))
         return self._compiler.place(below)
 
-    @property
+    @cached_property
     def key(self) -> frozenset[object]:
         """The key that two equal places share."""
-        return self._key
-
-    @cached_property
-    def _key(self) -> frozenset[object]:
         return frozenset(sub.key for sub in self.subschemas)

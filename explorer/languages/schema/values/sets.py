@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any, Final, Literal, cast
 
@@ -25,12 +26,13 @@ from explorer.languages.schema.values.containers import (
     Arrays,
     Container,
     InContainer,
+    IsPossible,
     ObjectLeaf,
     Objects,
 )
 from explorer.languages.schema.values.deepening import Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
-from explorer.languages.schema.values.places import SchemaPlace, Site
+from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.scalars import Scalars
 from explorer.languages.schema.values.texts import Numbers, StringPart, Strings, checked, no_numbers
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
@@ -66,6 +68,7 @@ class ValueSets:
         self._numbers: dict[object, Numbers] = {}
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
         self._possible: dict[object, bool] = {}
+        self._possible_at: dict[Depth | None, IsPossible] = {}
         self._asked: set[object] = set()
         self._assumed = False
         self.deepening = Deepening(cast("Any", self), endless=endless)
@@ -84,7 +87,7 @@ class ValueSets:
         subs = tuple(subschemas)
         key = tuple(sub.key for sub in subs)
         if key not in self._places:
-            self._places[key] = SchemaPlace(cast("Any", self), subs)
+            self._places[key] = Site(cast("Any", self), subs)
         return self._places[key]
 
     def place_of(self, arc: Arc) -> Site:
@@ -384,9 +387,9 @@ class ValueSets:
     ) -> bool:
         """Whether a place of a container has a way to its end."""
         if depth is not False:
-            known = machine.can_finish(
-                start, lambda wanted, site: self.is_possible(wanted, site, depth)
-            )
+            if depth not in self._possible_at:
+                self._possible_at[depth] = partial(self.is_possible, depth=depth)
+            known = machine.can_finish(start, self._possible_at[depth])
             if known is not None:
                 return known
         met, todo = {start}, [start]

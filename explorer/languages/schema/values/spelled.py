@@ -176,7 +176,7 @@ class JsonTexts:
                 if isinstance(machine, Arrays):
                     self._array(drawing, begin, end, machine, below, level)
                 else:
-                    self._object(drawing, begin, end, machine, below, level)
+                    self._container(drawing, begin, end, machine, below, level)
 
     # Strings.
 
@@ -296,17 +296,6 @@ class JsonTexts:
             calls=self._call is not None,
         )  # fmt: skip
         return made
-
-    def _object(
-        self,
-        drawing: TextDrawing,
-        begin: int,
-        end: int,
-        machine: Objects,
-        depth: Depth | Literal[False] | None,
-        level: int,
-    ) -> None:
-        self._container(drawing, begin, end, machine, depth, level)
 
     def _container(
         self,

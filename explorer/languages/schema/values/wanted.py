@@ -57,6 +57,3 @@ class Wanted:
     def but(self, subs: Conjunction) -> Wanted:
         """The values of which some more subschemas do not all hold."""
         return Wanted(self.held, (*self.excluded, subs))
-
-
-ANYTHING = Wanted()
