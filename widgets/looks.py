@@ -15,13 +15,9 @@ from typing import Final
 from explorer.analysis.ahead import Ahead
 from explorer.analysis.session import Session
 from explorer.analysis.traps import Trap
-from explorer.budget import Budget
 from widgets.figures.panels.ahead import ahead_packet
 
 QUIET_SECONDS: Final = 0.5
-
-ENDINGS: Final = Budget(states=200)
-"""Limits of the search for the shortest ending after each token: a few milliseconds."""
 
 
 class Looks:
@@ -57,7 +53,7 @@ class Looks:
                 if not asked and self.seconds > QUIET_SECONDS:
                     return None
                 began = time.perf_counter()
-                entries = session.ahead(budget=ENDINGS)
+                entries = session.ahead()
                 self.seconds = time.perf_counter() - began
                 self._last = (key, entries)
             return self._last[1]

@@ -41,6 +41,12 @@ from explorer.tokens.words import unpack
 MOST: Final = 256
 """The most tokens that are looked at together."""
 
+NEAR: Final = 100
+"""Endings of more tokens are not searched for, unless limits are given."""
+
+ENDINGS: Final = Budget(states=NEAR)
+"""Limits of each search for a shortest ending, unless others are given: a few milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
@@ -128,7 +134,7 @@ class LookedFrom:
         """Look at what comes after each of some allowed ids, in one forward pass.
 
         Args:
-            budget: Limits for each search for an ending; default those of an explanation.
+            budget: Limits for each search for an ending; default `ENDINGS`.
             endings: Whether to search for endings.
         """
         states = [self.rule.step(self.state, token) for token in tokens]
@@ -164,6 +170,9 @@ class LookedFrom:
                 mass = min(1.0, math.exp(log_mass(scores, mask)))
                 wished = int(scores.argmax())
                 wish_allowed = bool(mask[wished])
+        distance = (rule.planned or rule.machine).distance_to_end(state)
+        if budget is None and distance is not None and distance > NEAR:
+            endings = False
         return Ahead(
             token=token,
             data=rule.vocabulary.tokens[token],
@@ -172,7 +181,7 @@ class LookedFrom:
             wished=wished,
             wish_allowed=wish_allowed,
             complete=state == DONE or rule.machine.is_final(state),
-            distance=(rule.planned or rule.machine).distance_to_end(state),
+            distance=distance,
             ending=self._ending(state, budget) if endings else None,
         )
 
@@ -185,7 +194,9 @@ class LookedFrom:
             return None
         paths = background_of(machine).paths
         try:
-            return machine.vocabulary.written(paths.completion(place, paths.meter(budget)))
+            return machine.vocabulary.written(
+                paths.completion(place, paths.meter(budget or ENDINGS))
+            )
         except BudgetExceeded:
             return None
 

@@ -154,7 +154,7 @@ class Session(Walk):
 
         Args:
             k: How many of the allowed tokens that the model finds likeliest, 1 to 256.
-            budget: Limits for each search for the shortest ending.
+            budget: Limits for each search for the shortest ending; default 100 states.
 
         Returns:
             One entry for each of them, the likeliest first; ``entry.mass`` is the feasible mass
