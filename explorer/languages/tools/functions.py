@@ -112,7 +112,8 @@ def _tool(given: object, number: int) -> dict[str, Any]:
     if tool.get("type") == "function" and "name" in tool and function is None:
         function = tool  # As newer interfaces of OpenAI have it.
     if not isinstance(function, Mapping) or tool.get("type", "function") != "function":
-        raise ConstraintError(f"tools[{number}], {shown(given)}, is not a tool.", remedy=_REMEDY)
+        what = shown(cast("object", given))
+        raise ConstraintError(f"tools[{number}], {what}, is not a tool.", remedy=_REMEDY)
     data = cast("Mapping[str, Any]", function)
     name, parameters = data.get("name"), data.get("parameters")
     if not isinstance(name, str) or not name or not name.isprintable():
