@@ -317,7 +317,7 @@ class Still:
 
 
 def media_bundle(snapshot: Snapshot) -> dict[str, str]:
-    """The collapsed output, by media type.
+    """The output for a page without a kernel, by media type; a live view folds it.
 
     Example:
         >>> media_bundle(Snapshot("<svg/>", "Position 0: <b>", "Position 0"))["text/plain"]
@@ -331,7 +331,7 @@ def media_bundle(snapshot: Snapshot) -> dict[str, str]:
     words = escape(snapshot.text)
     return {
         "text/html": (
-            '<details class="lmx-still"><summary style="cursor: pointer; opacity: 0.8">'
+            '<details class="lmx-still" open><summary style="cursor: pointer; opacity: 0.8">'
             f"Without a kernel: {escape(snapshot.title)}</summary>"
             f'<img alt="{escape(snapshot.title)}" style="max-width: 100%" '
             f'src="data:image/svg+xml,{image}">'

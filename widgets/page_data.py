@@ -10,7 +10,7 @@ import base64
 import hashlib
 import threading
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -43,6 +43,7 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import (
     composed_tokens,
     detokenizing_figure,
+    failing_offsets,
     masked_tokens,
     shown_tokens,
 )
@@ -98,7 +99,8 @@ class PageData:
         self._lock = threading.Lock()  # Layouts are made on threads.
         self._machine: Packet | None = None
         self._inner: dict[
-            tuple[tuple[int, ...], tuple[int, ...]], tuple[MachineFigure, Layout]
+            tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]],
+            tuple[MachineFigure, Layout],
         ] = {}
         self._prompt: tuple[tuple[tuple[int, ...], str, int], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
@@ -265,13 +267,15 @@ class PageData:
         """
         tokens = shown_tokens(trace, k, self.machine, also)
         masked = () if self.free else masked_tokens(trace, k, tokens)
-        inner, place = self._detokenizing(tokens, masked)
+        fails = failing_offsets(self.machine, trace.positions[k].state, masked)
+        inner, place = self._detokenizing(tokens, masked, fails)
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
         if not self.free and not self.whole:
             near = draw_at(self.machine, trace, k)
             figures |= near.figures
             layouts |= near.layouts
-        key = f"{k if len(figures) > 1 else ''}:{sorted(tokens)}{sorted(masked)}"
+        shown = sorted(tokens), sorted(masked), sorted(fails.items())
+        key = f"{k if len(figures) > 1 else ''}:{shown}"
         stack = pushdown_near(self.machine, trace.positions[k].state)
         if stack is not None:
             figures["pushdown"], layouts["pushdown"] = stack
@@ -283,17 +287,18 @@ class PageData:
         }
 
     def _detokenizing(
-        self, tokens: tuple[int, ...], masked: tuple[int, ...]
+        self, tokens: tuple[int, ...], masked: tuple[int, ...], fails: Mapping[int, int]
     ) -> tuple[MachineFigure, Layout]:
         """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
+        name = tokens, masked, tuple(sorted(fails.items()))
         with self._lock:
-            known = self._inner.get((tokens, masked))
+            known = self._inner.get(name)
             if known is None:
                 if len(self._inner) >= MOST_INNER:
                     del self._inner[next(iter(self._inner))]
-                figure = detokenizing_figure(self.vocabulary, tokens, masked)
+                figure = detokenizing_figure(self.vocabulary, tokens, masked, fails)
                 known = (figure, lay_out_figures({"inner": figure})["inner"])
-                self._inner[tokens, masked] = known
+                self._inner[name] = known
             return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:

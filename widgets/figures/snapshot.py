@@ -33,6 +33,7 @@ from widgets.figures.drawing.svg import (
 )
 from widgets.figures.machines.detokenizing_figure import (
     detokenizing_figure,
+    failing_offsets,
     masked_tokens,
     shown_tokens,
 )
@@ -152,7 +153,8 @@ def _machines(
     vocabulary = machine.vocabulary
     shown = shown_tokens(trace, k, machine, tokens)
     masked = masked_tokens(trace, k, shown)
-    inner = {"detokenizing_fst": detokenizing_figure(vocabulary, shown, masked)}
+    fails = failing_offsets(machine, trace.positions[k].state, masked)
+    inner = {"detokenizing_fst": detokenizing_figure(vocabulary, shown, masked, fails)}
     drawn = draw_at(machine, trace, k)
     figures = {**drawn.figures, **inner}
     layouts = {**drawn.layouts, **lay_out_figures(inner)}

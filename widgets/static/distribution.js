@@ -119,9 +119,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     let top = Math.min(Math.max(box.top, high), Math.max(high, low - size));
     let room = low - top;
     if (clicked && top < clicked.bottom + 4 && top + size > clicked.top) {
-      const [above, below] = [clicked.top - 4 - high, low - clicked.bottom - 4];
+      const free = clicked.height + 6; // The row beside it stays free too: it is often the next to be asked about.
+      const [above, below] = [clicked.top - free - high, low - clicked.bottom - free];
       room = below >= Math.min(size, above) ? below : above;
-      top = room === below ? clicked.bottom + 4 : Math.max(high, clicked.top - 4 - size);
+      top = room === below ? clicked.bottom + free : Math.max(high, clicked.top - free - size);
     }
     panel.el.style.translate = `0 ${(top - (box.top - shift())) / by}px`;
     panel.el.style.maxHeight = room / by + "px";

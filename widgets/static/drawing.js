@@ -2,13 +2,16 @@
 
 const LABEL = 12;
 
-/** The top and the bottom of a drawing. Two drawings on one axis share its height, of which one may need
- * little. */
-function extent({ height, nodes, edges }) {
-  const ys = Object.values(nodes).flatMap(({ y, r }) => [y - r, y + r]);
-  for (const { path, y } of Object.values(edges)) {
-    ys.push(y - LABEL, y + 4);
-    for (const pair of path.match(/-?[\d.]+,-?[\d.]+/g) || []) ys.push(Number(pair.split(",")[1]));
+/** The top and the bottom of a drawing, or of its part between two places of the axis. Two drawings on one axis share its
+ * height, of which one may need little. */
+function extent({ height, nodes, edges }, from = -Infinity, to = Infinity) {
+  const seen = (x) => x >= from && x <= to;
+  const ys = Object.values(nodes).flatMap(({ x, y, r }) => (seen(x) ? [y - r, y + r] : []));
+  for (const place of Object.values(edges)) {
+    if (seen(place.x)) ys.push(place.y - LABEL, place.y + 4);
+    // Each path is read once; it is asked about at each step.
+    place.points ??= (place.path.match(/-?[\d.]+,-?[\d.]+/g) || []).map((pair) => pair.split(",").map(Number));
+    for (const [x, y] of place.points) if (seen(x)) ys.push(y);
   }
   const [top, bottom] = ys.reduce(([low, high], y) => [Math.min(low, y), Math.max(high, y)], [Infinity, -Infinity]);
   return ys.length ? [Math.max(0, top - 4), Math.min(height, bottom + 4)] : [0, height];
@@ -16,8 +19,9 @@ function extent({ height, nodes, edges }) {
 
 let serial = 0;
 
-/** Draw one machine. Returns its svg and the maps that `lit` and `update` need. */
-function drawMachine(figure, layout, form) {
+/** Draw one machine. Returns its svg and the maps that `lit` and `update` need. Of a wide one the height is that of the part
+ * that is in view first, `first` wide; it grows with what comes into view. */
+function drawMachine(figure, layout, form, first = Infinity) {
   const id = "lmx" + ++serial;
   const arrow = (name) =>
     s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
@@ -39,11 +43,11 @@ function drawMachine(figure, layout, form) {
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
-      // A token that is masked here is struck through, and so is an arc that has only such tokens.
+      // A token that is masked here is vermilion; the arc where all its tokens fail is dashed.
+      g.classList.toggle("no", !!edge.refused);
       const masked = new Set(edge.masked || []);
       if (masked.size) {
         text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
-        g.classList.toggle("no", edge.tokens.every((id) => masked.has(id)));
       }
       arcs.set(edge.id, { ...edge, g, text, line, place, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
       between.set(edge.source + ">" + edge.target, edge);
@@ -65,7 +69,7 @@ function drawMachine(figure, layout, form) {
     graph.bottom = Math.max(graph.bottom, bottom);
     svg.setAttribute("viewBox", `0 ${graph.top} ${layout.width} ${graph.bottom - graph.top}`);
   };
-  graph.frame(...extent(layout));
+  graph.frame(...extent(layout, -Infinity, first));
   graph.add(figure.edges, layout.edges);
   for (const one of arcs.keys()) own.add(one);
   for (const node of figure.nodes) {

@@ -21,6 +21,14 @@ function machineScroll(graphs, boxes, factor) {
       body.classList.toggle("more-left", body.scrollLeft > 2);
       body.classList.toggle("more-right", body.scrollLeft + body.clientWidth < body.scrollWidth - 2);
     }
+    for (const [name] of MACHINES) {
+      const { body } = boxes[name];
+      const graph = graphs[name];
+      if (!graph || !body.clientWidth) continue;
+      // What is far away leaves no empty space here.
+      const from = body.scrollLeft / factor(name);
+      graph.frame(...extent(graph.layout, from - 30, from + body.clientWidth / factor(name) + 30));
+    }
     const { body, over } = boxes.character_fsa;
     const graph = graphs.character_fsa;
     over.hidden = !scroll.map || !graph || graph.layout.width * factor() <= body.clientWidth + 4 || !body.clientWidth;
@@ -32,7 +40,7 @@ function machineScroll(graphs, boxes, factor) {
   scroll.drawMap = (layout) => {
     const { body, over } = boxes.character_fsa;
     scroll.map = drawMap(layout, (x) => (body.scrollLeft = x * factor() - body.clientWidth / 2));
-    put(over, scroll.map.svg);
+    put(over, h("span.dim", { "aria-hidden": "true" }, "all of it"), scroll.map.svg);
   };
   scroll.light = (set) => {
     if (!scroll.map) return;

@@ -151,7 +151,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         continue;
       }
       if (graphs[name] && graphs[name].figure === figure) continue;
-      graphs[name] = drawMachine(figure, layout, shape);
+      graphs[name] = drawMachine(figure, layout, shape, room() > 0 ? room() / READABLE : Infinity);
       missing.forget();
       // Of a stage of the construction its name; the page says the rest below the drawing.
       put(caption, stage && name === "token_dfa" ? figure.caption.split(":")[0] : figure.caption || about);
@@ -178,6 +178,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (ui.position && ui.machine) missing.complete();
     asked.offers(boxes.character_fsa.offer);
     offerTokens(ui, graphs.detokenizing_fst, boxes.detokenizing_fst.offer, replay);
+    // Until the drawings of another constraint are there, those of the last one say that they are old.
+    const newest = (model.get("machine") || {}).key;
+    holder.classList.toggle("old", !!newest && (!ui.machine || ui.machine.key !== newest));
+    const pointed = ui.shown();
+    const asking = pointed && pointed.byte === null;
     const sets = lit(ui, graphs);
     built.light(sets);
     for (const [name, title] of MACHINES) {
@@ -187,6 +192,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       const graph = graphs[name];
       if (!graph) continue;
       light(graph, sets[name], title);
+      // Amber is where we are; the way of a token that is only looked at is blue, or vermilion where it is masked.
+      graph.svg.classList.toggle("asked", !!asking);
+      graph.svg.classList.toggle("masked", !!asking && !pointed.walk.allowed);
       if (name === "character_fsa") scroll.light(sets[name]);
       if (table.hidden) continue;
       if (table.querySelectorAll("tr[data-row]").length !== graph.arcs.size) tabulate(table, graph);

@@ -164,7 +164,8 @@ function whyPanel(ui, closed) {
     const focused = el.contains(document.activeElement);
     shown = state;
     const cross = h("button.quiet.close", { title: "close (Esc)", "aria-label": "close", onclick: close }, "✕");
-    el.classList.toggle("waiting", !known && (!told || !!told.stage));
+    el.classList.toggle("waiting", !ui.gone && !known && (!told || !!told.stage));
+    if (!told && ui.gone) return put(el, h("h4", {}, "Why is ", ui.token(token), "?", h("div.sp"), cross), h("p.said", {}, "The kernel is gone, and this was not asked before. Run the cell again to ask."));
     if (!told) return put(el, h("h4", {}, "Why is ", ui.token(token), "…", h("div.sp"), cross));
     const here = p.k === (ui.line.index ?? p.k);
     const take = told.allowed && here ? h("button.p.take", { disabled: !live(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;

@@ -14,14 +14,17 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
+from explorer.automata.machine import NO_ARC
 from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.failing import run
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import byte_text, shorten, token_text
 from widgets.figures.machines.arcs import arcs_of, node_of
@@ -58,14 +61,18 @@ def prefix_text(data: bytes) -> str:
 
 
 def _prefix_label(data: bytes) -> str:
+    """A prefix of three letters, of a longer one its end; empty if it cannot be shown."""
     text = data.decode(errors="replace")
-    if len(text) > 3 or "\ufffd" in text or not text.isprintable():
+    if "\ufffd" in text or not text.isprintable():
         return ""
-    return text.replace(" ", "␣")
+    return (text if len(text) <= 3 else f"…{text[-2:]}").replace(" ", "␣")
 
 
 def detokenizing_figure(
-    vocabulary: Vocabulary, tokens: Iterable[int], masked: Iterable[int] = ()
+    vocabulary: Vocabulary,
+    tokens: Iterable[int],
+    masked: Iterable[int] = (),
+    fails: Mapping[int, int] | None = None,
 ) -> MachineFigure:
     """T_V over some tokens.
 
@@ -73,6 +80,8 @@ def detokenizing_figure(
         vocabulary: All tokens.
         tokens: The ids to show; those that are not text, or longer than `LONGEST`, are left out.
         masked: The ones that are masked at this position, to be drawn differently.
+        fails: For masked ones the offset of the byte at which they fail, if one does; the others
+            are refused at their last arc.
 
     Returns:
         Nodes ``t`` and ``t<prefix in hexadecimal>``. Edges back to the root carry their tokens.
@@ -89,6 +98,7 @@ def detokenizing_figure(
         if data is not None and len(data) <= LONGEST:
             shown[token] = data
     told = frozenset(masked)
+    failing = fails or {}
     prefixes = {data[:end] for data in shown.values() for end in range(len(data))}
     prefixes.add(b"")
     order = sorted(prefixes)
@@ -116,26 +126,47 @@ def detokenizing_figure(
                     f"reads nothing, writes the byte {byte_text(byte)}",
                     1,
                     ((byte, byte),),
+                    refused=_refused(
+                        prefix,
+                        {t: data for t, data in shown.items() if data.startswith(prefix)},
+                        told,
+                        failing,
+                    ),
                 )
             )
         if ends:
-            edges.append(_last(vocabulary, prefix, ends, told))
+            last = _last(vocabulary, prefix, ends, told)
+            every = [_refused(shown[t], {t: shown[t]}, told, failing) for t in ends]
+            edges.append(replace(last, refused=all(every)))
     if vocabulary.eos_ids:
         nodes.append(FigureNode(END, "", "prefix", accepting=True, title="the text has ended"))
         end = "reads EOS, writes nothing"
         edges.append(Edge(prefix_node(b""), END, "EOS : ε", end, len(vocabulary.eos_ids)))
-    total = _texts(vocabulary)
-    complete = len(shown) == total
-    cut = any(edge.count > NAMED for edge in edges if edge.target == "t")
-    if complete:
-        caption = f"all {total:,} tokens"
-        about = f"{caption}, some of them behind +" if cut else f"{caption} are shown"
-    else:
-        caption = f"{len(shown):,} of {total:,}"  # Beside the field that adds a token.
-        about = f"{caption} tokens; the composition uses all"
+    caption, about = _captions(vocabulary, len(shown), edges)
+    complete = len(shown) == _texts(vocabulary)
     return MachineFigure(
         "detokenizing_fst", caption, complete, tuple(nodes), tuple(edges), about=about
     )
+
+
+def _captions(vocabulary: Vocabulary, drawn: int, edges: Sequence[Edge]) -> tuple[str, str]:
+    """The number of tokens drawn, in short and in a sentence."""
+    total = _texts(vocabulary)
+    if drawn == total:
+        cut = any(edge.count > NAMED for edge in edges if edge.target == "t")
+        caption = f"all {total:,} tokens"
+        return caption, f"{caption}, some of them behind +" if cut else f"{caption} are shown"
+    caption = f"{drawn:,} of {total:,}"  # Beside the field that adds a token.
+    return caption, f"{caption} tokens; the composition uses all"
+
+
+def _refused(
+    prefix: bytes, through: Mapping[int, bytes], masked: Set[int], fails: Mapping[int, int]
+) -> bool:
+    """Whether all tokens of an arc fail at its byte, the last of a prefix."""
+    at = len(prefix) - 1
+    here = [fails.get(token, len(data) - 1) == at for token, data in through.items()]
+    return all(token in masked for token in through) and any(here)
 
 
 @lru_cache(maxsize=8)
@@ -175,7 +206,7 @@ ALL_TOKENS: Final = 16
 TOKENS_SHOWN: Final = 10
 """The most tokens that a step shows, besides those that were asked for."""
 
-MASKED_LEAST: Final = 3
+MASKED_MOST: Final = 3
 """The most masked tokens among them, if the model finds any likely."""
 
 BYTES_SHOWN: Final = 72
@@ -224,8 +255,8 @@ def shown_tokens(
     if position.state >= 0:
         able = leaving(machine, position.state, able)
     able = [t for t in dict.fromkeys([*taken, *able]) if allowed[t]]
-    room = TOKENS_SHOWN - min(MASKED_LEAST, len(wished))
-    chosen = [*able[:room], *wished][:TOKENS_SHOWN]
+    wished = wished[:MASKED_MOST]
+    chosen = [*able[: TOKENS_SHOWN - len(wished)], *wished]
     asked = list(dict.fromkeys(also))
     shown = list(asked)
     left = BYTES_SHOWN
@@ -260,6 +291,20 @@ def masked_tokens(trace: Trace, k: int, tokens: Iterable[int]) -> tuple[int, ...
     """The tokens of a list that are masked at a position."""
     allowed = trace.allowed(k)
     return tuple(token for token in tokens if not allowed[token])
+
+
+def failing_offsets(machine: TokenMachine, state: int, tokens: Iterable[int]) -> dict[int, int]:
+    """For each token the offset of its first byte that the character FSA does not read here."""
+    byte_machine = machine.byte_machine
+    if byte_machine is None or state < 0:
+        return {}
+    offsets: dict[int, int] = {}
+    for token in tokens:
+        data = machine.vocabulary.tokens[token] or b""
+        states = run(byte_machine, machine.byte_state(state), data)
+        if (lost := (states == NO_ARC).nonzero()[0]).size:
+            offsets[token] = int(lost[0]) - 1
+    return offsets
 
 
 def composed_tokens(

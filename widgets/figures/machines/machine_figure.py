@@ -83,6 +83,8 @@ class Edge:
     Args:
         groups: Its token classes, the largest first; cut after some, see ``num_groups``.
         masked: Those of ``tokens`` that are masked where we are.
+        refused: Whether no token gets along it where we are: all that need it are masked, and fail
+            at its byte.
     """
 
     source: str
@@ -95,6 +97,7 @@ class Edge:
     groups: tuple[TokenGroup, ...] = ()
     num_groups: int = 0
     masked: tuple[int, ...] = ()
+    refused: bool = False
 
     @property
     def id(self) -> str:
@@ -125,6 +128,8 @@ class Edge:
         }
         if self.masked:
             packet["masked"] = list(self.masked)
+        if self.refused:
+            packet["refused"] = True
         if self.num_groups > 1:
             packet["num_groups"] = self.num_groups
             if groups:
