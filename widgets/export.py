@@ -43,6 +43,7 @@ from uuid import uuid4
 
 from explorer.analysis.explaining.step import model_probabilities
 from explorer.analysis.session import Session
+from explorer.budget import Budget
 from explorer.decoding.trace.trace import Trace
 from widgets.cursor import Cursor, at_end
 from widgets.dialogue.later import Later, Progress
@@ -165,7 +166,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
     positions = cast("list[Packet]", run["positions"])
     record: Packet = {
         "traits": take.traits,
-        "machine": data.machines(),
+        "machine": data.machines(None, Budget()),
         "words": data.words(),
         "rows": run["rows"],
         "positions": positions,

@@ -36,6 +36,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 from explorer.tokens.machine import TokenMachine, table_of
+from widgets.compiling.composed import Composed, composed
 from widgets.compiling.worker import CompileWorker
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.geometry import Layout
@@ -80,9 +81,6 @@ from widgets.toy import ToyModel
 MOST_BOXES: Final = 8_192
 """Of how many steps the token's box is kept."""
 
-MOST_FOR_PYNINI: Final = 20_000
-"""The ids of a vocabulary up to which pynini composes what is drawn, too."""
-
 MOST_INNER: Final = 64
 """The most drawings of the detokenizing FST that are kept."""
 
@@ -98,6 +96,8 @@ class PageData:
         self.vocabulary = session.vocabulary
         self._lock = threading.Lock()  # Layouts are made on threads.
         self._machine: Packet | None = None
+        self._composing = threading.Lock()
+        self._drawn = Composed(self.machine, None)
         self._inner: dict[
             tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]],
             tuple[MachineFigure, Layout],
@@ -158,37 +158,22 @@ class PageData:
         return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
 
     def composed(self, worker: CompileWorker | None, budget: Budget) -> str | None:
-        """A line on who composed the machine: pynini too, where it can, in the worker's process.
+        """A line on who composed the machine that is drawn; asked until the process has answered.
 
         Args:
             worker: The process that compiles; ``None`` where no page has needed it.
 
         Returns:
-            The line; ``None`` while the process is busy, so that the page asks again.
+            The line; ``None`` while the process is busy.
         """
-        constraint, report = self.machine.constraint, self.machine.report
-        if constraint is None or worker is None:
-            return ""
-        table = table_of(self.machine)
-        filters = report.method.partition(", then ")[2]
-        behind = f"; then the filter {filters}, which nobody composes" if filters else ""
-        if table is None and not filters:
-            return f"not composed as a whole: {report.reason or 'rows are worked out when visited'}"
-        spent = sum(report.milliseconds.get(name, 0.0) for name in ("composition", "trimming"))
-        ours = f"composed by functions, {spent:.1f} ms"
-        if report.method.startswith("lazy") or len(self.vocabulary) > MOST_FOR_PYNINI:
-            return f"{ours if spent else 'not composed as a whole'}{behind}"
-        answer = worker.composed(constraint, self.vocabulary, budget)
-        if answer is not None and answer.outcome == "busy":
-            return None
-        if answer is None or answer.times is None:
-            reason = "" if answer is None or not answer.reason else f" ({answer.reason})"
-            return f"{ours}{reason}{behind}"
-        by_pynini, by_functions = answer.times
-        return (
-            f"composed by pynini, {by_pynini:.1f} ms; by functions, {by_functions:.1f} ms; the "
-            f"same machine{behind}"
-        )
+        with self._composing:
+            if not self._drawn.line:
+                drawn = composed(self.machine, worker, budget)
+                with self._lock:
+                    if drawn.machine is not self._drawn.machine:
+                        self._machine = None
+                    self._drawn = drawn
+            return self._drawn.line
 
     @cached_property
     def vocabulary_name(self) -> Packet:
@@ -209,13 +194,24 @@ class PageData:
         text = f"{self.machine.vocabulary.fingerprint} {kind} {source!r}"
         return {"key": hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]}
 
-    def machines(self) -> Packet:
-        """The classes of the tokens, and the machines where they can be drawn whole."""
+    @property
+    def drawn(self) -> TokenMachine:
+        """The machine that is drawn: pynini's, once that has composed it."""
+        return self._drawn.machine
+
+    def machines(self, worker: CompileWorker | None, budget: Budget) -> Packet:
+        """The classes of the tokens, and the machines where they can be drawn whole.
+
+        Args:
+            worker: The process that compiles; ``None`` where there is none.
+        """
         if self.free:
             return self.machine_name
+        if self.whole:
+            self.composed(worker, budget)
         with self._lock:
             if self._machine is None:
-                self._machine = machine_packet(self.machine, key=str(self.machine_name["key"]))
+                self._machine = machine_packet(self.drawn, key=str(self.machine_name["key"]))
             return self._machine
 
     @property
@@ -271,7 +267,7 @@ class PageData:
         inner, place = self._detokenizing(tokens, masked, fails)
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
         if not self.free and not self.whole:
-            near = draw_at(self.machine, trace, k)
+            near = draw_at(self.drawn, trace, k)
             figures |= near.figures
             layouts |= near.layouts
         shown = sorted(tokens), sorted(masked), sorted(fails.items())
@@ -306,7 +302,7 @@ class PageData:
         if self.free:
             return []
         packets: list[Packet] = []
-        drawn = draw_at(self.machine, trace, k).figures["token_dfa"]
+        drawn = draw_at(self.drawn, trace, k).figures["token_dfa"]
         shown = shown_tokens(trace, k, self.machine, also)
         tokens = composed_tokens(self.machine, trace.positions[k].state, drawn, shown)
         for made in stages_made(self.machine, tokens):

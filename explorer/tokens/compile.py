@@ -61,11 +61,11 @@ WRITTEN_OUT: Final = (
 """The remark in the report of a lazy machine whose byte machine could not be discovered."""
 
 NOT_BY_PYNINI: Final = (
-    " So pynini composed nothing: it takes two finite machines, whole. Of a grammar that calls "
-    "itself it can compose the push-down automaton (Algorithm 3: "
+    " So pynini composed nothing: it takes two finite machines, whole. Of such a grammar it can "
+    "compose the push-down automaton (Algorithm 3: "
     "explorer.automata.textbook.pushdown_composition)."
 )
-"""The remark in the report of a machine that was asked of pynini and is not a table."""
+"""The remark in the report of a grammar that recurses and was asked of pynini."""
 
 Method = Literal["functions", "pynini"]
 """How a table is made."""
@@ -287,8 +287,9 @@ def compile_texts(
             reason = f"{what} was over {budgeted} ({error.stage})."
             if isinstance(error, NotRegular):
                 reason = error.message
-            if method == "pynini":
-                reason += NOT_BY_PYNINI
+                reason += NOT_BY_PYNINI * (method == "pynini")
+            elif method == "pynini":
+                reason += " So pynini composed nothing."
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)

@@ -28,7 +28,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -61,6 +61,10 @@ MARGIN: Final = 3.0
 
 START: Final = 60.0
 """Seconds that a process may take until it is warm; half a second is usual."""
+
+GRACE: Final = 0.2
+"""Seconds that a composition for a picture may still take when a constraint is asked for: that is
+enough for nearly all, and a new process takes longer."""
 
 _POLL: Final = 0.05
 
@@ -144,6 +148,7 @@ class CompileWorker:
     def __init__(self, *, margin: float = MARGIN) -> None:
         self._margin = margin
         self._turn = threading.Lock()
+        self._composing = CallOff()
         self._child: Child | None = None
         self._closed = False
         self.unavailable = ""
@@ -199,6 +204,7 @@ class CompileWorker:
             question = kinds.constraint_of_kind(*question)
         if stages is None:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
+        self._composing.call(GRACE)
         with self._my_turn(off):
             answer = self._there(question, stages, vocabulary, budget, off)
             made_soon = None if isinstance(answer, Outcome) else answer
@@ -220,21 +226,24 @@ class CompileWorker:
         """Compose by pynini and by functions in the process, and compare.
 
         Returns:
-            Both times, or the reason why pynini composed nothing; the outcome ``"busy"`` where
-            somebody waits for a constraint, or the process is not ready yet; ``None`` where it
-            cannot do it.
+            Both times and pynini's machine, or the reason why it composed nothing; the outcome
+            ``"busy"`` where somebody waits for a constraint, or the process is not ready yet;
+            ``None`` where it cannot do it.
 
         Raises:
             ExplorerError: The compilation raised it, or the two machines differ.
         """
-        off = CallOff()
         stages = stages_of(constraint.source)
         if self._turn.locked():  # Somebody waits for a constraint; nobody waits for this.
             return Outcome("busy")
-        with self._my_turn(off):
-            if self._child is None:
-                return None if self.unavailable else Outcome("busy")
-            answer = self._there(constraint, stages, vocabulary, budget, off, both=True)
+        off = self._composing = CallOff()
+        try:
+            with self._my_turn(off):
+                if self._child is None:
+                    return None if self.unavailable else Outcome("busy")
+                answer = self._there(constraint, stages, vocabulary, budget, off, both=True)
+        except CalledOff:  # A constraint was asked for meanwhile.
+            return Outcome("busy")
         return answer if isinstance(answer, Outcome) else None
 
     def close(self) -> None:
@@ -336,7 +345,8 @@ class CompileWorker:
         if answer.error is not None:
             raise answer.error
         if answer.outcome == "composed":
-            return answer
+            drawn = load_texts(path, vocabulary) if answer.times is not None else None
+            return replace(answer, table=drawn)
         if answer.outcome == "lazy":
             return _OnlyLazy(answer.reason)
         if answer.outcome != "done":

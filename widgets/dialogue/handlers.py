@@ -254,13 +254,15 @@ def on_present(place: ShownPlace, message: ask.PresentArcs) -> Later:
 def _machine(place: ShownPlace) -> TokenMachine:
     if place.session.constraint is None:
         raise ExplorerError("There is no constraint, so there is no machine to draw.")
-    return place.session.machine
+    return place.page.drawn
 
 
 def on_machines(place: ShownPlace, message: ask.MachineFigures) -> Later:
     """Draw the machines, or tell the classes of the tokens alone."""
-    page = place.page
-    return Later.of(lambda: {"machine": page.machines() if message.figures else page.classes()})
+    page, editing = place.page, place.editing
+    if not message.figures:
+        return Later.of(lambda: {"machine": page.classes()})
+    return Later.of(lambda: {"machine": page.machines(editing.worker, editing.budget)})
 
 
 def on_draw(place: ShownPlace, message: ask.Draw) -> Later:

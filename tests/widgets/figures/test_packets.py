@@ -349,7 +349,8 @@ def test_no_constraint_is_a_machine_like_any_other() -> None:
     packet = plain(data.position(session.trace, 1))
     assert (packet["lit"], packet["row"], packet["spans"], packet["expects"]) == ({}, "", [], "")
     assert [bar["reason"] for bar in packet["top"]] == [None] * len(packet["top"])
-    assert data.machines() == data.classes() == {"key": ""} and data.traps(session.trace) == []
+    assert data.machines(None, explorer.Budget()) == data.classes() == {"key": ""}
+    assert data.traps(session.trace) == []
     still = snapshot(session.trace, 1, session.machine)
     assert "(no constraint)" in still.svg and "Constraint:" not in still.text
     assert plain(trace_packet(session.trace, session.machine))["rows"] == []

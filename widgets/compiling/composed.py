@@ -1,0 +1,157 @@
+"""The machine that is drawn, and who composed it.
+
+What decodes is composed by functions. What people look at comes from pynini wherever that is
+installed and can compose it, in the process that compiles: the arrays that are drawn are pynini's,
+after both machines were found to be one, state by state and token by token. Only the numbers of its
+token classes are changed to those of the machine that decodes, because the page knows masks by
+them.
+
+Nobody waits long for it. A machine that is small enough to be drawn whole takes milliseconds.
+Larger ones are composed when the page has come to rest, and an edit that comes meanwhile ends that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.states import DEAD
+from explorer.tokens.token_dfa import TokenDFA, same_machine
+from widgets.compiling.worker import CompileWorker
+
+MOST_FOR_PYNINI: Final = 20_000
+"""The ids of a vocabulary up to which pynini composes what is drawn."""
+
+MOST_FOR_ALGORITHM_3: Final = 32
+"""The ids of a vocabulary up to which a grammar that recurses is composed by pynini."""
+
+TOKENS_WRITTEN_OUT: Final = 4
+"""The tokens of the texts that are written out for it: 32 ids have a million such sequences."""
+
+SECONDS: Final = 5.0
+"""The most time that pynini may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The machine that is drawn.
+
+    Args:
+        machine: Its states and classes have the numbers of the machine that decodes.
+        line: Who composed it, for a person; ``None`` while the process that composes is busy.
+    """
+
+    machine: TokenMachine
+    line: str | None
+
+
+def composed(machine: TokenMachine, worker: CompileWorker | None, budget: Budget) -> Composed:
+    """The machine to draw for one that decodes: as pynini composes it, where it does.
+
+    Args:
+        worker: The process that compiles; ``None`` where no page has needed it.
+    """
+    constraint, report = machine.constraint, machine.report
+    if constraint is None or worker is None:
+        return Composed(machine, "")
+    table = table_of(machine)
+    filters = report.method.partition(", then ")[2]
+    behind = f"; then the filter {filters}, which nobody composes" if filters else ""
+    if table is None and not filters:
+        why = (report.reason or "rows are worked out when visited").rstrip(".")
+        return Composed(machine, f"not composed as a whole: {why}{_by_algorithm_three(machine)}")
+    spent = sum(report.milliseconds.get(name, 0.0) for name in ("composition", "trimming"))
+    ours = f"composed by functions, {spent:.1f} ms" if spent else "not composed as a whole"
+    if report.method.startswith("lazy") or len(machine.vocabulary) > MOST_FOR_PYNINI:
+        return Composed(machine, f"{ours}{behind}")
+    try:
+        limited = replace(budget, seconds=min(budget.seconds, SECONDS))
+        answer = worker.composed(constraint, machine.vocabulary, limited)
+    except ExplorerError as error:
+        return Composed(machine, f"{ours} (pynini: {error.message}){behind}")
+    if answer is not None and answer.outcome == "busy":
+        return Composed(machine, None)
+    if answer is None or answer.times is None:
+        reason = "" if answer is None or not answer.reason else f" ({answer.reason})"
+        return Composed(machine, f"{ours}{reason}{behind}")
+    by_pynini, by_functions = answer.times
+    line = (
+        f"composed by pynini, {by_pynini:.1f} ms; by functions, {by_functions:.1f} ms; the same "
+        f"machine{behind}"
+    )
+    if filters or not isinstance(machine, TokenDFA) or answer.table is None:
+        return Composed(machine, line)
+    return Composed(numbered_like(answer.table, machine), line)
+
+
+def _by_algorithm_three(machine: TokenMachine) -> str:
+    """A clause on a grammar that recurses: its texts by OpenFST's push-down composition, and ours.
+
+    Only over a vocabulary that fits on a page: every sequence of some tokens is written out.
+    """
+    stacks = None if machine.byte_machine is None else machine.byte_machine.stacks
+    words = machine.vocabulary.tokens
+    if stacks is None or len(words) > MOST_FOR_ALGORITHM_3 or find_spec("pynini") is None:
+        return ""
+    try:
+        theirs = token_sequences_by_pynini(stacks.network, words, TOKENS_WRITTEN_OUT)
+    except ExplorerError as error:
+        return f"; {error.message}"
+    ours = list[tuple[int, ...]]()
+    waiting: list[tuple[int, tuple[int, ...]]] = [(machine.start, ())]
+    while waiting:
+        state, ids = waiting.pop()
+        if machine.is_final(state):
+            ours.append(ids)
+        if len(ids) < TOKENS_WRITTEN_OUT:
+            for token, data in enumerate(words):
+                after = None if data is None else machine.step(state, token)
+                if after is not None:
+                    waiting.append((after, (*ids, token)))
+    if sorted(ours) != theirs:
+        raise ExplorerError("pynini's push-down composition has other texts; that is a fault.")
+    return (
+        f"; pynini's push-down composition (Algorithm 3) has the same {len(theirs)} texts of up to "
+        f"{TOKENS_WRITTEN_OUT} tokens"
+    )
+
+
+def numbered_like(one: TokenDFA, other: TokenDFA) -> TokenDFA:
+    """A machine, its token classes numbered as in another table of the same machine.
+
+    Raises:
+        ExplorerError: They are not the same machine.
+
+    Example:
+        >>> from explorer import Vocabulary, compile, regex
+        >>> vocab = Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+        >>> ours = compile(regex("(ab)+|b"), vocab)
+        >>> turned = np.array([0, 1, 4, 3, 2])
+        >>> other = replace(ours, table=ours.table[:, turned], token_class=turned[ours.token_class])
+        >>> bool((numbered_like(other, ours).table == ours.table).all())
+        True
+    """
+    if not same_machine(one, other):
+        raise ExplorerError("Two machines that should be one differ.")
+    number = np.zeros(one.num_classes, np.intp)
+    number[one.token_class] = other.token_class
+    table = np.full_like(one.table, DEAD)
+    table[:, number] = one.table
+    return replace(
+        one,
+        constraint=other.constraint,
+        vocabulary=other.vocabulary,
+        table=table,
+        token_class=number[one.token_class].astype(one.token_class.dtype),
+        sets=None,
+    )
+
+
+__all__ = ["Composed", "composed", "numbered_like"]
