@@ -12,6 +12,9 @@ DOCS   := $(VENV)/.docs-complete
 WORKERS ?= auto
 # JupyterLabs with a browser each, side by side. A browser, a server and a kernel share one's work.
 BROWSERS ?= 2
+# Where the environment forbids it, hundreds of processes of the tests would compile all of the
+# sources anew, a second each instead of a third of one.
+export PYTHONDONTWRITEBYTECODE :=
 # Whole files to one worker, so that what a file prepares is prepared once; who is done takes from others.
 SHARE  := --dist worksteal
 # Further words for pytest, such as ARGS="-k regex".

@@ -157,6 +157,9 @@ def word_pieces(random: Random) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, eos_ids=[ids["<end>"]])
 
 
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 12))]
+
+
 def check_all(vocabulary: Vocabulary, constraint: Constraint, texts: list[str]) -> int:
     encode: Encode = lambda text: vocabulary.encode(text) or ()  # noqa: E731
     expected = {written_by(vocabulary, encode, text) for text in texts} - {None}
@@ -169,7 +172,7 @@ def check_all(vocabulary: Vocabulary, constraint: Constraint, texts: list[str]) 
     return len(expected)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", ["rounded", "exact", "pieces"])
 def test_small_tokenizers_write_exactly_these_paths(kind: str, seed: int) -> None:
     random = Random(f"{kind}{seed}")
