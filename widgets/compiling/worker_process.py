@@ -173,6 +173,7 @@ def _warm() -> None:
     toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
     compile(regex("(foo)+d"), toy)
     import_module("explorer.tokens.filtered.apply")
+    _with_pynini()
 
 
 def _keep(words: TokenBytes, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:

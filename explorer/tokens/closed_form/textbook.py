@@ -198,7 +198,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
 
 
 @jit
-def _reached(parent: Int64, symbol: Int64, is_end: Bool, table: Int32, start: int) -> Int64:
+def _reached(parent: Int64, symbol: Int64, is_end: Bool, table: Int32, start: int) -> Int32:
     """The states that sequences of words reach from the start, able to finish or not, ascending."""
     met = np.zeros(table.shape[0], np.bool_)
     waiting = np.empty(table.shape[0], np.int64)
@@ -215,7 +215,7 @@ def _reached(parent: Int64, symbol: Int64, is_end: Bool, table: Int32, start: in
             if target >= 0 and is_end[node] and not met[target]:
                 met[target], waiting[count] = True, target
                 count += 1
-    return np.flatnonzero(met)
+    return np.flatnonzero(met).astype(np.int32)
 
 
 def _columns(arcs: Int32, num_states: int, num_symbols: int, meter: Meter) -> tuple[Int32, Int32]:
