@@ -36,7 +36,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 from explorer.tokens.machine import TokenMachine, table_of
-from widgets.compiling.composed import Composed, composed
+from widgets.compiling.composed import Composed, drawn_machine
 from widgets.compiling.worker import CompileWorker
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.geometry import Layout
@@ -168,7 +168,7 @@ class PageData:
         """
         with self._composing:
             if not self._drawn.line:
-                drawn = composed(self.machine, worker, budget)
+                drawn = drawn_machine(self.machine, worker, budget)
                 with self._lock:
                     if drawn.machine is not self._drawn.machine:
                         self._machine = None

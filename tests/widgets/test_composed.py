@@ -14,7 +14,7 @@ import explorer
 from explorer import Budget, Vocabulary
 from tests.optional import pynini
 from widgets.compiling import worker_process
-from widgets.compiling.composed import composed
+from widgets.compiling.composed import drawn_machine
 from widgets.compiling.worker import CompileWorker
 from widgets.figures.packets import machine_packet
 from widgets.page_data import PageData
@@ -38,7 +38,7 @@ def worker() -> Iterator[CompileWorker]:
 def test_what_is_drawn_is_pyninis_and_the_same(worker: CompileWorker, pattern: str) -> None:
     assert pynini.Fst
     ours = explorer.compile(explorer.regex(pattern), TOY)
-    made = composed(ours, worker, BUDGET)
+    made = drawn_machine(ours, worker, BUDGET)
     theirs = made.machine
     assert isinstance(theirs, explorer.TokenDFA) and theirs.report.method == "pynini"
     assert made.line is not None and SAID.fullmatch(made.line)
@@ -64,7 +64,7 @@ def test_a_filter_is_nobodys_composition(worker: CompileWorker) -> None:
     assert pynini.Fst
     lm = explorer.load_model("tiny")
     machine = explorer.compile(explorer.regex("[a-c]{1,3}").canonical(), lm.vocabulary)
-    made = composed(machine, worker, BUDGET)
+    made = drawn_machine(machine, worker, BUDGET)
     said = SAID.fullmatch(made.line or "")
     assert said is not None and said[1] == "; then the filter canonical, which nobody composes"
     assert made.machine is machine
@@ -77,7 +77,7 @@ def test_without_pynini_the_line_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         def composed(self, *_: object) -> worker_process.Outcome:
             return worker_process.Outcome("composed", reason="pynini is not installed")
 
-    made = composed(machine, Without(), BUDGET)  # pyright: ignore[reportArgumentType]
+    made = drawn_machine(machine, Without(), BUDGET)  # pyright: ignore[reportArgumentType]
     assert made.machine is machine
     assert re.fullmatch(
         r"composed by functions, [0-9.]+ ms \(pynini is not installed\)", made.line or ""
@@ -87,7 +87,7 @@ def test_without_pynini_the_line_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_larger_than_a_page_of_pynini_is_drawn_as_it_is(worker: CompileWorker) -> None:
     many = Vocabulary.from_bytes([b"%d" % k for k in range(20_001)], eos_ids=[20_001])
     machine = explorer.compile(explorer.regex("[0-9]+"), many)
-    made = composed(machine, worker, BUDGET)
+    made = drawn_machine(machine, worker, BUDGET)
     assert made.machine is machine
     assert re.fullmatch(r"composed by functions, [0-9.]+ ms", made.line or "")
 
@@ -120,7 +120,7 @@ LETTERS = Vocabulary.from_bytes([b"a", b"b", b"bb", b"aaab"], eos_ids=[4])
 def test_a_grammar_is_composed_by_the_push_down_composition(worker: CompileWorker) -> None:
     assert pynini.Fst
     machine = explorer.compile(explorer.grammar(NESTED), LETTERS)
-    made = composed(machine, worker, BUDGET)
+    made = drawn_machine(machine, worker, BUDGET)
     assert made.machine is machine
     assert made.line is not None
     said = re.fullmatch(
@@ -134,5 +134,5 @@ def test_a_grammar_is_composed_by_the_push_down_composition(worker: CompileWorke
 def test_a_grammar_over_many_tokens_says_why_not(worker: CompileWorker) -> None:
     lm = explorer.load_model("tiny")
     machine = explorer.compile(explorer.grammar(NESTED), lm.vocabulary)
-    line = composed(machine, worker, BUDGET).line or ""
+    line = drawn_machine(machine, worker, BUDGET).line or ""
     assert line.startswith("not composed as a whole: ") and "Algorithm 3" not in line

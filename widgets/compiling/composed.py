@@ -52,7 +52,7 @@ class Composed:
     line: str | None
 
 
-def composed(machine: TokenMachine, worker: CompileWorker | None, budget: Budget) -> Composed:
+def drawn_machine(machine: TokenMachine, worker: CompileWorker | None, budget: Budget) -> Composed:
     """The machine to draw for one that decodes: as pynini composes it, where it does.
 
     Args:
@@ -154,4 +154,4 @@ def numbered_like(one: TokenDFA, other: TokenDFA) -> TokenDFA:
     )
 
 
-__all__ = ["Composed", "composed", "numbered_like"]
+__all__ = ["Composed", "drawn_machine", "numbered_like"]

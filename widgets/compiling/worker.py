@@ -148,7 +148,7 @@ class CompileWorker:
     def __init__(self, *, margin: float = MARGIN) -> None:
         self._margin = margin
         self._turn = threading.Lock()
-        self._composing = CallOff()
+        self._composing: CallOff | None = None
         self._child: Child | None = None
         self._closed = False
         self.unavailable = ""
@@ -204,7 +204,8 @@ class CompileWorker:
             question = kinds.constraint_of_kind(*question)
         if stages is None:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
-        self._composing.call(GRACE)
+        if (composing := self._composing) is not None:
+            composing.call(GRACE)
         with self._my_turn(off):
             answer = self._there(question, stages, vocabulary, budget, off)
             made_soon = None if isinstance(answer, Outcome) else answer
@@ -244,6 +245,8 @@ class CompileWorker:
                 answer = self._there(constraint, stages, vocabulary, budget, off, both=True)
         except CalledOff:  # A constraint was asked for meanwhile.
             return Outcome("busy")
+        finally:
+            self._composing = None
         return answer if isinstance(answer, Outcome) else None
 
     def close(self) -> None:
