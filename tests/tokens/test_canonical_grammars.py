@@ -8,7 +8,6 @@ import pytest
 
 import explorer
 from explorer.errors import BudgetExceeded
-from tests.evidence import examples
 from tests.tokens.canonical_oracle import accepts, sampled, written
 from tests.tokens.test_canonical import MAKERS, Case
 
@@ -38,12 +37,12 @@ def test_paths_of_a_grammar_are_what_the_library_writes(tokenizer: Case, name: s
     constraint = explorer.grammar(GRAMMARS[name], syntax="gbnf")
     machine = explorer.compile(constraint.canonical(), vocabulary)
     random, seen = Random(name), 0
-    for _ in range(examples(10)):
+    for _ in range(25):
         path = sampled(machine, random, 40)
         if path is not None:
             seen += 1
             assert encode(written(vocabulary, path).decode()) == path
-    assert seen > 1
+    assert seen > 3
 
 
 def test_each_text_of_a_grammar_has_its_path(tokenizer: Case) -> None:
@@ -53,7 +52,7 @@ def test_each_text_of_a_grammar_has_its_path(tokenizer: Case) -> None:
         machine = explorer.compile(constraint.canonical(), vocabulary)
         plain = explorer.compile(constraint, vocabulary)
         random = Random(name)
-        for _ in range(examples(10)):
+        for _ in range(25):
             path = sampled(plain, random, 40)
             if path is not None:
                 own = encode(written(vocabulary, path).decode())
