@@ -1,6 +1,6 @@
 // What the model says here and what the mask makes of it: figures, bars, search, and the reason.
 //
-// Rows stay at their place by the model's own probability. A masked token is struck and hatched and
+// Rows stay at their place by the model's own probability. A masked token is underlined and hatched and
 // carries its reason in two or three words. A click on any token explains it. An allowed token is taken by its
 // button, by Enter or by its number. Nothing moves when a reason is shown. Where there is no model, the allowed
 // tokens are listed.
