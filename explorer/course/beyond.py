@@ -76,6 +76,18 @@ BEYOND: Final[tuple[Exercise, ...]] = (
             ),
         ),
     ),
+    ValueExercise(
+        "phases-begin",
+        "no",
+        "The machine reads JSON from its first byte, so the reasoning must be a phase before it.",
+        "What may the first byte of the answer be?",
+    ),
+    ValueExercise(
+        "phases-separators",
+        2,
+        "A separator stands between two calls, and not behind the last one.",
+        "Draw three calls, and what stands between them.",
+    ),
     LanguageExercise(
         "project-order",
         "[A-Z]{2}-[1-9][0-9]{3}",
