@@ -67,8 +67,8 @@ def _missing(error: Exception) -> str | None:
 
 
 if find_spec("pynini") is None:
-    # A script of pynini's, which is run and never imported.
-    collect_ignore = ["languages/grammar/algorithm_three.py"]
+    # A script of pynini's, which is run and never imported, and a benchmark beside it.
+    collect_ignore = ["languages/grammar/algorithm_three.py", "bench/constructions.py"]
 
 
 @pytest.fixture(scope="session")

@@ -78,6 +78,7 @@ def test_the_classes_of_an_arc() -> None:
 
 
 def test_an_added_token_is_in_the_figure_and_in_the_construction() -> None:
+    pytest.importorskip("pynini")
     made = large("[0-9]{4}")
     token = made.session.vocabulary.tokens.index(b"the")
     before = ask(made, "around", k=0)["around"]

@@ -289,6 +289,7 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
 
 
 def test_the_construction_has_four_stages(page: Page) -> None:
+    pytest.importorskip("pynini")
     stages = page.ask("stages", k=0)["stages"]
     captions = [stage["figure"]["caption"] for stage in stages]
     assert [caption.split(":")[0] for caption in captions] == [
