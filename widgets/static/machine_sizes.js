@@ -3,6 +3,7 @@
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 const READABLE = LEAST_LABEL / LABEL; // Smaller than this not all words have room.
 const MOST_FIT = 1.2; // A small machine fills a wide column up to this size;
+const MOST_LARGE = 1.13; // for a projector, which enlarges it as a whole, up to this one;
 const SHORT = 800; // in a window lower than this, so that all three are in view, only up to READABLE.
 const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
@@ -19,7 +20,7 @@ function machineSizes(graphs, room, sized) {
   // Only the pair is drawn larger: its size stays the same while the machine between them changes.
   const factor = (name = "character_fsa") => {
     if (zoom !== null && zoom !== "all") return zoom;
-    const most = PAIR.includes(name) ? (low() ? READABLE : MOST_FIT) : Math.max(1, factor());
+    const most = PAIR.includes(name) ? (low() ? (zoomOf(graphs.character_fsa.svg) > 1.01 ? MOST_LARGE : READABLE) : MOST_FIT) : Math.max(1, factor());
     return Math.min(Math.max(fitting(name), zoom ? LEAST_FIT : READABLE), most);
   };
   const set = (value) => {
