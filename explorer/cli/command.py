@@ -1,6 +1,6 @@
 """A command: how it is added, and the exit status of one that did not come to its own end.
 
-Nothing is imported here that takes time.
+Only quick imports stand here.
 """
 
 from __future__ import annotations

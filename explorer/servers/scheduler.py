@@ -144,7 +144,7 @@ def explain_line(
     for token in ids:
         if token >= len(vocabulary):
             raise ExplorerError(
-                f"{token} is no id of this vocabulary of {len(vocabulary):,}.",
+                f"{token} is not an id of this vocabulary of {len(vocabulary):,}.",
                 remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
             )
     texts = tuple(_shown(token, vocabulary) for token in ids)

@@ -63,7 +63,7 @@ def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
 def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
     """The ids of a text: the tokenizer's own where it writes just this text."""
     if not text:
-        raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")
+        raise ExplorerError("An empty text is not a token.", remedy="Give at least one character.")
     data = text.encode(errors="replace")
     ids = vocabulary.encode(text)
     if ids is not None and b"".join(vocabulary.tokens[each] or b"" for each in ids) == data:

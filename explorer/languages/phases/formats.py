@@ -3,7 +3,7 @@
 A piece knows two things: its tree (`TagPart.node`), of which the origins are places in the text of
 the structural tag, and the ends that it may have in a text that was accepted (`TagPart.ends`), the
 likeliest first, with the *parts* that it read: ``{"text": …}`` for free text, ``{"value": …}`` for
-a schema, a pattern or a grammar, ``{"tag": …, "parts": […]}`` for a tag. Fixed text has no part.
+a schema, a pattern or a grammar, ``{"tag": …, "parts": […]}`` for a tag. Fixed text is not a part.
 Control tokens stand in such a text by their names.
 """
 

@@ -99,7 +99,7 @@ class StructuralTag(Source):
         """The parts of the text, in their order.
 
         ``{"text": …}`` for free text, ``{"value": …}`` for what a schema, a pattern or a grammar
-        reads, ``{"tag": name, "parts": […]}`` for a tag. FixedPiece text is no part.
+        reads, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is not a part.
         """
         for end, parts in self.root.ends(text, 0):
             if end == len(text):

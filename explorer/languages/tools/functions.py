@@ -120,7 +120,7 @@ def _tool(given: object, number: int) -> dict[str, Any]:
         raise ConstraintError(f"tools[{number}] has the name {shown(name)}.", remedy=_REMEDY)
     if not isinstance(parameters, Mapping | None):
         raise ConstraintError(
-            f"The parameters of tools[{number}], {name!r}, are no object.",
+            f"The parameters of tools[{number}], {name!r}, are not an object.",
             remedy="Give the JSON Schema of an object.",
         )
     made: dict[str, Any] = {"name": name, "parameters": parameters}
