@@ -21,7 +21,7 @@ import numpy as np
 from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD
 from explorer.tokens.token_dfa import TokenDFA, same_machine
 from widgets.compiling.worker import CompileWorker
@@ -86,9 +86,9 @@ def drawn_machine(machine: TokenMachine, worker: CompileWorker | None, budget: B
         f"composed by pynini, {by_pynini:.1f} ms; by functions, {by_functions:.1f} ms; the same "
         f"machine{behind}"
     )
-    if filters or not isinstance(machine, TokenDFA) or answer.table is None:
+    if filters or table is None or answer.table is None:
         return Composed(machine, line)
-    return Composed(numbered_like(answer.table, machine), line)
+    return Composed(numbered_like(answer.table, table), line)
 
 
 def _by_algorithm_three(machine: TokenMachine) -> str:
@@ -123,7 +123,7 @@ def _by_algorithm_three(machine: TokenMachine) -> str:
     )
 
 
-def numbered_like(one: TokenDFA, other: TokenDFA) -> TokenDFA:
+def numbered_like(one: TokenDFA, other: TokenTable) -> TokenDFA:
     """A machine, its token classes numbered as in another table of the same machine.
 
     Raises:
