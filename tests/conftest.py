@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Generator
 from importlib.resources import files
 from importlib.util import find_spec
 
@@ -16,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import explorer
-from explorer.errors import MissingDependency
 from tests.evidence import LONG, SHORT
 
 # One thread per process: the workers share the cores, and two threads each would wait for theirs.
@@ -40,30 +37,6 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("long" if LONG else "short")
-
-
-INTERCHANGE = ("pynini", "interegular")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, None, None]:
-    """Skip a test of what pynini or interegular does where, and only where, it is missing."""
-    try:
-        yield
-    except Exception as error:
-        library = _missing(error)
-        if library is None or find_spec(library) is not None:
-            raise
-        pytest.skip(f"{library} is not installed")
-
-
-def _missing(error: Exception) -> str | None:
-    """The library of the two that a test, or the cell of a notebook in it, asked for."""
-    if isinstance(error, MissingDependency):
-        library = error.evidence.get("library")
-        return str(library) if library in INTERCHANGE else None
-    named = re.search(r"No module named '(pynini|interegular)'", str(error))
-    return named[1] if named else None
 
 
 if find_spec("pynini") is None:

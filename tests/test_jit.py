@@ -24,8 +24,9 @@ PACKAGE = Path(explorer.__file__).parent
 
 
 def module_of(path: Path, text: str) -> Any:
-    """A module of a file that is written for a test."""
+    """A module of a file that is written for a test, twice in a second perhaps."""
     path.write_text(text)
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
