@@ -130,7 +130,7 @@ QUESTIONS = {
     "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
     "search": {"query": "f"}, "allowed": {}, "order": {}, "reasons": {}, "group": {"group": 0},
     "traps": {}, "engines": {"tokens": [FOR]},
-    "around": {}, "stages": {}, "present": {},
+    "around": {}, "stages": {}, "present": {}, "ahead": {},
 }  # fmt: skip
 
 
