@@ -30,6 +30,7 @@ from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRe
 from explorer.languages.stages.stage import PipelineStage
 from explorer.languages.stages.staged import Placed
 from explorer.vocabulary import Vocabulary
+from widgets.tag_texts import TAG_TEXTS
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import LanguageModel
@@ -433,7 +434,13 @@ PIECES: Final = (
 )
 """Control tokens and free text, of which constraints over several phases are made."""
 
-OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS, *PIECES)
+TAGS: Final = tuple(
+    Preset(name, "structural tag", text, "What time is it in Rome? ")
+    for name, text in TAG_TEXTS.items()
+)
+"""Runs of several phases: reasoning, calls of tools, answers."""
+
+OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS, *PIECES, *TAGS)
 """All that the editor's list holds."""
 
 

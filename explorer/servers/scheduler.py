@@ -322,9 +322,10 @@ def _settings(
             "--constrained-json-whitespace-pattern)",
             Constraint(replace(source, options=options)),
         )
+    known = [token for token in ids if 0 <= token < len(vocabulary)]
     for _, end in MARKERS:
-        written = any(vocabulary.special.get(token) == end for token in ids)
-        if written or end.encode() in vocabulary.written(ids):
+        written = any(vocabulary.special.get(token) == end for token in known)
+        if written or end.encode() in vocabulary.written(known):
             yield (
                 f"with a reasoning parser whose reasoning ends with {end}, so that the constraint "
                 "begins behind it (vLLM and SGLang: --reasoning-parser; vLLM's "

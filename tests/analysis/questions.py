@@ -156,7 +156,7 @@ def questions() -> list[Question]:
             "Two characters share their first byte. Which one is wrong?",
             "The token was rejected at its second byte, and the first one looked right.",
             regex("K[ä]se"), tekken, "K", "ö",
-            "Nothing is half right: the lead byte <C3> is common to all of À to ÿ.",
+            "A token that fits half is masked: the lead byte <C3> is common to all of À to ÿ.",
             "expects ä", "writes ö",
         ),
         why(

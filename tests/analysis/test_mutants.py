@@ -178,5 +178,5 @@ def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
     assert read(pattern, b"") == expected == b"a"
     pattern = r"x(a[^\s\S])?"
     assert read(pattern, b"x") == b""
-    monkeypatch.setattr(program, "_alive", lambda laid, arcs: np.ones(laid.first[-1], np.bool_))
+    monkeypatch.setattr(program, "alive", lambda laid: np.ones(laid.num_states, np.bool_))
     assert read(pattern, b"x") == b"a"

@@ -161,7 +161,8 @@ def test_a_line_behind_a_text_says_which_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "named"), [("all is well", "names no tokens"), ("for tokens 99999", "99999 is not an id")]
+    ("line", "named"),
+    [("all is well", "names no tokens"), ("for tokens 99999", "99999 is not an id")],
 )
 def test_a_line_that_says_nothing_is_refused(line: str, named: str) -> None:
     with pytest.raises(ExplorerError, match=named):

@@ -236,7 +236,9 @@ def run(seed: int, asker: Asker) -> list[object]:
 
     def on(session: Session, to: int) -> None:
         while session.index < to and not session.finished:
-            ask(lambda: session.step() if session.index < to and not session.finished else None)
+            # The interrupt may come when the step is done: then it is not taken once more.
+            before = session.index
+            ask(lambda at=before: session.step() if session.index == at else None)
             said.append((session.index, session.ids, session.text))
 
     def tell(session: Session) -> None:

@@ -95,7 +95,7 @@ def test_the_simulation_makes_known_pairs_alike() -> None:
     ("mark", "rule"),
     [
         (r"\.lmx-row\.masked \.pair b", "repeating-linear-gradient"),  # A masked bar is hatched,
-        (r"\.lmx-row\.masked \.lmx-tok", "0 54% / 100% 1.5px"),  # its token struck,
+        (r"\.lmx-row\.masked \.lmx-tok", "0 3px 0 var(--lmx-no)"),  # its token underlined,
         (r"\.lmx \.lmx-cell", "repeating-linear-gradient"),  # and its cell in the mask hatched.
         (r"\.lmx \.a\.no:not\(\.go\) \.line", "stroke-dasharray"),  # Masked arcs are dashed,
         (r"\.lmx \.n\.ko circle", "stroke-dasharray"),  # a state where a token fails is dotted,

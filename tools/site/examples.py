@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
-_GRIFFE: Final[Any] = import_module("griffe")  # Installed with mkdocs; untyped here.
+# Installed with mkdocs; untyped here. Without it the module can be read, but no site is built.
+_GRIFFE: Final[Any] = import_module("griffe") if find_spec("griffe") else None
+_EXTENSION: Final[Any] = _GRIFFE.Extension if _GRIFFE else object
 _HEADING: Final = re.compile(r"^(\s*)Example:$", re.MULTILINE)
 
 
-class ExamplesAsCode(_GRIFFE.Extension):
+class ExamplesAsCode(_EXTENSION):
     """Renames the heading of every docstring that has it."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:

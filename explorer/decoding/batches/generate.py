@@ -238,7 +238,7 @@ def generate(
     drafting = checked_drafter(draft, model)
     if drafting is not None and forced != "step":
         raise ExplorerError(
-            f"draft and forced={forced!r} are two ways to read several tokens at once.",
+            f'draft and forced="{forced}" are two ways to read several tokens at once.',
             remedy="Give one of them. A constrained draft proposes what is forced too.",
             evidence={"forced": forced},
         )

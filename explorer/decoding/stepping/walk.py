@@ -460,6 +460,8 @@ class Walk(Standing):
         return other
 
     def _advance(self, child: StepNode) -> Step:
+        if child.step is None:
+            raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
         # Counted before anything changes: an interrupt in between leaves no trace that is stale.
         self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]
@@ -471,8 +473,6 @@ class Walk(Standing):
                 self._line = [*self._line[: self._at + 1], child]
             self._unread = Unread()
         self._at += 1
-        if child.step is None:
-            raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
         return child.step
 
     def _move(self, k: int) -> None:

@@ -309,7 +309,7 @@ class PhaseNet:
         return innermost[0] if all(innermost) else ""
 
     def borders(self, data: bytes, *, whole: bool) -> list[tuple[int, Border]]:
-        """The borders that a text crosses, each with the bytes before it; empty if it is not a word.
+        """The borders that a text crosses, each with the bytes before it; none if it is not a word.
 
         Args:
             whole: Whether the text ends there; otherwise it is the beginning of a word.

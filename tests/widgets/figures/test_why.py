@@ -35,7 +35,9 @@ def test_a_shared_lead_byte_is_read_and_the_second_fails(vocabulary: explorer.Vo
     assert bytes(packet["bytes"]) == "ö".encode()  # type: ignore[arg-type]
     assert packet["failed_at"] == 1
     assert "expects ä" in str(packet["sentence"])
-    assert packet["parts"] == [{"role": "expects", "pattern": "[ä]", "spans": [[0, 3]]}]
+    assert packet["parts"] == [
+        {"role": "expects", "pattern": "[ä]", "spans": [[0, 3]], "label": ""}
+    ]
 
 
 def test_half_a_character_is_said(vocabulary: explorer.Vocabulary) -> None:
