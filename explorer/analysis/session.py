@@ -248,7 +248,9 @@ class Session(Walk):
         likely = [token for token in place.likeliest(MOST, least=LIKED) if place.in_time(token)]
         if entries is None:
             entries = place.look(likely, endings=False)
-        known = [entry for entry in entries if entry.token in likely]
+        wanted = "the answer of Session.ahead"
+        given = [instance("entries", each, Ahead, wanted) for each in listed("entries", entries, wanted)]
+        known = [entry for entry in given if entry.token in likely]
         return tuple(greedy_traps_ahead(place.rule.machine, place.index, place.state, known))
 
 

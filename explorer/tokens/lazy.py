@@ -179,7 +179,7 @@ class LazyMachine(NumberedPlaces[int]):
             ExplorerError: There is no such state.
             BudgetExceeded: The search reached a limit.
         """
-        byte_state = whole_number("byte_state", byte_state, 0)
+        byte_state = whole_number("byte_state", byte_state, 0, self.byte_machine.num_states - 1)
         with self._lock:
             return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
 
