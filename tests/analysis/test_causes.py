@@ -112,3 +112,31 @@ def test_what_is_missing_may_also_be_written_first() -> None:
     assert why.cause is not None
     assert why.cause.change.missing
     assert any("would be allowed after" in hint for hint in why.hints)
+
+
+ASCII = explorer.Vocabulary.from_bytes(
+    [*(bytes([byte]) for byte in range(128)), b"<th", b"<b"], eos_ids=[130]
+)
+
+
+@pytest.mark.parametrize(
+    ("offered", "reasons"),
+    [
+        ("<think>", True),
+        ("<thin", True),
+        ("<b>", False),
+        ("<|foo|>", False),
+        ("<thing>", False),
+        ("<", False),
+        (128, True),
+        (129, False),
+        (ord("<"), False),
+    ],
+)
+def test_reasoning_is_what_all_that_was_offered_begins(offered: str | int, reasons: bool) -> None:
+    machine = explorer.compile(explorer.json_schema(PERSON), ASCII)
+    cause = explain(machine, machine.start, offered).cause
+    assert (cause is not None and cause.change.cause == "reasoning block") == reasons
+    if isinstance(offered, str):
+        text = explain_text(explorer.json_schema(PERSON), offered).cause
+        assert (text is not None) == reasons

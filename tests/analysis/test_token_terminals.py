@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 import explorer
 from explorer import Session, TokenDFA, Trace, Vocabulary, gen, literal, regex, template, terminals
+from explorer.alphabet import letter
 from explorer.analysis import explain_all, machine_traps
 from explorer.analysis.explaining.step import explain_recorded
 from explorer.analysis.verdict.verdict import STAGES
@@ -182,3 +184,39 @@ def test_a_record_names_the_limit_too(tmp_path: Path) -> None:
         why = explain_recorded(trace, token, known)
         assert why.message.endswith("Part `line` may take at most 2 tokens.")
         assert why.prose == session.explain(token, position=known).prose
+
+
+def test_a_text_with_control_tokens_is_judged_as_it_is_accepted() -> None:
+    vocab = explorer.Vocabulary(
+        (b"a", b"b", None, None, None), (4,), special={2: "<think>", 3: "</think>"}
+    )
+    begin, end = explorer.token("<think>"), explorer.token("</think>")
+    thought = explorer.phase("think", explorer.any_text(), begin=begin, end=end)
+    asked = thought + explorer.phase("answer", explorer.regex("b+"))
+    for count in range(6):
+        for ids in itertools.product(range(4), repeat=count):
+            text = vocab.written(ids)
+            why = explorer.explain_text(asked, text)
+            assert why.allowed == asked.accepts(text), why.paragraph
+            following = [vocab.written((*ids, *rest)) for rest in ((), (1,), (3, 1), (2, 3, 1))]
+            assert (why.stage != "constraint") == any(map(asked.accepts, following))
+            if why.byte_offset is not None:  # Each sign fails where it begins.
+                assert why.byte_offset in {len(vocab.written(ids[:k])) for k in range(count)}
+    wrong = explorer.explain_text(asked, vocab.written([2, 0, 3, 1, 2]))
+    assert wrong.char_offset == 2 and "; the text writes <think>." in wrong.prose
+    assert wrong.prose.startswith("It starts well: <think>'a'</think>'b'. ")
+
+
+def test_a_control_token_that_must_come_is_named() -> None:
+    asked = explorer.literal("é") + explorer.token("<|user|>") + "b"
+    why = explorer.explain_text(asked, "éb")
+    assert why.prose.startswith(
+        "It starts well: 'é'. After that only <|user|> may come; the text writes b."
+    )
+    assert "then expects only <|user|>; the text writes b" in why.message
+    assert "It still needs <|user|>." in explorer.explain_text(asked, "é").prose
+    either = asked | explorer.literal("é")
+    assert "only <|user|> or the end of text may come" in explorer.explain_text(either, "éb").prose
+    half = explorer.explain_text(asked, b"\xc3" + letter("<|user|>", 1))
+    assert half.char_offset == 0 and half.byte_offset == 1
+    assert half.prose.startswith("Here the constraint expects é; the text writes <|user|>.")

@@ -90,6 +90,11 @@ class Answered:
         """The constraint that the verdict is about."""
         return None
 
+    @property
+    def offered(self) -> bytes:
+        """The bytes of the token and of all that was asked about after it, or of the text."""
+        return self.verdict.data or b""
+
     @cached_property
     def cause(self) -> Cause | None:
         """The everyday cause, with the change that would allow the token; ``None`` if none helps.
@@ -98,7 +103,7 @@ class Answered:
         keyword of the schema, and a leading space, a code fence or a block of reasoning before the
         answer.
         """
-        return cause_of(self.asked_for, self.verdict, self.parts)
+        return cause_of(self.asked_for, self.verdict, self.parts, self.offered)
 
     @cached_property
     def hints(self) -> tuple[str, ...]:

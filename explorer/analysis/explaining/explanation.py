@@ -71,17 +71,12 @@ class Explanation(Answered):
     Made by `explain`. The fields of `verdict` are also at hand by their own names.
 
     Args:
-        machine: The token machine.
-        assumed: Whether the text before the token was not given: a shortest one is shown.
-        same_bytes: Other ids that write the same bytes.
         asked: The ids of the text that was asked about, by the tokenizer; one id for an id.
         index: Which of them this explains: the first that is masked, or the last.
         note: How a text became ids, where that needs saying.
         probabilities: float[...], the model's, for `nearest`.
         history: The path to here, for `earlier`.
-        sampled_out: The sampler's part, from a session.
-        over_budget: The token budget's part, from a session.
-        budget: Limits for each of the searches.
+        sampled_out: The sampler's part, from a session; `over_budget` is the token budget's.
 
     Example:
         >>> from explorer.languages.constraint import regex
@@ -133,6 +128,12 @@ class Explanation(Answered):
     def asked_for(self) -> Constraint | None:
         """The constraint of the machine."""
         return self.machine.constraint
+
+    @property
+    def offered(self) -> bytes:
+        """The bytes of the token, and of those after it in the text that was asked about."""
+        ids = self.asked[self.index :] if self.verdict.data else ()
+        return self.machine.vocabulary.written(ids)
 
     @property
     def writable(self) -> bytes:

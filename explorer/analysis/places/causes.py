@@ -50,32 +50,35 @@ class Cause:
         return asdict(self.change)
 
 
-_AROUND: Final[tuple[tuple[str, Change, Callable[[Constraint], Constraint]], ...]] = (
-    (" \n\t\r", Change(
+_AROUND: Final[tuple[tuple[tuple[bytes, ...], Change, Callable[[Constraint], Constraint]], ...]] = (
+    ((b" ", b"\n", b"\t", b"\r"), Change(
         "leading space",
         "The answer begins with white space, which the constraint does not allow.",
         'End the prompt with the space, or allow it: regex(r"\\s?") + constraint.',
         "allow a leading space",
     ), lambda asked: regex(r"\s?") + asked),
-    ("`", Change(
+    ((b"```json\n", b"```\n"), Change(
         "code fence",
         "The model opens a code fence before the answer.",
         'Ask for the bare answer, or allow the fence: "```json\\n" + constraint + "\\n```".',
         "allow a code fence",
     ), lambda asked: regex("(?:```(?:json)?\n)?") + asked + regex("(?:\n```)?")),
-    ("<", Change(
+    ((b"<think>",), Change(
         "reasoning block",
         "The model begins with its reasoning.",
         "Let the constraint begin after </think>, or allow a block of reasoning before it.",
         "allow a block of reasoning",
     ), lambda asked: regex(r"(?:<think>(?:[^<]|<(?!/think>))*</think>\s*)?") + asked),
 )  # fmt: skip
-"""Text around an answer that models write and constraints seldom allow: its first characters, the
-change in words, and the constraint that has room for it."""
+"""Text around an answer that models write and constraints seldom allow: its openings, the change in
+words, and the constraint that has room for it."""
+
+_SAYS_NOTHING: Final = b"<"
+"""A beginning of `<think>` that is one of tags and of much else."""
 
 
 def cause_of(
-    constraint: Constraint | None, verdict: Verdict, parts: Sequence[SourcePart]
+    constraint: Constraint | None, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes
 ) -> Cause | None:
     """The everyday cause of a masked token; ``None`` where no change of the kinds known allows it.
 
@@ -83,6 +86,7 @@ def cause_of(
         constraint: The constraint; ``None`` has no cause.
         verdict: Why; only the stage ``constraint`` has a cause.
         parts: The parts of the source that decide.
+        offered: The token and all that was asked about after it.
 
     Example:
         >>> from explorer.languages.schema.functions import json_schema
@@ -96,7 +100,7 @@ def cause_of(
     if constraint.over_tokens or token_stages(constraint.source):
         return None  # What the text allows, they may still mask.
     written = verdict.prefix + (verdict.data or b"")
-    for cause in islice(_changes(constraint, verdict, parts), MOST_TRIED):
+    for cause in islice(_changes(constraint, verdict, parts, offered), MOST_TRIED):
         try:
             if state_after(cause.constraint.machine, written) != NO_ARC:
                 return cause
@@ -106,13 +110,12 @@ def cause_of(
 
 
 def _changes(
-    constraint: Constraint, verdict: Verdict, parts: Sequence[SourcePart]
+    constraint: Constraint, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes
 ) -> Iterator[Cause]:
     whole = constraint.source
-    if not verdict.prefix and verdict.data:
-        first = chr(verdict.data[0])
-        for firsts, change, around in _AROUND:
-            if first in firsts:
+    if not verdict.prefix and offered not in (b"", _SAYS_NOTHING):
+        for openings, change, around in _AROUND:
+            if any(offered.startswith(each) or each.startswith(offered) for each in openings):
                 yield Cause(change, around(constraint))
     labels: dict[Source, list[str]] = {}
     for part in parts:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from explorer.alphabet import LETTER, TOKEN_END
+from explorer.alphabet import LETTER, TOKEN_END, between_letters, letter, without_letters
 from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
@@ -254,19 +254,45 @@ def control_at(machine: ByteMachine, state: int) -> tuple[str, ...]:
 
 
 def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
-    """The verdict on a text without a tokenizer.
+    """The verdict on a text without a tokenizer; letters of control tokens may stand in it.
 
     Its stage is `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
+    Offsets in bytes count those of letters; characters are those of the text alone.
     """
-    read = _read(machine, Characters(machine), b"", machine.start, text, False)
+    characters = Characters(machine)
+    walk: tuple[Move, ...] = ()
+    base = begin = 0  # Where a part begins, and the one that was read last.
+    read = _read(machine, characters, b"", machine.start, b"", False)
+    failed: int | None = None
+    for part in between_letters(text):
+        if isinstance(part, tuple):
+            part = letter(*part)
+            states = run(machine, read.here, part).tolist()
+            walk += tuple(map(Move, part, states, states[1:]))
+            if states[-1] == NO_ARC:  # A control token is one sign: it fails where it begins.
+                failed = base
+                break
+            begin = base + len(part)
+            read = _read(machine, characters, b"", states[-1], b"", False)
+        else:
+            begin = base
+            read = _read(machine, characters, b"", read.here, part, False)
+            walk += read.walk
+            if read.byte_offset is not None:
+                failed = base + read.byte_offset
+                break
+        base += len(part)
     stage: Stage = "constraint"
-    if read.byte_offset is None and machine.start != NO_ARC:
-        after = read.walk[-1].after if read.walk else machine.start
-        stage = "allowed" if machine.is_accepting(after) else "end_of_text"
+    if failed is None and machine.start != NO_ARC:
+        stage = "allowed" if machine.is_accepting(read.here) else "end_of_text"
+    control = control_at(machine, read.here)
+    whole = without_letters(text[: begin + read.begin])
     return Verdict(
-        stage, None, text, b"", -1, machine.start, read.byte_offset, read.char_offset,
-        read.expected, None, read.may_end, read.begin, read.chars, read.mid_character,
-        read.walk, could_end=read.could_end,
+        stage, None, text, b"", -1, machine.start, failed,
+        None if failed is None else len(whole.decode(errors="replace")),
+        read.expected, None, machine.start != NO_ARC and machine.is_accepting(machine.start),
+        begin + read.begin, read.chars, read.mid_character,
+        walk, mark="id" if control else "", could_end=read.could_end, control=control,
     )  # fmt: skip
 
 

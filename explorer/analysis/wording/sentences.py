@@ -25,15 +25,18 @@ from explorer.analysis.wording.words import (
     Names,
     begun,
     inline,
+    only_control,
     place_name,
+    read_well,
     show_begun,
+    show_control,
     show_expected,
     show_offered,
     show_sentinel,
     show_writable,
     title,
+    writer_of,
 )
-from explorer.automata.token_marks import ANY_ID, MOST_IDS
 from explorer.languages.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -67,16 +70,19 @@ def reason(verdict: Verdict, names: Names | None) -> str:
         case "not_text":
             named = names is not None and verdict.token in names.special
             if verdict.control:
-                return f"of the tokens that are not text only {_listed(verdict.control)} may come"
+                return (
+                    f"of the tokens that are not text only {show_control(verdict.control)} may come"
+                )
             return f"{'a special or control token' if named else 'an unused id'} writes no text"
         case "empty_token":
             return "an empty token writes no bytes, and could be repeated for ever"
         case "end_of_text":
             if said := show_sentinel(verdict, names):
                 return said
-            if not verdict.expected:
+            if not verdict.expected and not verdict.control:
                 return "the text is not complete, and nothing may follow"
-            return f"the text still needs {show_characters(verdict.expected_chars)}"
+            chars = show_characters(verdict.expected_chars)
+            return f"the text still needs {show_expected(verdict) if verdict.control else chars}"
         case "constraint":
             return show_sentinel(verdict, names) or _constraint(verdict)
         case "dead_end":
@@ -89,7 +95,10 @@ def reason(verdict: Verdict, names: Names | None) -> str:
 
 def _constraint(verdict: Verdict) -> str:
     if verdict.mark == "id" and not verdict.expected:
-        return f"only {_listed(verdict.control)} may come here"
+        if read := read_well(verdict):
+            only = f"reads {show_text(read)}, then expects only {only_control(verdict)}"
+            return f"{only}; {writer_of(verdict)} writes {show_offered(verdict)}"
+        return f"only {only_control(verdict)} may come here"
     if not verdict.expected and not verdict.byte_offset:
         if not verdict.may_end:
             return "no text of the constraint begins like this"
@@ -98,22 +107,16 @@ def _constraint(verdict: Verdict) -> str:
     if verdict.ends_too_soon:
         expected = show_characters(verdict.expected_chars)
         return f"it may not end here: after {show_text(data)} the same token must write {expected}"
-    read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
+    read = read_well(verdict)
     clause = f"reads {show_text(read)}, then " if read else ""
     expected = show_expected(verdict)
-    subject = "the text" if verdict.token is None else "this token"
+    writer = writer_of(verdict)
     if not verdict.expected:
         only = "the token" if verdict.mark == "end" else "text"
-        return f"{clause}expects only the end of {only}; {subject} writes {show_offered(verdict)}"
+        return f"{clause}expects only the end of {only}; {writer} writes {show_offered(verdict)}"
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
-    return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"
-
-
-def _listed(tokens: Sequence[str]) -> str:
-    """Control tokens in a sentence."""
-    shown = [each if each == ANY_ID else inline(each) for each in tokens[:MOST_IDS]]
-    return " or ".join([*shown, *(["others"] if len(tokens) > MOST_IDS else [])])
+    return f"{clause}expects {expected}; {writer} writes {show_offered(verdict)}"
 
 
 def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
@@ -298,7 +301,7 @@ def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
         case "not_text":
             what = "a special or control token" if _named(verdict, names) else "an unused id"
             if verdict.control:
-                yield f"It is {what}; of those only {_listed(verdict.control)} may come here."
+                yield f"It is {what}; of those only {show_control(verdict.control)} may come here."
                 return
             yield f"It is {what} and writes no text, so no constraint on text can ask for it."
         case "empty_token":
@@ -309,7 +312,7 @@ def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
         case "end_of_text":
             if verdict.left:
                 yield _sentinel(verdict, names)
-            elif verdict.expected:
+            elif verdict.expected or verdict.control:
                 begin = "The text is not complete yet. " if verdict.token is not None else ""
                 yield f"{begin}It still needs {_needed(verdict)}."
             else:
@@ -358,9 +361,14 @@ def _needed(verdict: Verdict) -> str:
 
 
 def _constraint_in_sentences(verdict: Verdict) -> Iterator[str]:
-    subject = "the text" if verdict.token is None else "this token"
+    writer = writer_of(verdict)
     if verdict.mark == "id" and not verdict.expected:
-        yield f"Only {_listed(verdict.control)} may come here."
+        if not (read := read_well(verdict)):
+            yield f"Only {only_control(verdict)} may come here."
+            return
+        yield f"It starts well: {show_text(read)}."
+        only = f"After that only {only_control(verdict)} may come"
+        yield f"{only}; {writer} writes {show_offered(verdict)}."
         return
     if verdict.ends_too_soon:
         expected = show_characters(verdict.expected_chars)
@@ -374,14 +382,13 @@ def _constraint_in_sentences(verdict: Verdict) -> Iterator[str]:
             yield "No text of the constraint begins like this."
         return
     data = verdict.data or b""
-    read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
-    if read:
+    if read := read_well(verdict):
         yield f"It starts well: {show_text(read)}."
     if not verdict.expected:
-        what, it = ("this token", "it") if verdict.mark == "end" else ("the text", subject)
+        what, it = ("this token", "it") if verdict.mark == "end" else ("the text", writer)
         yield f"After that {what} must end, but {it} goes on with {show_offered(verdict)}."
         return
-    offered = f"{subject} writes {show_offered(verdict)}"
+    offered = f"{writer} writes {show_offered(verdict)}"
     if begun(verdict):
         yield f"The text ends in the middle of a character: {show_begun(verdict)}."
         yield f"The constraint expects {show_expected(verdict)}; {offered}."

@@ -8,10 +8,10 @@ a person.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from explorer.alphabet import LETTER, in_quotes, show_bytes
+from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
@@ -23,7 +23,7 @@ from explorer.analysis.characters.display import (
 )
 from explorer.analysis.places.part import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.token_marks import MOST_IDS
+from explorer.automata.token_marks import ANY_ID, MOST_IDS
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
@@ -184,6 +184,28 @@ def show_expected(verdict: Verdict) -> str:
     return f"{words}, or the end of text" if ends else words
 
 
+def writer_of(verdict: Verdict) -> str:
+    """The writer of what was offered."""
+    return "the text" if verdict.token is None else "this token"
+
+
+def read_well(verdict: Verdict) -> bytes:
+    """The whole characters of what was offered that stand before the one that fails."""
+    return (verdict.data or b"")[: max(verdict.char_begin - len(verdict.prefix), 0)]
+
+
+def only_control(verdict: Verdict) -> str:
+    """The control tokens where nothing else may come, and the end of text where it may."""
+    ends = verdict.could_end and verdict.stage == "constraint"
+    return show_control(verdict.control) + (" or the end of text" if ends else "")
+
+
+def show_control(tokens: Sequence[str]) -> str:
+    """Control tokens in a sentence."""
+    shown = [each if each == ANY_ID else inline(each) for each in tokens[:MOST_IDS]]
+    return " or ".join([*shown, *(["others"] if len(tokens) > MOST_IDS else [])])
+
+
 def show_writable(verdict: Verdict) -> str:
     """The expected text that this vocabulary can write; empty where it can write all of it."""
     writable = verdict.writable
@@ -207,8 +229,13 @@ def _first_bytes(data: bytes) -> str:
 
 
 def show_offered(verdict: Verdict) -> str:
-    """The character that fails, as far as the token writes it."""
+    """The character that fails, as far as the token writes it, or the control token."""
     data = verdict.data or b""
+    match between_letters(data[verdict.byte_offset or 0 :]):
+        case [b"", (str(name), int(token)), *_]:
+            return inline(name or f"<{token}>")
+        case _:
+            pass
     whole = verdict.prefix + data
     begin = verdict.char_begin
     at = len(verdict.prefix) + (verdict.byte_offset or 0)
