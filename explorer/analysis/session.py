@@ -22,7 +22,7 @@ from explorer.analysis.traps import (
     machine_traps,
     session_traps,
 )
-from explorer.arguments import whole_number
+from explorer.arguments import instance, listed, whole_number
 from explorer.budget import Budget
 from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, waits_for
 from explorer.decoding.stepping.standing import check_open
@@ -249,7 +249,8 @@ class Session(Walk):
         if entries is None:
             entries = place.look(likely, endings=False)
         wanted = "the answer of Session.ahead"
-        given = [instance("entries", each, Ahead, wanted) for each in listed("entries", entries, wanted)]
+        listing = listed("entries", entries, wanted)
+        given = [instance("entries", each, Ahead, wanted) for each in listing]
         known = [entry for entry in given if entry.token in likely]
         return tuple(greedy_traps_ahead(place.rule.machine, place.index, place.state, known))
 
