@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
     given = Path(arguments.tokenizer)
     path = given if given.exists() else EMBEDDED.get(arguments.tokenizer, given)
     vocabulary = Vocabulary.from_file(path, eos_ids=eos)
-    constraint = constraint_of(arguments)
+    constraint = constraint_of(arguments, vocabulary)
     if constraint is None:  # The parser asks for one.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)

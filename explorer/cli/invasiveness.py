@@ -100,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
             "Two constraints are given.", remedy="Beside --terminals only --template can be given."
         )
     lm = load_model(arguments.model)
+    if arguments.structural_tag is not None:
+        constraint = constraint_of(arguments, lm.vocabulary)
     prompts: list[str] = arguments.prompt or [""]
     found: dict[str, list[tuple[RunPair, ...]]] = {}
     made: tuple[Scheme, ...] = ()

@@ -171,13 +171,18 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     add_schema_options(command)
 
 
-def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
+def constraint_of(
+    arguments: argparse.Namespace, vocabulary: Vocabulary | None = None
+) -> Constraint | None:
     """The constraint that the options of `add_constraint` name, behind the stages they name.
+
+    Args:
+        vocabulary: Names of its control tokens in a structural tag are these tokens.
 
     Raises:
         RegexError, ConstraintError: It is not usable.
     """
-    constraint = _unstaged_constraint(arguments)
+    constraint = _unstaged_constraint(arguments, vocabulary)
     if not arguments.canonical:
         return constraint
     if constraint is None:
@@ -188,7 +193,9 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     return constraint.canonical()
 
 
-def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
+def _unstaged_constraint(
+    arguments: argparse.Namespace, vocabulary: Vocabulary | None
+) -> Constraint | None:
     owners = {"part": "template", "style": "type", "ambiguous": "grammar"}
     for option, owner in (owners | dict.fromkeys(NAMES, "json_schema")).items():
         said = getattr(arguments, option) not in (None, False)
@@ -205,7 +212,8 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.json_schema is not None:
         return constraint_of_schema(arguments)
     if arguments.structural_tag is not None:
-        return structural_tag(read_text(file_path("--structural-tag", arguments.structural_tag)))
+        tag = read_text(file_path("--structural-tag", arguments.structural_tag))
+        return structural_tag(tag, control_tokens=() if vocabulary is None else vocabulary)
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")

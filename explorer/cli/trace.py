@@ -77,7 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ExplorerError: The input is not usable.
     """
-    constraint = constraint_of(arguments)
     try:
         from explorer.analysis.session import Session
         from explorer.decoding.models.load import load_model
@@ -90,9 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
             f"A language model needs torch and transformers, and importing failed: {error}.",
             remedy="Install the extra `models` of this package.",
         ) from error
+    constraint = constraint_of(arguments)
     if constraint is not None:
         _ = constraint.machine  # Says what is wrong with it before the model is loaded.
     model = load_model(arguments.model, device=arguments.device, dtype=arguments.dtype)
+    if arguments.structural_tag is not None:
+        constraint = constraint_of(arguments, model.vocabulary)
     prompt: str = arguments.prompt
     machine = None if constraint is None else compiled(arguments, constraint, model.vocabulary)
     session = Session(

@@ -93,9 +93,12 @@ def run(arguments: argparse.Namespace) -> int:
         ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.
     """
     if arguments.run_file is not None:
-        return why_served(arguments, constraint_of(arguments), named_vocabulary)
+        tokens = named_vocabulary(arguments) if arguments.structural_tag is not None else None
+        constraint = constraint_of(arguments, tokens)
+        return why_served(arguments, constraint, lambda given: tokens or named_vocabulary(given))
     if arguments.line is not None:
-        return why_line(arguments, constraint_of(arguments), named_vocabulary(arguments))
+        vocabulary = named_vocabulary(arguments)
+        return why_line(arguments, constraint_of(arguments, vocabulary), vocabulary)
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(
@@ -112,8 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--step asks about a saved trace, and there is none.",
             remedy="Name the trace first (explorer why trace.json --step 7 ...), or give --prefix.",
         )
-    constraint = constraint_of(arguments)
     vocabulary = named_vocabulary(arguments)
+    constraint = constraint_of(arguments, vocabulary)
     if constraint is None or vocabulary is None:
         raise ExplorerError(
             "A tokenizer and a constraint are needed to say why.",

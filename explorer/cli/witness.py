@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from explorer.witnesses.witness import witness
 
-    constraint, vocabulary = constraint_of(arguments), named_vocabulary(arguments)
+    vocabulary = named_vocabulary(arguments)
+    constraint = constraint_of(arguments, vocabulary)
     if constraint is None or vocabulary is None:
         raise ExplorerError(
             "A tokenizer and a constraint are needed to ask other engines.",

@@ -64,6 +64,7 @@ class ScheduledTokens:
             not; empty where the text before is known.
         settings: Settings of a server under which it would have been taken.
         whole: Whether all states were gone through.
+        taken: Whether the text before is known and the constraint takes all the tokens behind it.
     """
 
     request: str
@@ -75,6 +76,7 @@ class ScheduledTokens:
     refused: tuple[PlaceOfToken, ...]
     settings: tuple[str, ...]
     whole: bool
+    taken: bool = False
 
     def __str__(self) -> str:
         shown = ", ".join(
@@ -84,7 +86,9 @@ class ScheduledTokens:
         if self.explanation is not None and self.rejected is not None:
             lines.append(f"Token {self.rejected} of the line is the first that is refused.")
             lines.append(self.explanation.paragraph)
-        elif self.allowed or self.refused:
+        elif self.taken:
+            lines.append("The constraint takes them there.")
+        else:
             seen = "" if self.whole else f" (of the first {MOST_STATES:,} states)"
             if self.allowed:
                 lines.append(f"{self.ids[0]} is allowed{seen}: {_listed(self.allowed)}.")
@@ -92,8 +96,6 @@ class ScheduledTokens:
                 lines.append(f"{self.ids[0]} is allowed in no state{seen}.")
             if self.refused:
                 lines.append(f"It is refused: {_listed(self.refused)}.")
-        else:
-            lines.append("The constraint takes them there.")
         lines += [f"It would be taken {setting}." for setting in self.settings]
         return without_controls("\n".join(lines))
 
@@ -153,6 +155,9 @@ def explain_line(
         return _behind(known, vocabulary, constraint, tuple(before), budget)
     data = _written(ids[0], vocabulary)
     places = _Places(constraint, budget)
+    if ids[0] in vocabulary.eos_ids:
+        allowed, refused = places.of_the_end()
+        return replace(known, allowed=allowed, refused=refused, whole=places.whole)
     allowed, refused = places.of(data) if data else ((), ())
     others = (
         (name, other) for name, other in _settings(constraint, ids, vocabulary)
@@ -177,7 +182,7 @@ def _behind(
         )
     ahead, last = _advanced(machine, known.ids, state)
     if ahead == len(known.ids):
-        return known
+        return replace(known, taken=True)
     settings = settings_that_take(
         constraint, (*before, *known.ids), len(before) + ahead, vocabulary, budget
     )
@@ -267,6 +272,20 @@ class _Places:
             tuple(taken.values())[:MOST_PLACES],
             tuple(each for name, each in refused.items() if name not in taken)[:MOST_PLACES],
         )
+
+    def of_the_end(self) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
+        """The places at which the text may end, and those at which it may not."""
+        complete: list[PlaceOfToken] = []
+        unfinished: dict[str, PlaceOfToken] = {}
+        for state, text in self.states.items():
+            if not _whole_text(text):
+                continue
+            if self.machine.is_accepting(state):
+                complete.append(PlaceOfToken("where the text is complete", shown_bytes(text[-40:])))
+            elif len(unfinished) < MOST_PLACES:
+                place = self._name(text)
+                unfinished.setdefault(place.name, place)
+        return tuple(complete[:1]), tuple(unfinished.values())
 
     def _name(self, text: bytes) -> PlaceOfToken:
         example = shown_bytes(text[-40:])

@@ -147,6 +147,19 @@ def test_a_line_says_where_its_token_is_allowed() -> None:
     assert not any("string" in name for name in named)
 
 
+def test_a_line_with_the_end_of_the_text_says_where_that_is_allowed() -> None:
+    answer = explain_line(f"for tokens {END}", VOCABULARY, explorer.regex("[0-9]+"))
+    assert [(place.name, place.example) for place in answer.allowed] == [
+        ("where the text is complete", "0")
+    ]
+    assert [place.example for place in answer.refused] == [""]
+    assert "takes them there" not in str(answer)
+    nothing = explain_line(f"for tokens {END}", VOCABULARY, explorer.regex(r"[^\s\S]"))
+    assert "allowed in no state" in str(nothing)
+    behind = explain_line(f"for tokens {END}", VOCABULARY, explorer.regex("[0-9]+"), ids("1"))
+    assert behind.taken and "takes them there" in str(behind)
+
+
 def test_a_line_behind_a_text_says_which_token_is_refused() -> None:
     thought = ids("Hm")[0]
     line = f"grammar rejected tokens [{thought}, {CLOSE}]"
@@ -183,3 +196,18 @@ def test_the_command_line_takes_a_line(tmp_path: Path, capsys: pytest.CaptureFix
     tag.write_text(json.dumps(TAG), "utf-8")
     asked = ["why", "--model", "tiny", "--structural-tag", str(tag), "--prefix", "x"]
     assert cli.main([*asked, "--token", "y"]) == 2
+
+
+def test_a_tag_on_the_command_line_is_written_with_control_tokens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vocabulary = explorer.load_model("tiny").vocabulary
+    name = next(name for token, name in vocabulary.special.items() if token in vocabulary.letters)
+    token = next(token for token, each in vocabulary.special.items() if each == name)
+    tag = tmp_path / "tag.json"
+    number = {"type": "regex", "pattern": "[0-9]+"}
+    tag.write_text(json.dumps({"type": "tag", "begin": name, "content": number, "end": "."}))
+    asked = ["why", "--model", "tiny", "--structural-tag", str(tag)]
+    assert cli.main([*asked, "--token-id", str(token)]) == 0
+    assert cli.main([*asked, "--line", f"for tokens {token}"]) == 0
+    assert "is allowed" in capsys.readouterr().out

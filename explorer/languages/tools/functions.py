@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Literal, cast
 
 from explorer.arguments import flag, listed, shown
-from explorer.errors import ConstraintError
+from explorer.automata.tree.nodes import Source
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
 from explorer.languages.schema.functions import is_response_format, requested_schema
 from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.source import indented
+from explorer.languages.schema.source import JsonSchema, indented
 from explorer.languages.tools.markups import model_tag
 from explorer.languages.tools.source import ToolsTag
 from explorer.vocabulary import Vocabulary
@@ -36,7 +39,8 @@ def tools(
 
     Each tool is a phase, ``tool get_weather``; so are ``reasoning`` and ``answer``.
     `Constraint.parse` gives a dict of ``calls`` (each with ``name`` and ``arguments``), ``answer``
-    and ``reasoning``. The markup is what xgrammar 0.2.8 writes for the model.
+    and ``reasoning``. The markup is what xgrammar 0.2.8 writes for the model, except that a call
+    which ``choice`` demands is not left out (xgrammar's Harmony takes the empty text).
 
     Args:
         tools: OpenAI's ``tools``: ``{"type": "function", "function": {"name": …, "parameters":
@@ -53,8 +57,9 @@ def tools(
         strict: As in `json_schema`.
 
     Raises:
-        ConstraintError: A tool is malformed or stands there twice, the choice names none, no tool
-            is there and one is required, or the markup is not known.
+        ConstraintError: A tool is malformed, its schema cannot be followed, or it stands there
+            twice; the choice names none, no tool is there and one is required, or the markup is not
+            known or not followed (``"cohere"``, ``"minimax_m3"``).
         MissingDependency: xgrammar is not installed.
 
     Source:
@@ -92,11 +97,48 @@ def tools(
         style, known, _choice(choice, names), parallel=flag("parallel", parallel),
         reasoning=reasoning, answer=answer,
     )  # fmt: skip
-    source = ToolsTag.of(
-        indented(text_of_data(tag)), control_names(control_tokens), tuple(by_pointer.items()),
-        strict=flag("strict", strict),
-    )  # fmt: skip
-    return Constraint(source)
+    controls, strict = control_names(control_tokens), flag("strict", strict)
+    try:
+        return Constraint(_checked(tag, by_pointer, controls, strict=strict))
+    except ExplorerError as error:
+        for number, each in enumerate(known):
+            _check_alone(style, each, number, controls, strict=strict)
+        raise error
+
+
+def _checked(
+    tag: Mapping[str, object], by_pointer: Mapping[str, str], controls: tuple[str, ...], *,
+    strict: bool,
+) -> ToolsTag:  # fmt: skip
+    """The source of a tag. Faults of its schemas are found here, not when machines are built."""
+    made = ToolsTag.of(
+        indented(text_of_data(tag)), controls, tuple(by_pointer.items()), strict=strict
+    )
+    waiting: list[Source] = [made]
+    for source in waiting:  # The list grows while it is read.
+        waiting += source.children
+        if isinstance(source, JsonSchema) and not source.on_stack:
+            with suppress(BudgetExceeded):
+                source.outline(Meter())
+    return made
+
+
+def _check_alone(
+    style: str, tool: Mapping[str, Any], number: int, controls: tuple[str, ...], *, strict: bool
+) -> None:
+    """Raise the error of a tool that is refused by itself, with its name."""
+    tag, by_pointer = model_tag(
+        style, [tool], "required", parallel=True, reasoning="disabled", answer=None
+    )
+    try:
+        _checked(tag, by_pointer, controls, strict=strict)
+    except ExplorerError as error:
+        cause = error.__cause__ if isinstance(error, ConstraintError) else None
+        told = cause if isinstance(cause, ExplorerError) else error  # Without a place in the tag.
+        raise ConstraintError(
+            f"tools[{number}], {tool['function']['name']!r}: {told.message}",
+            remedy=told.remedy, evidence=told.evidence,
+        ) from error  # fmt: skip
 
 
 def _listed(tools: object) -> list[object]:

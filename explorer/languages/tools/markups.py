@@ -18,6 +18,11 @@ from explorer.errors import ConstraintError, MissingDependency
 ALIASES: Final[Mapping[str, str]] = MappingProxyType({"hermes": "qwen_3", "qwen": "qwen_3"})
 """Further names of markups: Hermes' is that of Qwen 3."""
 
+NESTING: Final[Mapping[str, str]] = MappingProxyType({
+    "cohere": "cohere_xml", "minimax_m3": "minimax_m3_xml",
+})  # fmt: skip
+"""Markups of xgrammar whose arguments nest in a way that is not followed."""
+
 REASONING: Final = "reasoning"
 ANSWER: Final = "answer"
 TOOL: Final = "tool "
@@ -27,13 +32,13 @@ _Tags = dict[str, Any]
 
 
 def markups() -> tuple[str, ...]:
-    """The names of all markups that there are here.
+    """The names of all markups that are followed here.
 
     Raises:
         MissingDependency: xgrammar is not installed, or another release than it must be.
     """
     registry = cast("Mapping[str, object]", _builtin()._structural_tag_registry)
-    return tuple(sorted((*registry, *ALIASES)))
+    return tuple(sorted({*registry, *ALIASES} - NESTING.keys()))
 
 
 def _builtin() -> Any:
@@ -60,7 +65,8 @@ def model_tag(
         answer: The JSON Schema of an answer without calls; ``None`` for any text.
 
     Raises:
-        ConstraintError: The markup is not known, or has no place for such an answer.
+        ConstraintError: The markup is not known or not followed, or has no place for such an
+            answer.
     """
     builtin = _builtin()
     model = ALIASES.get(style, style)
@@ -81,7 +87,8 @@ def model_tag(
             model, tools=renamed, tool_choice=_with_names(choice, stand_in), reasoning=reasoning,
             parallel_tool_calls=parallel,
         )  # fmt: skip
-        return json.loads(made.model_dump_json())["format"]
+        tag = json.loads(made.model_dump_json())["format"]
+        return _with_a_call(tag, tuple(names)) if _demands(choice) else tag
 
     try:
         tag = asked(choice, reasoning)
@@ -99,9 +106,52 @@ def model_tag(
             f"The markup {style!r} has no place for an answer under a schema.",
             remedy="Leave response_format out, or write the format with structural_tag.",
         )
+    if NESTING.get(model, "\0") in json.dumps(tag):
+        raise ConstraintError(
+            f"style={shown(style)} writes arguments as {NESTING[model]}, which is not followed.",
+            remedy=f"Give one of {', '.join(markups())}; or write the format with structural_tag.",
+        )
     named: dict[str, str] = {}
     whole = {"type": "structural_tag", "format": _named(tag, names, "/format", named, reasoning)}
     return whole, named
+
+
+def _demands(choice: object) -> bool:
+    """Whether a choice demands a call."""
+    if isinstance(choice, dict):
+        allowed = cast("_Tags", choice).get("allowed_tools")
+        return not isinstance(allowed, dict) or cast("_Tags", allowed).get("mode") == "required"
+    return choice == "required"
+
+
+def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
+    """A tag without the texts that hold no call, where xgrammar's (Harmony's) has some.
+
+    Args:
+        marks: What stands for the names of the tools.
+    """
+
+    def calls(part: object) -> bool:
+        return any(mark in json.dumps(part) for mark in marks)
+
+    if tag["type"] == "optional":
+        return tag["content"]
+    if tag["type"] == "or":
+        return {**tag, "elements": [each for each in tag["elements"] if calls(each)]}
+    if tag["type"] != "tags_with_separator" or tag.get("at_least_one"):
+        return tag
+    some = {**tag, "at_least_one": True}
+    others = [each for each in tag["tags"] if not calls(each)]
+    if not others:
+        return some
+    # Messages, the first call, and whatever follows it; a separator between each two.
+    between = {"type": "const_string", "value": tag["separator"]}
+    first = {**some, "tags": [each for each in tag["tags"] if calls(each)],
+             "stop_after_first": True}  # fmt: skip
+    before = {"type": "sequence", "elements": [{**some, "tags": others}, between]}
+    behind = {"type": "sequence", "elements": [between, some]}
+    optional = [{"type": "optional", "content": each} for each in (before, behind)]
+    return {"type": "sequence", "elements": [optional[0], first, optional[1]]}
 
 
 def _with_names(choice: object, names: Mapping[str, str]) -> object:

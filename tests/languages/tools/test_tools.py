@@ -156,7 +156,7 @@ def test_an_answer_may_be_under_a_schema(style: str) -> None:
     assert c.parse(answer)["answer"] == {"sum": 3}
     assert not c.accepts(answer.replace("3", "true"))
     forced = explorer.tools([WEATHER], style=style, choice="get_weather")
-    text = forced.examples(2)[-1]  # xgrammar's Harmony has the empty text, whatever is forced.
+    text = forced.examples(2)[-1]
     assert c.parse(text)["calls"] == forced.parse(text)["calls"] != []
 
 
@@ -178,6 +178,44 @@ def test_a_choice_is_followed() -> None:
         "none": [True, True, True, True],  # Free text, in which a call is text too.
         "get": [False, True, False, False],
     }
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("choice", ["required", "get_weather"])
+def test_a_call_that_is_demanded_is_not_left_out_in_harmony(choice: str, parallel: bool) -> None:
+    options: dict[str, Any] = {"style": "harmony", "choice": choice, "parallel": parallel}
+    bare = explorer.tools([WEATHER], **options)
+    talk = explorer.tools([WEATHER], reasoning="enabled", **options)
+    said = "<|channel|>analysis<|message|>hm<|end|>"
+    call = ("<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>"
+            '{"city": "Bonn"}<|call|>')  # fmt: skip
+    behind = "<|start|>assistant"
+    texts = {
+        "": False, said: False, call: True, said + behind + call: True,
+        behind.join([said, said, call]): True, said + behind: False, said + call: False,
+        behind.join([call, call]): parallel, behind.join([said, call, said, call]): parallel,
+    }  # fmt: skip
+    assert {text: talk.accepts(text) for text in texts} == texts
+    assert bare.accepts(call) and not bare.accepts("") and not bare.accepts(said)
+    assert len(talk.parse(said + behind + call)["calls"]) == 1
+
+
+@pytest.mark.parametrize("style", ["qwen_3", "qwen_3_coder"])
+def test_a_schema_that_cannot_be_followed_is_refused_with_its_tool(style: str) -> None:
+    wrong = tool("find", closed([], a={"type": "string", "pattern": "(b"}))
+    with pytest.raises(ConstraintError, match=r"^tools\[1\], 'find': ") as caught:
+        explorer.tools([WEATHER, wrong], style=style)
+    assert "/format" not in str(caught.value)
+
+
+def test_markups_that_are_not_followed_are_not_offered() -> None:
+    with pytest.raises(ConstraintError) as caught:
+        explorer.tools([WEATHER], style="mistral")
+    assert "cohere" not in str(caught.value) and "minimax_m3" not in str(caught.value)
+    for style in ("cohere", "minimax_m3"):
+        with pytest.raises(ConstraintError, match=f"style='{style}'") as caught:
+            explorer.tools([WEATHER], style=style)
+        assert "/format" not in str(caught.value)
 
 
 def test_phases_are_named_after_the_tools() -> None:
