@@ -8,9 +8,9 @@ Importing the package imports no notebook library; the names are looked up on fi
 Read in this order: `cursor` (the session that widgets share), `shown_place` and `page_data` (what
 they show of it), `looks` (one step ahead), `figures` (the pure functions that work it out),
 `dialogue` (what a page may say), `views` (the widgets); then what they use: `editing` and `kinds`
-of constraints with examples (`tag_texts`), `toy` (a model with probabilities set by hand), `other_engines`,
-`compiling`, `export` (a page and a still without a kernel), `report` (of many runs), `lessons`,
-`prompt_socket`.
+of constraints with examples (`tag_texts`), `toy` (a model with probabilities set by hand),
+`other_engines`, `compiling`, `export` (a page and a still without a kernel), `report` (of many
+runs), `lessons`, `prompt_socket`.
 """
 
 from __future__ import annotations

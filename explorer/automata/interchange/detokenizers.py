@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from explorer.alphabet import EPSILON, byte_label, label_byte, label_token, token_label
-from explorer.arguments import shown
+from explorer.arguments import listed, shown
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.openfst import fst_from_arrays, read_fst
 from explorer.automata.textbook.detokenizing import byte_symbols, readable, token_symbols
@@ -53,7 +53,8 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> TokenTransduc
             remedy="Give vocabulary.transducer, changed as you like, a pynini machine, or a list "
             "of arcs (source, token, bytes, target).",
         )
-    arcs = list(cast("Iterable[Arc]", given))
+    given = cast("Iterable[object]", given)
+    arcs = cast("list[Arc]", listed("transducer", given, "a list of arcs", error=VocabularyError))
     return TokenTransducer.from_arcs(arcs, vocabulary or _ids_of(arcs))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Self, cast
 
-from explorer.arguments import listed
+from explorer.arguments import listed, plain, shown
 from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
@@ -107,15 +107,16 @@ def checked_strings(name: str, given: object) -> tuple[str, ...]:
         ConstraintError: They are not a list of texts, or one is empty or not valid text.
     """
     if isinstance(given, str):
+        given = plain(given)
         raise ConstraintError(
             f"{name}={given!r} would mean its single characters.",
             remedy=f"Give a list: {name}=[{given!r}].",
         )
-    texts = listed(name, given, "a list of texts", error=ConstraintError)
+    texts = [plain(each) for each in listed(name, given, "a list of texts", error=ConstraintError)]
     for text in texts:
         if not isinstance(text, str) or not text:
             raise ConstraintError(
-                f"{name} has {text!r}, which is not a string with characters.",
+                f"{name} has {shown(text)}, which is not a string with characters.",
                 remedy="Give strings of at least one character.",
             )
         check_encodable(text)

@@ -8,7 +8,7 @@ from operator import add
 from typing import cast
 
 from explorer.alphabet import MOST_ID
-from explorer.arguments import flag, instance, listed, shown, whole_number
+from explorer.arguments import flag, instance, listed, plain, shown, whole_number
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint, literal
@@ -74,6 +74,7 @@ def any_tokens(*, excluding: Iterable[str | int] = ()) -> Constraint:
         [True, True, True, False]
     """
     if isinstance(excluding, str):
+        excluding = plain(excluding)
         raise ConstraintError(
             f"excluding={excluding!r} would mean its single characters.",
             remedy=f"Give a list: excluding=[{excluding!r}].",
@@ -305,7 +306,7 @@ def control_names(given: Iterable[str] | Vocabulary) -> tuple[str, ...]:
 
 def _name(token: object) -> Name:
     if isinstance(token, str):
-        return checked_name(token)
+        return checked_name(plain(token))
     if isinstance(token, bool) or not isinstance(token, int):
         raise ConstraintError(
             f"{shown(token)} is not a control token.",

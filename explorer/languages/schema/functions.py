@@ -220,7 +220,7 @@ def json_schema(
 
 def _asked(schema: object) -> object:
     """The schema of a ``response_format``; everything else as it is."""
-    given = schema
+    given = schema = plain(schema)
     if isinstance(schema, str) and '"type"' in schema:
         with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
             given = read_schema(plain(schema).removeprefix("\ufeff"))
@@ -284,4 +284,9 @@ def profile(
             evidence={"option": unknown[0]},
         )
     constraint = json_schema(schema, **options)
-    return profile_of(cast("JsonSchema", constraint.source), budget)
+    if not isinstance(constraint.source, JsonSchema):
+        raise ConstraintError(
+            f"profile measures a JSON Schema; {type_name(schema)} is a type.",
+            remedy="Give its schema, such as Model.model_json_schema().",
+        )
+    return profile_of(constraint.source, budget)

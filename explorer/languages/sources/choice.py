@@ -101,7 +101,8 @@ def _number(value: object) -> str | None:
     """The text of a number as Python writes it; ``None`` for anything else, NaN and infinity."""
     if isinstance(value, bool):
         return None
-    with suppress(ValueError, OverflowError):  # Of more digits than Python writes.
+    # Of more digits than Python writes; and a number of somebody's own may raise anything.
+    with suppress(Exception):
         if isinstance(value, Integral):
             return str(int(value))
         if isinstance(value, float) and isfinite(value):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal, cast
 
-from explorer.arguments import flag, listed, shown
+from explorer.arguments import flag, instance, listed, named_way, plain, shown
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
@@ -79,11 +79,9 @@ def tools(
             raise ConstraintError(
                 f"There are {names.count(name)} tools {name!r}.", remedy="Give each its own name."
             )
-    if reasoning not in (ways := ("enabled", "disabled", "auto")):
-        raise ConstraintError(
-            f"reasoning={shown(reasoning)} is not a way to reason.",
-            remedy=f"Give one of {', '.join(ways)}.",
-        )
+    ways = ("enabled", "disabled", "auto")
+    way = named_way("reasoning", reasoning, ways, f"one of {', '.join(ways)}")
+    style = instance("style", style, str, "the name of a markup", error=ConstraintError)
     answer: Any = None
     if response_format is not None:
         if not is_response_format(response_format):
@@ -95,7 +93,7 @@ def tools(
         answer = None if asks_for_text else requested_schema(response_format)
     tag, by_pointer = model_tag(
         style, known, _choice(choice, names), parallel=flag("parallel", parallel),
-        reasoning=reasoning, answer=answer,
+        reasoning=way, answer=answer,
     )  # fmt: skip
     controls, strict = control_names(control_tokens), flag("strict", strict)
     try:
@@ -175,6 +173,7 @@ def _choice(choice: object, names: list[str]) -> object:
     """A choice as OpenAI has it."""
     if isinstance(choice, Mapping):
         return dict(cast("Mapping[str, Any]", choice))
+    choice = plain(choice) if isinstance(choice, str) else None if choice is None else shown(choice)
     if choice == "required" and not names:
         raise ConstraintError(
             "A call is required, and there is no tool.", remedy='Give tools, or choice="auto".'
