@@ -51,6 +51,9 @@ def run_the_first_cell(page: Page) -> None:
     """Press the keys until the cell says that it ran; without a kernel nothing comes of it."""
     cell = page.locator(".jp-Notebook .jp-Cell").first
     ran = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[\d*]+\]"))
+    # The host may ask something first, such as which kernel.
+    asked = page.locator(".jp-Dialog")
+    page.add_locator_handler(asked, lambda: asked.locator(".jp-mod-accept").click(), times=3)
     for _ in range(20):
         cell.locator(".cm-content").click(timeout=PATIENCE)
         page.keyboard.press("Shift+Enter")
