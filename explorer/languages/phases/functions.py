@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import add
-from typing import cast
+from typing import Final, cast
 
 from explorer.alphabet import MOST_ID
 from explorer.arguments import flag, instance, listed, plain, shown, whole_number
@@ -18,6 +19,10 @@ from explorer.languages.phases.phase import Phase, checked_phase_name
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.stages.staged import check_operand
 from explorer.vocabulary import Vocabulary
+
+_WRITTEN: Final = ("begin", "end", "triggers", "value", "separator")
+_HOLDING: Final = ("format", "elements", "tags", "content", "structures")
+"""The members of a tag that are strings to be written, and those in which tags stand."""
 
 
 def token(token: str | int) -> Constraint:
@@ -261,7 +266,8 @@ def structural_tag(
     Args:
         tag: As Python data, or as JSON text.
         control_tokens: Names in its strings, such as ``<|tool_call_begin|>``, that are written as
-            control tokens; or a vocabulary, for the names of its control tokens. By default
+            control tokens; or a vocabulary, for the names of its control tokens. A tag that needs
+            one which ends the text is refused by `explorer.compile`. By default
             strings are text, as for a server that reads a token by the text of its name.
         strict: Whether a keyword of a schema that no automaton can follow exactly raises, as in
             `json_schema`.
@@ -281,8 +287,33 @@ def structural_tag(
         >>> c.parse("so: <add>12</add>")[1]
         {'tag': '<add>', 'parts': [{'value': '12'}]}
     """
-    names = control_names(control_tokens)
-    return Constraint(StructuralTag.of(tag, names, strict=flag("strict", strict)))
+    names, strict = control_names(control_tokens), flag("strict", strict)
+    made = StructuralTag.of(tag, names, strict=strict)
+    if isinstance(control_tokens, Vocabulary):
+        special = control_tokens.special
+        ends = [special[end] for end in control_tokens.eos_ids if special.get(end)]
+        needed = tuple(end for end in ends if _is_needed(end, ends, json.loads(made.tag)))
+        if needed:  # `explorer.compile` says that they end the text, as of every such name.
+            made = StructuralTag.of(tag, (*names, *needed), strict=strict)
+    return Constraint(made)
+
+
+def _is_needed(name: str, ends: list[str], value: object) -> bool:
+    """Whether a tag has a string with a name that ends the text, and no other in its place."""
+    if isinstance(value, list):
+        return any(_is_needed(name, ends, each) for each in cast("list[object]", value))
+    if not isinstance(value, dict):
+        return False
+    for key, each in cast("dict[str, object]", value).items():
+        if key in _WRITTEN:
+            strings = cast("list[object]", each if isinstance(each, list) else [each])
+            texts = [text for text in strings if isinstance(text, str)]
+            others = any(not any(end in text for end in ends) for text in texts)
+            if not others and any(name in text for text in texts):
+                return True
+        elif key in _HOLDING and _is_needed(name, ends, each):
+            return True
+    return False
 
 
 def control_names(given: Iterable[str] | Vocabulary) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 import explorer
 from explorer import Vocabulary
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError, VocabularyError
 from explorer.languages.phases.leftmost import marked, text_up_to, text_without
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.phases.tags import (
@@ -253,3 +253,21 @@ def test_a_reason_points_into_the_tag_and_into_its_schema() -> None:
 
 def test_names_are_read_longest_first() -> None:
     assert marked("<a><ab>x", ["<a>", "<ab>", "<a><"]) == (("<a><",), "a", "b", ">", "x")
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_tag_that_needs_the_end_of_the_text_is_refused(refused: bool) -> None:
+    names = {1: "<call>", 2: "<end>"}
+    vocabulary = Vocabulary((b"a", None, None), (2,), special=names)
+    pattern = {"type": "regex", "pattern": "a+"}
+    end: Any = "<end>" if refused else ["<end>", "<call>"]
+    tag = {"type": "sequence", "elements": [
+        {"type": "any_text", "excludes": ["<end>"]},
+        {"type": "tag", "begin": "<call>", "content": pattern, "end": end},
+    ]}  # fmt: skip
+    constraint = explorer.structural_tag(tag, control_tokens=vocabulary)
+    if refused:
+        with pytest.raises(VocabularyError, match="<end>, which ends the text"):
+            explorer.compile(constraint, vocabulary)
+    else:
+        assert explorer.compile(constraint, vocabulary).allowed(0).any()
