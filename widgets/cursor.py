@@ -439,8 +439,10 @@ def line_of(
     """
     session = Session(lm, machine, prompt, **settings)
     for token in tokens:
-        if session.step().token != token:
-            session.back()
+        # The sampler is not asked where somebody else writes.
+        drawn = None if session.waits_for else session.step().token
+        if drawn != token:
+            session.back(int(drawn is not None))
             session.step(token)
     session.jump(0)
     return session

@@ -9,6 +9,7 @@ import pytest
 import explorer
 from explorer import Session, Trace, any_text, choice, phase, phases, regex, token
 from explorer.errors import ExplorerError
+from widgets.cursor import Cursor, line_of
 
 LM = explorer.load_model("tiny")
 USER, ASSISTANT = 2, 3
@@ -112,3 +113,19 @@ def test_a_run_from_elsewhere_can_be_fed() -> None:
     session.feed(["<tool>", "bb"], role="tool")
     assert session.trace.phases == (("say",),) * 2 + (("tool",),) * 3
     assert [step.chosen_by for step in session.trace.steps] == ["given"] * 2 + ["fed"] * 3
+
+
+def test_the_sampler_does_not_write_what_somebody_else_must() -> None:
+    session = asked()
+    before = session.ids
+    with pytest.raises(ExplorerError, match=r"The user writes next.*feed\(") as caught:
+        session.step()
+    assert caught.value.evidence == {"role": "user"} and session.ids == before
+    assert not Cursor(session).run(3) and session.ids == before  # A page that plays stops there.
+    session.step(token=USER)  # By hand it may be written.
+    session.feed(["Very!", "<|assistant|>"])
+    session.step()
+    whole = session.run()
+    again = line_of(LM, "The weather.", session.machine, whole.ids, max_tokens=60)
+    again.forward(again.length)
+    assert again.ids == whole.ids

@@ -376,7 +376,8 @@ class Walk(Standing):
                 if not fresh or not self._open() or waits_for(rule, self.ids):
                     break
                 child = self._tree.prefilled(self._node)
-                step = self.step() if child is None else self._advance(child)
+                # Who writes is known already, which a session's own step asks once more.
+                step = Walk.step(self) if child is None else self._advance(child)
                 seen = self._generation
             if until is not None and until(step):
                 break
