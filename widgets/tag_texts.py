@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 _Json = dict[str, object]
+
+WIDTH: Final = 88
+"""The most characters of a line that could be broken."""
 
 
 def _closed(**properties: _Json) -> _Json:
@@ -33,7 +36,22 @@ def _call(name: str, arguments: _Json) -> _Json:
 
 
 def _text(form: _Json) -> str:
-    return json.dumps({"type": "structural_tag", "format": form}, indent=2)
+    return _lines({"type": "structural_tag", "format": form}, 0)
+
+
+def _lines(value: object, indent: int) -> str:
+    """JSON in which a member that fits on a line stands on one."""
+    flat = json.dumps(value)
+    if len(flat) + indent <= WIDTH or not isinstance(value, dict | list):
+        return flat
+    inner = indent + 1
+    if isinstance(value, dict):
+        members = cast("_Json", value).items()
+        parts = [f"{json.dumps(name)}: {_lines(each, inner)}" for name, each in members]
+    else:
+        parts = [_lines(each, inner) for each in cast("list[object]", value)]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + ",".join(f"\n{' ' * inner}{each}" for each in parts) + f"\n{' ' * indent}{end}"
 
 
 _ANSWER: Final = _schema(
@@ -52,7 +70,7 @@ TAG_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "a call of a tool": _text(
             {
-                "type": "triggered_tags", "triggers": ["<tool_call>"], "tags": _CALLS,
+                "type": "triggered_tags", "triggers": ["<tool_call>"], "tags": _CALLS[:1],
                 "at_least_one": False, "stop_after_first": True,
             }
         ),
