@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal, cast
 
-from explorer.arguments import flag, instance, listed, named_way, plain, shown
+from explorer.arguments import flag, instance, listed, plain, shown
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
@@ -80,7 +80,12 @@ def tools(
                 f"There are {names.count(name)} tools {name!r}.", remedy="Give each its own name."
             )
     ways = ("enabled", "disabled", "auto")
-    way = named_way("reasoning", reasoning, ways, f"one of {', '.join(ways)}")
+    way = instance("reasoning", reasoning, str, "a text", error=ConstraintError)
+    if way not in ways:
+        raise ConstraintError(
+            f"reasoning={shown(way)} is not a way to reason.",
+            remedy=f"Give one of {', '.join(ways)}.",
+        )
     style = instance("style", style, str, "the name of a markup", error=ConstraintError)
     answer: Any = None
     if response_format is not None:
