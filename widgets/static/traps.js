@@ -95,14 +95,16 @@ function trapMarks(ui) {
     }
     const shown = open !== null && places.get(open);
     panel.hidden = !shown;
-    // The panel is drawn again only for another trap, so that it keeps the focus.
+    // The panel is drawn again only where its content is another.
     const key = shown ? open + JSON.stringify(shown) + !!ui.vocabulary : "";
     if (key === drawn) return;
     drawn = key;
     if (!shown) return;
+    // Drawn again (the vocabulary has come, a trap was added), it keeps the focus, so that Escape goes on closing it.
+    const held = entered || panel.matches(":focus-within");
     put(panel, h("div.row", {}, h("b", {}, `⚠ At position ${open}`), h("div.sp"), h("button.quiet", { "aria-label": "close", title: "close (Esc)", onclick: close }, "✕")),
       shown.map((trap) => trapText(ui, trap)));
-    if (entered) panel.querySelector("button").focus({ preventScroll: true });
+    if (held) panel.querySelector("button").focus({ preventScroll: true });
     entered = false;
   };
   return { panel, mark, off, open: () => open };
