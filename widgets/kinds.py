@@ -272,8 +272,9 @@ item: list | NUMBER
 NUMBER: /[1-9][0-9]?/
 """
 
-_PHRASES: Final = r"""phrase ::= "(" (phrase | word)+ ")"
-word ::= [a-z]+ " "
+_PHRASES: Final = r"""phrase ::= "(" item (", " item)? ")"
+item ::= phrase | word
+word ::= [a-z]+
 """
 
 _MOBY_DICK: Final = (
@@ -317,7 +318,7 @@ EXAMPLES: Final = (
     Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
     Preset("aⁿbⁿ (grammar)", "grammar", _NESTED, "As many a as b: "),
     Preset("nested lists (Lark)", "grammar (Lark)", _LISTS, "As a list: "),
-    Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "In brackets: "),
+    Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "A phrase in brackets:"),
     Preset(
         "URL", "regex",
         r"https?://([a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\.){1,3}[a-z]{2,6}(:[1-9][0-9]{0,4})?"
