@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol, cast
 
-from explorer.arguments import instance, listed, shown, whole_number
+from explorer.arguments import counted, instance, listed, shown, whole_number
 from explorer.errors import VocabularyError
 
 Arc = tuple[int, int | None, bytes, int]
@@ -260,7 +260,8 @@ class TokenTransducer:
         return ways
 
     def __repr__(self) -> str:
-        return f"TokenTransducer({self.num_states} states, {len(self.arcs):,} arcs)"
+        states, arcs = counted(self.num_states, "state"), counted(len(self.arcs), "arc")
+        return f"TokenTransducer({states}, {arcs})"
 
 
 @dataclass(frozen=True, eq=False)
