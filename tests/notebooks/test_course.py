@@ -114,5 +114,5 @@ def test_a_lesson_ends_with_a_card(path: Path) -> None:
     assert said.startswith("## What you have now") and "**You can now**" in said
     assert len(re.findall(r"[.?] ", said.split("**You can now**")[0].replace("\n", " "))) >= 3
     number = path.stem.split("_")[0]
-    if number.isdigit() and int(number) <= 6:
+    if number.isdigit() and int(number) <= 8:
         assert cells[place + 1].source == f"hero_picture({int(number)})"

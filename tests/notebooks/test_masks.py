@@ -24,7 +24,7 @@ def answer(name: str) -> object:
 def test_masks_and_probabilities(show: Show) -> None:
     shown = show("05_masks_and_probabilities")
     pictures(
-        shown, "film", "divide", "mass", "forced", "appendix", "greedy", "whole", "aliases",
+        shown, "film", "divide", "mass", "forced", "appendix", "greedy", "whole", "aliases-scored",
     )  # fmt: skip
     # The loop, by hand: rows of the toy's table, in per cent, and what may follow by `re`.
     tokens = ["f", "oo", "foo", "for", "food", ""]
@@ -112,7 +112,7 @@ def test_masks_and_probabilities(show: Show) -> None:
 
 def test_why_was_it_masked(show: Show) -> None:
     shown = show("06_why_was_it_masked")
-    pictures(shown, "tool-1", "case-4", "case-6", "case-7")
+    pictures(shown, "tool-1", "case-4-shown", "case-6-shown", "case-7-shown")
     # 1: nearly all of the masked probability begins with a space; the repaired pattern leaves it.
     assert "It is a space." in shown.printed("tool-1")
     assert shown.value("groups[0].mass") > 0.999
@@ -137,7 +137,7 @@ def test_why_was_it_masked(show: Show) -> None:
         if pattern == answer("why-hyphen"):
             assert fits == ["-"]
         else:
-            assert shown.plain("case-4").splitlines()[1] == f"allowed: {' | '.join(fits)}"
+            assert shown.plain("case-4-shown").splitlines()[1] == f"allowed: {' | '.join(fits)}"
     # 5: one byte is left, and it is the second of the letter.
     assert "It is no." in shown.printed("tool-5")
     assert "tokens allowed now: 1" in shown.printed("case-5")
@@ -169,7 +169,7 @@ def test_why_was_it_masked(show: Show) -> None:
     schema, texts = shown.value("schema"), shown.value("texts")
     valid = jsonschema.Draft202012Validator(schema)
     assert [valid.is_valid(json.loads(text)) for text in texts] == [True, True, True, False]
-    assert [row.split()[-1] for row in shown.plain("case-9").splitlines()[2:]] == [
+    assert [row.split()[-1] for row in shown.plain("case-9-shown").splitlines()[2:]] == [
         "yes", "yes", "no", "no",
     ]  # fmt: skip
     order = f"explorer.json_schema(schema, property_order={answer('why-order')!r})"

@@ -16,6 +16,7 @@ from explorer.languages.schema.functions import json_schema
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import LINE, OK, PANEL, SOFT, box, document, machine, text
+from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_SYMBOLS, pushdown_figure
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons.lettered import (
     FIGURE_4,
@@ -32,8 +33,13 @@ PANELS: Final = (
     ("Token DFA = FSA ∘ FST", "04"),
     ("Mask: f, foo and food are allowed, 0.65 of the probability", "05"),
     ("Reason: for is masked, r where the pattern wants o", "06"),
+    ("A schema in place of the pattern: a JSON string of (foo)+d", "07"),
+    ("A grammar in place of the pattern: S → ab | aSb, with a stack", "08"),
 )
 """The parts of the picture, from top to bottom, and the lesson of each."""
+
+STRING_SCHEMA: Final[dict[str, object]] = {"type": "string", "pattern": "^(foo)+d$"}
+"""The schema of the picture: the pattern of the course, as a JSON string."""
 
 BEGINNINGS: Final = ("r", "f", "fo", "foo", "o")
 WIDE: Final = 620.0
@@ -43,10 +49,10 @@ def hero_picture(known: int) -> Snapshot:
     """The machines of the course as far as a reader knows them; the others are empty frames.
 
     Args:
-        known: How many of the six parts are known, from the top.
+        known: How many of the eight parts are known, from the top.
 
     Raises:
-        ExplorerError: It is not a number from 0 to 6.
+        ExplorerError: It is not a number from 0 to 8.
 
     Example:
         >>> print(hero_picture(2).text)
@@ -54,7 +60,9 @@ def hero_picture(known: int) -> Snapshot:
         A vocabulary: f, oo, foo, for, food
         Character FSA: (foo)+d
         to come: Detokenizing FST (03); Token DFA = FSA ∘ FST (04); Mask: f, foo and food are \
-allowed, 0.65 of the probability (05); Reason: for is masked, r where the pattern wants o (06)
+allowed, 0.65 of the probability (05); Reason: for is masked, r where the pattern wants o (06); \
+A schema in place of the pattern: a JSON string of (foo)+d (07); A grammar in place of the \
+pattern: S → ab | aSb, with a stack (08)
     """
     if not 0 <= known <= len(PANELS):
         raise wrong("known", known, f"a number from 0 to {len(PANELS)}")
@@ -62,9 +70,11 @@ allowed, 0.65 of the probability (05); Reason: for is masked, r where the patter
         "FSA": lettered_figure(dfa_letters(regex("(foo)+d").dfa)),
         "FST": lettered_figure(FIGURE_4, BEGINNINGS, loops=True),
         "DFA": lettered_figure(FIGURE_5),
+        "schema": lettered_figure(dfa_letters(json_schema(STRING_SCHEMA).dfa)),
+        "stack": pushdown_figure(FIGURE_6, symbols=FIGURE_SYMBOLS),
     }
     layouts = lay_out_figures(figures)
-    drawn = [None, "FSA", "FST", "DFA", None, None]
+    drawn = [None, "FSA", "FST", "DFA", None, None, "schema", "stack"]
     parts = [text(12, 22, "The machines of the course", size=13, bold=True)]
     y, width = 34.0, WIDE
     for number, ((title, lesson), name) in enumerate(zip(PANELS, drawn, strict=True)):
