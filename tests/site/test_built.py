@@ -85,6 +85,16 @@ def test_a_notebook_becomes_a_page() -> None:
     assert pictures == {"01_sums/sum-2.svg": SVG}
 
 
+def test_a_traceback_does_not_name_the_machine_that_built_it() -> None:
+    said = (
+        'File "/tmp/ipykernel_12/345.py", line 8, in <module>\n'
+        '  File "/home/somebody/lib/python3.12/json/decoder.py", line 337, in decode\n'
+    )
+    page, _ = shown(nbformat.v4.new_output("stream", name="stdout", text=said))
+    assert 'File "this cell", line 8' in page and 'File "json/decoder.py", line 337' in page
+    assert "somebody" not in page and "ipykernel" not in page
+
+
 def test_an_explorer_becomes_its_still() -> None:
     still = (
         '<details class="lmx-still"><summary>Without a kernel</summary><img alt="x" '

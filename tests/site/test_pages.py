@@ -63,6 +63,8 @@ def test_a_link_to_what_is_not_on_the_site_is_an_error() -> None:
 def test_markdown_of_github_becomes_that_of_mkdocs() -> None:
     assert as_mkdocs_reads("words:\n- a\n- b\n  c\n- d\n") == "words:\n\n- a\n- b\n  c\n- d\n"
     assert as_mkdocs_reads("| `a \\| b` | c \\| d |\n") == "| `a | b` | c \\| d |\n"
+    # Braces at the end of a cell would be taken for attributes.
+    assert as_mkdocs_reads("| {f} | `{oo}` {a}\n{f}\n") == "| &#123;f} | `{oo}` &#123;a}\n{f}\n"
     fenced = "```text\nwords\n- a\n| `a \\| b` |\n```\n"
     assert as_mkdocs_reads(fenced) == fenced
 

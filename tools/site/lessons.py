@@ -47,6 +47,8 @@ _STILL: Final = re.compile(
     r'class="lmx-still".*?src="data:image/svg\+xml[^",]*,([^"]*)"', re.DOTALL
 )
 _COLOURED: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CELL: Final = re.compile(r'File "[^"\n]*ipykernel_[^"\n]*"')
+_FOLDERS: Final = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+[/\\][^"/\\\n]+\.py)"')
 
 
 def sources_hash(root: Path = ROOT) -> str:
@@ -211,6 +213,8 @@ def _picture(data: Any) -> str | None:
 
 def _printed(text: str) -> str:
     text = _COLOURED.sub("", text).rstrip("\n")
+    # A traceback names files of the machine that built the site; the last folder is enough.
+    text = _FOLDERS.sub(r'File "\1"', _CELL.sub('File "this cell"', text))
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}" if text else ""
 

@@ -1,8 +1,9 @@
 """GitHub's Markdown as mkdocs reads it.
 
-The texts are written for GitHub. Python's Markdown library, which mkdocs uses, differs in two
-points that they meet: a list needs an empty line before it, and a ``\\|`` inside a code span of a
-table keeps its backslash.
+The texts are written for GitHub. Python's Markdown library, which mkdocs uses, differs in three
+points that they meet: a list needs an empty line before it, a ``\\|`` inside a code span of a
+table keeps its backslash, and braces at the end of a heading or of a table's cell are taken for
+attributes and vanish.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def as_mkdocs_reads(text: str) -> str:
-    """The text with an empty line before each list, and with plain bars in the code of tables.
+    """The text with an empty line before each list, plain bars in the code of tables, and braces.
 
     Args:
         text: GitHub's Markdown.
@@ -32,9 +33,21 @@ def as_mkdocs_reads(text: str) -> str:
                 found.append("\n")
             if line.startswith("|"):
                 line = _CODE.sub(lambda code: code[0].replace(r"\|", "|"), line)
+            if line.startswith(("|", "#")):
+                line = _without_attributes(line)
         found.append(line)
         before = line
     return "".join(found)
+
+
+def _without_attributes(line: str) -> str:
+    """A line whose braces outside of code are written so that they stay text."""
+    parts: list[str] = []
+    end = 0
+    for code in _CODE.finditer(line):
+        parts += [line[end : code.start()].replace("{", "&#123;"), code[0]]
+        end = code.end()
+    return "".join([*parts, line[end:].replace("{", "&#123;")])
 
 
 def title_of(text: str) -> str:

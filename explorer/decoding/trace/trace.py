@@ -38,7 +38,9 @@ class Trace(Recording):
         prompt: As it was given: a text, messages, or ``None``.
         prompt_ids: What the model read before the first token.
         tokens: The facts about the vocabulary.
-        sampler, seed, stream: What decides the draws.
+        sampler: The temperature and the filters that decide the draws.
+        seed: The number from which the draws are made.
+        stream: The number of this text among those of the same seed.
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
         source: The constraint's source as a plain mapping; ``None`` without a constraint.
