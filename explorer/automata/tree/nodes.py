@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import ClassVar, Self
+from itertools import islice
+from typing import Any, ClassVar, Self, cast
 from typing import Literal as OneOf
 
 from msgspec import Struct
@@ -128,12 +129,7 @@ class AssertionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A condition on a place in the text that reads nothing.
-
-    Args:
-        negated: Whether the place must *not* be so.
-        body: The pattern to look for; for the two lookaround kinds only.
-    """
+    """A condition on a place in the text that reads nothing; a lookaround looks for its body."""
 
     start: int
     end: int
@@ -329,11 +325,13 @@ Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
 array, members of an object, or any other part that repeats."""
 
 
+@dataclass(frozen=True, eq=False)
 class Source(Changeable, ABC):
     """One kind of constraint: a frozen value that knows its text, its tree and its saved form.
 
-    A kind is a subclass that `explorer.languages.sources.registry.register` was called on; then the
-    editor, the command line, traces, explanations and exports know it.
+    A kind is a frozen dataclass that `explorer.languages.sources.registry.register` was called on;
+    then the editor, the command line, traces, explanations and exports know it. Its parts are the
+    fields that hold sources.
 
     Attributes:
         kind: The name of the kind, in files and in the editor.
@@ -345,9 +343,9 @@ class Source(Changeable, ABC):
     plain_text: ClassVar[bool] = True
 
     @property
-    @abstractmethod
     def text(self) -> str:
-        """The source as a person edits it; spans count its characters."""
+        """The source as a person edits it, where spans count; by default its short form."""
+        return str(self)
 
     @abstractmethod
     def lower(self) -> Node:
@@ -380,11 +378,8 @@ class Source(Changeable, ABC):
         raise NotImplementedError
 
     def parse(self, text: str) -> object:
-        """The meaning of a word of the language to a program; by default the text itself.
-
-        Args:
-            text: A word of the language (`explorer.Constraint.parse` sees to that). It was
-                written by a model, so nothing of it is ever evaluated.
+        """The meaning of a word of the language to a program; by default the text itself, which a
+        model has written: nothing of it is ever evaluated.
 
         Raises:
             ExplorerError: The text has no value, for a reason that no automaton can see.
@@ -393,12 +388,17 @@ class Source(Changeable, ABC):
 
     @property
     def children(self) -> tuple[Source, ...]:
-        """The sources that this one is made of."""
-        return ()
+        """The sources that this one is made of: those in its fields, in their order."""
+        return tuple(part for each in fields(self) for part in _held(getattr(self, each.name)))
 
-    def with_children(self, children: tuple[Source, ...]) -> Source:
+    def with_children(self, children: tuple[Source, ...]) -> Self:
         """The same source with other children, as many as before."""
-        return self
+        rest, changed = iter(children), dict[str, Any]()
+        for each in fields(self):
+            if parts := _held(value := getattr(self, each.name)):
+                taken = tuple(islice(rest, len(parts)))
+                changed[each.name] = taken if isinstance(value, tuple) else taken[0]
+        return replace(self, **changed) if changed else self
 
     def why_empty(self) -> EmptyConstraint | None:
         """The error of a source without words that can say why; asked only if there are none."""
@@ -435,13 +435,9 @@ class Source(Changeable, ABC):
         return ""
 
     def by_parts(self, has: Callable[[Source], bool]) -> bool | None:
-        """Whether a text is a word, where that follows from the parts, each asked by itself.
-
-        Then nobody has to know whether the whole has any words: of two grammars together nobody
-        can. ``None`` for a source that its own machine answers for.
-
-        Args:
-            has: Whether the text is a word of a child.
+        """Whether a text is a word, where that follows from the parts, each asked by itself with
+        ``has``. Then nobody has to know whether the whole has any words: of two grammars together
+        nobody can. ``None`` for a source that its own machine answers for.
         """
         return None
 
@@ -454,11 +450,8 @@ class Source(Changeable, ABC):
         return tuple(each for child in self.children for each in child.decisions())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
-        """Propose texts for a span so that a text goes on there, the ones with the fewest
-        characters first.
-
-        Args:
-            rest: The text that should be readable from there on.
+        """Propose texts for a span so that ``rest`` can be read from there on, those with the
+        fewest characters first.
         """
         return ()
 
@@ -498,3 +491,10 @@ class Source(Changeable, ABC):
         made, kind = vars(self), type(self)
         derived = {n for n in made if isinstance(getattr(kind, n, None), cached_property)}
         return {name: value for name, value in made.items() if name not in derived}
+
+
+def _held(value: object) -> tuple[Source, ...]:
+    """The sources that a field is or holds."""
+    if isinstance(value, tuple) and value and isinstance(value[0], Source):
+        return cast("tuple[Source, ...]", value)
+    return (value,) if isinstance(value, Source) else ()

@@ -29,7 +29,7 @@ from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
+from explorer.errors import BudgetExceeded, ConstraintError
 from explorer.languages.sources.registry import register
 from explorer.languages.written.configuration import Configurations
 
@@ -55,15 +55,6 @@ class BoundedGrammar(Source):
     def text(self) -> str:
         """The text of the grammar."""
         return self.inner.text
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The grammar."""
-        return (self.inner,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """Another grammar to the same depth."""
-        return type(self)(children[0], self.depth)
 
     def lower(self) -> Node:
         """One machine."""
@@ -103,9 +94,7 @@ class BoundedGrammar(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The depth that was saved."""
-        if len(children) != 1:
-            raise DamagedFile("A saved grammar to a depth has not one part.")
-        return cls.of(children[0], whole_number("depth", fields["depth"], error=DamagedFile))
+        return cls.of(children[0], whole_number("depth", fields["depth"]))
 
     @classmethod
     def of(cls, inner: Source, depth: int) -> Self:

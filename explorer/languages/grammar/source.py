@@ -22,7 +22,7 @@ from explorer.arguments import counted, flag, instance, whole_text
 from explorer.automata.rules.network import regular
 from explorer.automata.tree.nodes import Group, Node, Rules, Source, Written
 from explorer.budget import Budget, Meter
-from explorer.errors import DamagedFile, ExplorerError, GrammarError, caret
+from explorer.errors import DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis.deterministic import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.ebnf import EbnfReader
@@ -130,11 +130,7 @@ class GrammarText(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        loose = instance("ambiguous", fields["ambiguous"], bool, "a bool", error=DamagedFile)
-        try:
-            return cls.of(text, ambiguous=loose)
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved grammar cannot be read: {error.message}") from error
+        return cls.of(text, ambiguous=flag("ambiguous", fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -296,15 +292,6 @@ class EmbeddingGrammar(GbnfGrammar):
 
     terminals: tuple[Source, ...] = ()
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The constraints."""
-        return self.terminals
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same rules around other constraints."""
-        return replace(self, terminals=children)
-
     def written(self, meter: Meter) -> list[WrittenRule]:
         """The rules of the text, unchecked."""
         reader = EmbeddingReader(self.grammar, self.terminals)
@@ -315,8 +302,4 @@ class EmbeddingGrammar(GbnfGrammar):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        made = cls(text, flag("ambiguous", fields["ambiguous"]), children)
-        try:
-            return made.checked()
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved grammar cannot be read: {error.message}") from error
+        return cls(text, flag("ambiguous", fields["ambiguous"]), children).checked()

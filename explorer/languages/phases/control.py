@@ -159,11 +159,8 @@ def loaded_name(saved: object) -> Name:
     """A name or an id from a file.
 
     Raises:
-        DamagedFile: It is neither.
+        ConstraintError: It is neither.
     """
     if isinstance(saved, int) and not isinstance(saved, bool) and saved >= 0:
         return saved
-    try:
-        return checked_name(instance("token", saved, str, "a name or an id", error=DamagedFile))
-    except ConstraintError as error:
-        raise DamagedFile(f"A saved token cannot be read: {error.message}") from error
+    return checked_name(instance("token", saved, str, "a name or an id", error=ConstraintError))

@@ -18,7 +18,7 @@ from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Concat, Machine, Node, Source, Texts
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile
+from explorer.errors import ConstraintError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
@@ -40,11 +40,7 @@ class _OfStrings(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The strings that were saved."""
-        saved = listed("strings", fields["strings"], "a list of texts", error=DamagedFile)
-        try:
-            return cls(checked_strings("strings", saved))  # pyright: ignore[reportCallIssue]
-        except ConstraintError as error:
-            raise DamagedFile(f"Saved strings cannot be read: {error.message}") from error
+        return cls(checked_strings("strings", fields["strings"]))  # pyright: ignore[reportCallIssue]
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -91,10 +87,7 @@ class TextUntil(_OfStrings):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The strings that were saved, one at least."""
-        made = super().load(fields, children)
-        if not made.strings:
-            raise DamagedFile("A saved text_until has no string.")
-        return made
+        return cls(_some(super().load(fields, children).strings))
 
     def __str__(self) -> str:
         return f"text_until({', '.join(map(repr, self.strings))})"

@@ -190,9 +190,8 @@ class XmlArguments(Source):
         excluded = tuple(map(str, cast("list[object]", fields["excluded"])))
         schema = instance("schema", fields["schema"], str, "a str", error=DamagedFile)
         made = cls(schema, style, excluded, options)
-        if len(children) != len(made.children):
-            raise DamagedFile(f"Saved parameters have {len(children)} values.")
-        return made if children == made.children else made.with_children(children)
+        other = len(children) == len(made.children) and children != made.children
+        return made.with_children(children) if other else made
 
     def __str__(self) -> str:
         short = " ".join(self.schema.split())

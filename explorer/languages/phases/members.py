@@ -6,7 +6,7 @@ import json
 from typing import Final, cast
 
 from explorer.arguments import shown
-from explorer.errors import ConstraintError, DamagedFile
+from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, loaded_name
 from explorer.languages.phases.formats import FixedPiece, Span
 from explorer.languages.phases.leftmost import Marked, marked, shown_string
@@ -121,7 +121,7 @@ class TagMembers:
         """A token by its name or id."""
         try:
             token = loaded_name(value)
-        except DamagedFile:
+        except ConstraintError:
             raise wrong_tag(
                 pointer, f"{shown(value)} is not a token", "Give its name or its id."
             ) from None

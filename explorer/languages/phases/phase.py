@@ -70,11 +70,8 @@ class Phase(Combination):
         begins = instance("begins", fields["begins"], bool, "True or False", error=DamagedFile)
         if not 1 + begins <= len(children) <= 2 + begins:
             raise DamagedFile(f"A saved phase has {len(children)} parts.")
-        try:
-            name = checked_phase_name(fields["name"])
-            role = checked_phase_name(fields["role"]) if "role" in fields else ""
-        except ConstraintError as error:
-            raise DamagedFile(f"A saved phase cannot be read: {error.message}") from error
+        name = checked_phase_name(fields["name"])
+        role = checked_phase_name(fields["role"]) if "role" in fields else ""
         return cls(name, *_in_place(children, begins), role)
 
     def spelled(self) -> str:

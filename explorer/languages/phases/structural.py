@@ -23,7 +23,7 @@ from typing import ClassVar, Self, cast
 
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Node, Source
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
 from explorer.languages.phases.formats import (
     TagPart,
@@ -116,20 +116,16 @@ class StructuralTag(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The structural tag that was saved."""
-        try:
-            text = instance("tag", fields["tag"], str, "a str", error=DamagedFile)
-            controls = cast("list[object]", fields["controls"])
-            names = cast("list[list[object]]", fields["names"])
-            made = cls.of(
-                text, tuple(str(loaded_name(each)) for each in controls),
-                tuple((checked_name(str(a)), checked_name(str(b))) for a, b in names),
-                strict=fields["strict"] is True,
-            )  # fmt: skip
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved structural tag cannot be read: {error.message}") from error
-        if len(children) != len(made.children):
-            raise DamagedFile(f"A saved structural tag has {len(children)} parts.")
-        return made if children == made.children else made.with_children(children)
+        controls = cast("list[object]", fields["controls"])
+        names = cast("list[list[object]]", fields["names"])
+        made = cls.of(
+            instance("tag", fields["tag"], str, "a str"),
+            tuple(str(loaded_name(each)) for each in controls),
+            tuple((checked_name(str(a)), checked_name(str(b))) for a, b in names),
+            strict=fields["strict"] is True,
+        )  # fmt: skip
+        other = len(children) == len(made.children) and children != made.children
+        return made.with_children(children) if other else made
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -30,7 +30,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.automata.tree.walking import MAX_REPEAT, letters
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.membership import Membership
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
@@ -47,14 +47,14 @@ class Combination(Source):
 
     plain_text: ClassVar[bool] = False
 
-    @property
-    def text(self) -> str:
-        """The short form."""
-        return str(self)
-
     def fields(self) -> dict[str, object]:
         """A mapping without further fields; kinds with fields of their own add them."""
         return {}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The combination of the parts that were saved."""
+        return cls(*children)
 
     def lower(self) -> Node:
         """The node that combines the trees of the children."""
@@ -72,20 +72,11 @@ class Several(Combination):
 
     parts: tuple[Source, ...]
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The parts."""
-        return self.parts
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same combination of other parts."""
-        return type(self)(children)  # pyright: ignore[reportCallIssue] - Kinds are dataclasses.
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The combination of the parts that were saved."""
         if not children:
-            raise _other_number(cls.kind, 0, "at least one")
+            raise ConstraintError("It has 0 parts.")
         return cls(children)  # pyright: ignore[reportCallIssue]
 
 
@@ -96,25 +87,9 @@ class Pair(Combination):
     right: Source
 
     @property
-    def children(self) -> tuple[Source, ...]:
-        """Both parts."""
-        return self.left, self.right
-
-    @property
     def letters_stand(self) -> bool:
         """Not if one part may take away what the other asks for."""
         return not self.control_tokens
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same combination of two others."""
-        return type(self)(*children)  # pyright: ignore[reportCallIssue]
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The combination of the two parts that were saved."""
-        if len(children) != 2:
-            raise _other_number(cls.kind, len(children), "two")
-        return cls(*children)  # pyright: ignore[reportCallIssue]
 
 
 @register("union")
@@ -221,22 +196,6 @@ class Complement(Combination):
 
     part: Source
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The part."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The complement of another part."""
-        return type(self)(*children)
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The complement of the part that was saved."""
-        if len(children) != 1:
-            raise _other_number(cls.kind, len(children), "one")
-        return cls(*children)
-
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """Everything but the words of the part."""
         return Negate(0, 0, *trees)
@@ -264,15 +223,6 @@ class Repetition(Combination):
     minimum: int
     maximum: int | None
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The part."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """As many repetitions of another part."""
-        return replace(self, part=children[0])
-
     def fields(self) -> dict[str, object]:
         """The bounds of the repetition."""
         return {"minimum": self.minimum, "maximum": self.maximum}
@@ -280,16 +230,11 @@ class Repetition(Combination):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The repetition of the part that was saved."""
-        if len(children) != 1:
-            raise _other_number(cls.kind, len(children), "one")
-        try:
-            if "unbounded" in fields:  # As files of earlier releases have it.
-                most = None if flag("unbounded", fields["unbounded"]) else 1
-            else:
-                most = fields["maximum"]
-            return cls(children[0], *counted_times(fields["minimum"], most))
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved repetition cannot be read: {error.message}") from error
+        if "unbounded" in fields:  # As files of earlier releases have it.
+            most = None if flag("unbounded", fields["unbounded"]) else 1
+        else:
+            most = fields["maximum"]
+        return cls(children[0], *counted_times(fields["minimum"], most))
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """Repeats of the part."""
@@ -334,13 +279,6 @@ def repeating_call(fewest: int, most: int | None) -> str:
     name = next((name for name, known in REPEATING.items() if known == (fewest, most)), "")
     both = f"{fewest}" if fewest == most else f"{fewest}, {most}"
     return f"{name}()" if name else f"times({both})"
-
-
-def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:
-    return DamagedFile(
-        f"A saved constraint of kind {kind!r} has {given} parts, not {wanted}.",
-        remedy="Write the constraint again.",
-    )
 
 
 def alternatives(node: Source) -> tuple[Source, ...]:
@@ -390,15 +328,6 @@ class Healed(Combination):
     prefix: str
     part: Source
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The source of the text after the prompt."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same end of a prompt before something else."""
-        return replace(self, part=children[0])
-
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """Both in turn; the prompt's end is called so."""
         before = letters(self.prefix, lambda _: (0, 0))
@@ -416,13 +345,8 @@ class Healed(Combination):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The end of the prompt and the part that were saved."""
-        if len(children) != 1:
-            raise DamagedFile(f"A saved healed constraint has {len(children)} parts, not one.")
-        prefix = instance("prefix", fields["prefix"], str, "a str", error=DamagedFile)
-        try:
-            check_encodable(prefix)
-        except ConstraintError as error:
-            raise DamagedFile(f"A saved prefix cannot be read: {error.message}") from error
+        prefix = instance("prefix", fields["prefix"], str, "a str")
+        check_encodable(prefix)
         return cls(prefix, children[0])
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from typing import ClassVar, Self, cast
 from explorer.arguments import listed, plain, wrong
 from explorer.automata.tree.nodes import Branch, Node, Source, Written
 from explorer.automata.tree.walking import letters
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError, Located, caret
+from explorer.errors import ConstraintError, Located, caret
 from explorer.languages.schema.diagnosis.locating import spans_of
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
@@ -72,11 +72,8 @@ class Aliases(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The names and texts that were saved."""
-        try:
-            pairs = cast("list[tuple[str, list[str]]]", fields["entries"])
-            return cls.of({name: list(texts) for name, texts in pairs})
-        except ExplorerError as error:
-            raise DamagedFile(f"Saved aliases cannot be read: {error.message}") from error
+        pairs = cast("list[tuple[str, list[str]]]", fields["entries"])
+        return cls.of({name: list(texts) for name, texts in pairs})
 
     @classmethod
     def read(cls, text: str) -> Self:

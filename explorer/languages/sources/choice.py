@@ -11,7 +11,7 @@ from typing import ClassVar, Self, cast
 
 from explorer.arguments import check_whole_characters, instance, listed, plain, wrong
 from explorer.automata.tree.nodes import Node, Source, Texts
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.sources.registry import register
 
 
@@ -50,13 +50,8 @@ class Choice(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The texts that were saved; each must be one that can be written in UTF-8."""
-        try:
-            texts = cast("list[str]", fields["texts"])
-            return cls.of(
-                [instance("text", text, str, "a text", error=DamagedFile) for text in texts]
-            )
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved choice cannot be read: {error.message}") from error
+        texts = cast("list[str]", fields["texts"])
+        return cls.of([instance("text", text, str, "a text") for text in texts])
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -19,7 +19,6 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build, texts_of
 from explorer.automata.tree.nodes import Node, Source, TokenPiece
 from explorer.budget import Meter
-from explorer.errors import DamagedFile
 from explorer.languages.sources.algebra import Combination
 from explorer.languages.sources.registry import register
 
@@ -44,15 +43,6 @@ class Detokenized(Combination):
     rows: tuple[Row, ...] = field(repr=False)
     accepting: frozenset[int]
     names: tuple[tuple[int, bytes], ...] = field(repr=False)
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The part."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """Another part behind the same transducer."""
-        return type(self)(children[0], self.rows, self.accepting, self.names)
 
     @property
     def over_tokens(self) -> bool:
@@ -84,30 +74,18 @@ class Detokenized(Combination):
         """The source that was saved."""
 
         def number(value: object) -> int:
-            return whole_number("a number of a transducer", value, error=DamagedFile)
+            return whole_number("a number of a transducer", value)
 
-        try:
-            rows = tuple(
-                (
-                    number(s),
-                    None if token is None else number(token),
-                    bytes.fromhex(data),
-                    number(t),
-                )
-                for s, token, data, t in cast("list[Any]", fields["rows"])
-            )
-            names = tuple(
-                (number(token), bytes.fromhex(data))
-                for token, data in cast("list[Any]", fields["names"])
-            )
-            (part,) = children
-        except (TypeError, ValueError) as error:
-            raise DamagedFile(
-                f"A saved transducer cannot be read: {error}.",
-                remedy="Compile the constraint with the transducer again.",
-            ) from None
-        ends = listed("accepting", fields["accepting"], "a list of states", error=DamagedFile)
-        return cls(part, rows, frozenset(map(number, ends)), names)
+        rows = tuple(
+            (number(s), None if token is None else number(token), bytes.fromhex(data), number(t))
+            for s, token, data, t in cast("list[Any]", fields["rows"])
+        )
+        names = tuple(
+            (number(token), bytes.fromhex(data))
+            for token, data in cast("list[Any]", fields["names"])
+        )
+        ends = listed("accepting", fields["accepting"], "a list of states")
+        return cls(children[0], rows, frozenset(map(number, ends)), names)
 
     def __str__(self) -> str:
         return f"{self.part} behind a transducer of {len(self.rows):,} arcs"

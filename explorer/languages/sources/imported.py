@@ -29,11 +29,6 @@ class Imported(Source):
     origin: str
     machine: Dfa = field(repr=False)
 
-    @property
-    def text(self) -> str:
-        """Its origin, and its size."""
-        return str(self)
-
     def state_name(self, state: int) -> str:
         """Its number."""
         return f"its state {state}"

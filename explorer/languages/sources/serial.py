@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from explorer.automata.tree.nodes import Source
-from explorer.errors import DamagedFile, ExplorerError
+from explorer.errors import DamagedFile, ExplorerError, RegexError
 from explorer.languages.sources.registry import kind_of
 
 MAX_DEPTH: Final = 200
@@ -50,12 +50,20 @@ def source_from_dict(data: Mapping[str, object], depth: int = 1) -> Source:
     children = tuple(
         source_from_dict(part, depth + 1) for part in cast("list[Mapping[str, object]]", parts)
     )
+    what = f"A saved constraint of kind {kind.kind!r}"
+    remedy = "Use the release that wrote it, or write the constraint again."
     try:
-        return kind.load(data, children)
-    except ExplorerError:
+        made = kind.load(data, children)
+    except (DamagedFile, RegexError):
         raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedFile(
-            f"A saved constraint of kind {kind.kind!r} has no usable field {error}.",
-            remedy="Use the release that wrote it, or write the constraint again.",
-        ) from error
+    except ExplorerError as error:
+        raise DamagedFile(f"{what} cannot be read: {error.message}", remedy=remedy) from error
+    except KeyError as error:
+        raise DamagedFile(f"{what} has no usable field {error}.", remedy=remedy) from error
+    except (IndexError, TypeError, ValueError) as error:
+        held = f"with {len(children)} parts"
+        raise DamagedFile(f"{what} {held} cannot be read: {error}.", remedy=remedy) from error
+    if len(made.children) != len(children):
+        held = f"{len(children)} parts, not {len(made.children)}"
+        raise DamagedFile(f"{what} has {held}.", remedy=remedy)
+    return made

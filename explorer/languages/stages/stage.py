@@ -132,11 +132,6 @@ class StageSource(Source):
         """It takes texts away."""
         return "stage"
 
-    @property
-    def text(self) -> str:
-        """The call that makes the stage."""
-        return str(self)
-
     def lower(self) -> Node:
         """The empty text: a stage has no language of its own, it changes that of a source."""
         return Empty(0, 0)

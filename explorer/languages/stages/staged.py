@@ -7,7 +7,7 @@ exported pages. A stage that is switched off stays in its place and does nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from explorer.arguments import flag, shown
@@ -16,7 +16,7 @@ from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, DamagedFile, EmptyConstraint
+from explorer.errors import BudgetExceeded, EmptyConstraint
 from explorer.languages.sources.algebra import Combination, filtered_operand
 from explorer.languages.sources.registry import register
 from explorer.languages.stages.stage import (
@@ -38,15 +38,6 @@ class Staged(Combination):
     part: Source
     stage: PipelineStage
     on: bool = True
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The source before the stage."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same stage around another source."""
-        return replace(self, part=children[0])
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """The tree behind a stage of the text; that of the part otherwise."""
@@ -85,11 +76,6 @@ class Staged(Combination):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The stage and the part that were saved."""
-        if len(children) != 1:
-            raise DamagedFile(
-                f"A saved constraint with a stage has {len(children)} parts, not one.",
-                remedy="Write the constraint again.",
-            )
         return cls(children[0], stage_from_dict(fields["stage"]), flag("on", fields["on"]))
 
     def __str__(self) -> str:

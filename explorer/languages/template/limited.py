@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Self
 
 from explorer.arguments import whole_number
 from explorer.automata.tree.nodes import Node, Source, TokenLimit
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
@@ -53,23 +53,9 @@ class Limited(Source):
     most: int
 
     @property
-    def text(self) -> str:
-        """As Python writes it."""
-        return self.spelled()
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The part."""
-        return (self.part,)
-
-    @property
     def over_tokens(self) -> bool:
         """Always: the same text may be few tokens or many."""
         return True
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """Another part with the same limit."""
-        return replace(self, part=children[0])
 
     def lower(self) -> Node:
         """The part's own tree, with a limit around it."""
@@ -86,12 +72,7 @@ class Limited(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The limit and the part that were saved."""
-        if len(children) != 1:
-            raise DamagedFile(f"A saved token limit has {len(children)} parts, not one.")
-        try:
-            return cls.of(children[0], fields["max_tokens"])
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved token limit cannot be read: {error.message}") from error
+        return cls.of(children[0], fields["max_tokens"])
 
     @classmethod
     def of(cls, part: Source, most: object) -> Self:

@@ -25,7 +25,7 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.automata.tree.walking import letters, walk
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 from explorer.languages.template.spelled import spelled
@@ -74,20 +74,6 @@ class Many(Source):
     minimum: int
     maximum: int | None
     separator: str
-
-    @property
-    def text(self) -> str:
-        """As Python writes it."""
-        return self.spelled()
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The part."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """Another part as many times."""
-        return replace(self, part=children[0])
 
     def lower(self) -> Node:
         """The part, and then separator and part as often as they may come."""
@@ -196,12 +182,7 @@ class Many(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The repetition of the part that was saved."""
-        if len(children) != 1:
-            raise DamagedFile(f"A saved repetition has {len(children)} parts, not one.")
-        try:
-            return cls.of(children[0], fields["min"], fields["max"], fields["separator"])
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved repetition cannot be read: {error.message}") from error
+        return cls.of(children[0], fields["min"], fields["max"], fields["separator"])
 
     @classmethod
     def of(cls, part: Source, minimum: object, maximum: object, separator: object) -> Self:

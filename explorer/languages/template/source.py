@@ -17,7 +17,7 @@ from explorer.arguments import check_whole_characters, instance
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
 from explorer.automata.tree.walking import letters
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError, caret
+from explorer.errors import ConstraintError, caret
 from explorer.languages.sources.registry import register
 from explorer.languages.template.expression import read_expression
 from explorer.languages.template.spelled import spelled
@@ -66,11 +66,6 @@ class Template(Source):
         texts = [text.replace("{", "{{").replace("}", "}}") for text in self.fixed]
         fields = [*(f"{{{name}}}" for name in self.names), ""]
         return "".join(text + name for text, name in zip(texts, fields, strict=True))
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The parts."""
-        return self.parts
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
         """The same text with other parts."""
@@ -126,12 +121,8 @@ class Template(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The template that was saved."""
-        text = instance("format", fields["format"], str, "a str", error=DamagedFile)
-        try:
-            fixed, names, _ = fields_of(text)
-            return cls.of(fixed, names, dict(zip(names, children, strict=True)))
-        except (ExplorerError, ValueError) as error:
-            raise DamagedFile(f"A saved template cannot be read: {error}") from error
+        fixed, names, _ = fields_of(instance("format", fields["format"], str, "a str"))
+        return cls.of(fixed, names, dict(zip(names, children, strict=True)))
 
     @classmethod
     def read(cls, text: str) -> Self:

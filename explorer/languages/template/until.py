@@ -21,7 +21,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
@@ -46,11 +46,6 @@ class Until(Source):
 
     stops: tuple[str, ...]
 
-    @property
-    def text(self) -> str:
-        """As Python writes it."""
-        return str(self)
-
     def lower(self) -> Node:
         """One machine."""
         return Deferred(0, len(self.text), self._build, self._locate)
@@ -71,10 +66,7 @@ class Until(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The stops that were saved."""
-        try:
-            return cls.of(cast("list[str]", fields["stops"]))
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved stop cannot be read: {error.message}") from error
+        return cls.of(fields["stops"])
 
     @classmethod
     def of(cls, stops: object) -> Self:

@@ -12,17 +12,18 @@ not ended. A word of the pattern along which none of them ends shows that the te
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Self
 
+from explorer.arguments import instance
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.registry import register
@@ -47,21 +48,6 @@ class UntilMatch(Source):
 
     stop: Regex
 
-    @property
-    def text(self) -> str:
-        """As Python writes it."""
-        return str(self)
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The pattern."""
-        return (self.stop,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The text before another pattern."""
-        (stop,) = children
-        return replace(self, stop=stop)
-
     def lower(self) -> Node:
         """One machine."""
         return Deferred(0, len(self.text), self._build, self._locate)
@@ -79,12 +65,7 @@ class UntilMatch(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The pattern that was saved."""
-        if len(children) != 1 or not isinstance(children[0], Regex):
-            raise DamagedFile("A saved stop is not one pattern.")
-        try:
-            return cls.of(children[0])
-        except ExplorerError as error:
-            raise DamagedFile(f"A saved stop cannot be read: {error.message}") from error
+        return cls.of(instance("stop", children[0], Regex, "a pattern"))
 
     @classmethod
     def of(cls, stop: Regex) -> Self:

@@ -64,15 +64,6 @@ class DescribedType(Combination):
         """The declaration, or the short form if the type was not declared."""
         return self.declaration or str(self)
 
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The source of the texts."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Source:
-        """Other texts of the same type; a value that does not fit the type is refused later."""
-        return replace(self, part=children[0])
-
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """The tree of the texts."""
         return trees[0]
@@ -91,8 +82,6 @@ class DescribedType(Combination):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The texts that were saved, under the name of the type."""
-        if len(children) != 1:
-            raise DamagedFile(f"A saved type has {len(children)} parts, not one.")
         name = instance("name", fields["name"], str, "a str", error=DamagedFile)
         text: Any = fields.get("declaration", "")
         text = instance("declaration", text, str, "a str", error=DamagedFile)
