@@ -121,8 +121,8 @@ def phase_questions() -> list[Asked]:
             ("is masked", "in the phase answer"),
         ),
         (
-            "A tool call is required, and the model greets first. Is that let through?",
-            "One call at least, and nothing beside calls.",
+            "A tool call is required, and the model greets first. Is that allowed?",
+            "There must be at least one call, and nothing but calls.",
             "`many(call, 1)`, at the start, token `'Hello'`",
             lambda: said(many(CALL, 1), (), b"Hello"),
             "It is masked. Where text may come first, say so: `phase('text', any_text()) + ...`.",
@@ -159,7 +159,7 @@ def phase_questions() -> list[Asked]:
         ),
         (
             "A draft crossed the seam and was refused. Was it right?",
-            "Several tokens at once: the end of the reasoning, the begin of a call.",
+            "Several tokens at once: the end of the reasoning, and the beginning of a call.",
             f"{SHOWN}; ids of `<think>.</think><tool_call>{{\"city\":1`",
             lambda: replayed(
                 REASONED, "<think>", b".", "</think>", "<tool_call>", b'{"', b"city", b'"', b":",

@@ -207,7 +207,7 @@ def questions() -> list[Question]:
         ),
         why(
             "The answer looks finished, but EOS is masked.",
-            "Everything that was asked for is there, as it seems.",
+            "Everything that was asked for seems to be there.",
             regex(r"[a-z ]+\."), tekken, "hello there", 2,
             "The final full stop is not optional. Write `\\.?` if it should be.",
             "The text is not complete",
@@ -265,7 +265,7 @@ def questions() -> list[Question]:
             "is allowed",
         ),
         why(
-            "Why is a number masked that begins rightly?",
+            "Why is a number masked that begins correctly?",
             "Two digits are asked for; the model would go on.",
             regex("[0-9]{2}"), sentencepiece, "", "1234",
             "A token is allowed as a whole or not at all; this text has several tokens, and the "
@@ -347,7 +347,7 @@ def questions() -> list[Question]:
             name="EOS",
         ),
         why(
-            "Two constraints each allow this. Why do they not together?",
+            "Two constraints each allow this. Why not both together?",
             "Each works alone.",
             regex("a(bx|c)") & regex("a(by|c)"), tekken, "a", b"b",
             "No single part is to blame: after `ab` one wants x and the other y.",
