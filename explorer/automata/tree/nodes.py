@@ -476,6 +476,11 @@ class Source(Changeable, ABC):
         body = self.lower()
         return Written(body.start, body.end, body, self)
 
+    @property
+    def late_tree(self) -> Written:
+        """The tree for a place that few texts come to, of which a part may wait until one does."""
+        return self.tree
+
     @cached_property
     def parts_written_out(self) -> int:
         """The number of sources in it, itself included; one that stands twice counts twice."""

@@ -82,7 +82,7 @@ class SourcePiece(TagPart):
 
     def node(self) -> Node:
         """The tree of the constraint, as a child of the structural tag."""
-        return replace(self.source.tree, child=self.child, label=self.label)
+        return replace(self.source.late_tree, child=self.child, label=self.label)
 
     @cached_property
     def _machine(self) -> ByteMachine:

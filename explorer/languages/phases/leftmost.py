@@ -19,9 +19,16 @@ from explorer.automata.construction import operations
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, complement, utf8_fragment
-from explorer.automata.tree.nodes import Concat, Empty, Machine, Node
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.charset import (
+    ENTRY,
+    EXIT,
+    CharSet,
+    char_set,
+    character,
+    complement,
+    utf8_fragment,
+)
+from explorer.automata.tree.nodes import Concat, Empty, Literal, Machine, Node
 from explorer.budget import Meter
 from explorer.languages.phases.control import Name
 
@@ -66,8 +73,8 @@ def string_node(string: Marked, spans: tuple[tuple[int, int], ...] = ()) -> Node
         spans: The span of each of its characters and tokens; empty for none.
     """
     at = spans or (_NOWHERE,) * len(string)
-    nodes = tuple(
-        letters(each, lambda _, k=k: at[k]) if isinstance(each, str)
+    nodes: tuple[Node, ...] = tuple(
+        Literal(*at[k], character(each)) if isinstance(each, str)
         else Machine(*at[k], control_letters_of(frozenset(each)))
         for k, each in enumerate(string)
     )  # fmt: skip

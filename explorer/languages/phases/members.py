@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final, cast
 
 from explorer.arguments import shown
@@ -11,8 +12,12 @@ from explorer.languages.phases.control import Name, loaded_name
 from explorer.languages.phases.formats import FixedPiece, Span
 from explorer.languages.phases.leftmost import Marked, marked, shown_string
 from explorer.languages.schema.diagnosis.locating import spans_of
+from explorer.languages.schema.source import indented
 
 Object = dict[str, object]
+SCHEMAS: Final = frozenset({"json_schema", "schema"})
+"""The members that hold a JSON Schema."""
+
 _REQUIRED: Final = object()
 
 
@@ -48,7 +53,7 @@ class TagMembers:
             data: object = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise wrong_tag("", f"it is not JSON ({error})") from error
-        self.spans = spans_of(text)
+        self.spans = spans_of(text, SCHEMAS)
         if not isinstance(data, dict):
             raise wrong_tag("", "it is not an object")
         self.data = cast("Object", data)
@@ -156,3 +161,28 @@ class TagMembers:
             else:
                 placed.append((string, ((start, end),) * len(string)))
         return FixedPiece(tuple(placed), label)
+
+
+def stands_in_strings(text: object) -> bool:
+    """Whether a text can stand in JSON only within one string."""
+    if not isinstance(text, str) or '"' in text:
+        return False
+    return any(char not in " \t\n\r{}[],:+-.0123456789eEtrufalsn" for char in text)
+
+
+def schema_text(schema: Mapping[str, object] | bool) -> object:
+    """A schema of JSON as text; as it is where that cannot be, for an error with its place."""
+    try:
+        return indented(json.dumps(schema, ensure_ascii=False, allow_nan=False))
+    except ValueError:
+        return schema
+
+
+def decoded_schema(schema: object) -> object:
+    """A schema, which the older form may hold as its text."""
+    if not isinstance(schema, str):
+        return schema
+    try:
+        return cast("object", json.loads(schema))
+    except ValueError:
+        return schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, cast
 
@@ -25,7 +24,14 @@ from explorer.languages.phases.formats import (
 )
 from explorer.languages.phases.leftmost import Marked, shown_string
 from explorer.languages.phases.markup import STYLES, XmlArguments
-from explorer.languages.phases.members import Object, TagMembers, wrong_tag
+from explorer.languages.phases.members import (
+    Object,
+    TagMembers,
+    decoded_schema,
+    schema_text,
+    stands_in_strings,
+    wrong_tag,
+)
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import Intersection, Union
@@ -125,7 +131,9 @@ class TagReader(TagMembers):
             begin = self.string(structure.get("begin"), f"{at}/begin")
             end = self.string(structure.get("end", ""), f"{at}/end", empty=True)
             given: object = structure.get("schema", True)
-            content = self._schema({"json_schema": _decoded(given)}, at, "schema", f"{at}/schema")
+            content = self._schema(
+                {"json_schema": decoded_schema(given)}, at, "schema", f"{at}/schema"
+            )
             tag = TagPiece(
                 self.fixed((begin, f"{at}/begin")), content, self.fixed((end, f"{at}/end")),
                 self._name(at, begin, end),
@@ -186,7 +194,7 @@ class TagReader(TagMembers):
         }
         excluded = self.strings(data, pointer, "excludes")
         for k, each in enumerate(cast("list[str]", data.get("excludes") or [])):
-            if not _only_in_strings(each):
+            if not stands_in_strings(each):
                 raise wrong_tag(
                     f"{pointer}/excludes/{k}", f"{shown(each)} may also stand outside of a string",
                     "Exclude a text with a character that JSON has in strings alone, and no quotes",
@@ -195,7 +203,7 @@ class TagReader(TagMembers):
         def made() -> Source:
             inner = cast("Mapping[str, object] | bool", schema)
             if style == "json":
-                read: Source = JsonSchema.of(inner, None, **options)
+                read: Source = JsonSchema.of(schema_text(inner), None, **options)
             else:
                 texts = tuple(sorted(map(shown_string, excluded)))
                 return XmlArguments.of(inner, str(style), texts, options)
@@ -473,13 +481,6 @@ def _is_endless(given: object) -> bool:
     return kind not in ("tag", None) and any(map(_is_endless, cast("list[object]", parts)))
 
 
-def _only_in_strings(text: object) -> bool:
-    """Whether a text can stand in JSON only within one string."""
-    if not isinstance(text, str) or '"' in text:
-        return False
-    return any(char not in " \t\n\r{}[],:+-.0123456789eEtrufalsn" for char in text)
-
-
 def _grammar(text: str) -> Source:
     """A grammar in xgrammar's notation, which is that of llama.cpp."""
     try:
@@ -488,13 +489,3 @@ def _grammar(text: str) -> Source:
         if error.evidence.get("rewrite") is None:
             raise
         return GbnfGrammar.of(text, ambiguous=True)
-
-
-def _decoded(schema: object) -> object:
-    """A schema, which the older form may hold as its text."""
-    if not isinstance(schema, str):
-        return schema
-    try:
-        return cast("object", json.loads(schema))
-    except ValueError:
-        return schema

@@ -4,7 +4,7 @@ Every type of xgrammar 0.2.8 is read, and vLLM's older form with ``structures`` 
 The text of the source is the JSON; its schemas, patterns and grammars are its children, and its
 tags are phases. What the format means is what xgrammar does with it:
 
-- FreePiece text inside a tag does not hold the tag's end, wherever in the tag it stands.
+- Free text inside a tag does not hold the tag's end, wherever in the tag it stands.
 - Of the strings that start a tag the one that begins first counts (`leftmost`).
 - ``at_least_one`` begins with a tag at once; without it free text may come first.
 - A ``.`` of a pattern matches a line break; ``\\d``, ``\\w`` and ``\\s`` are ASCII.
@@ -25,9 +25,7 @@ from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Node, Source
 from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
-from explorer.languages.phases.formats import (
-    TagPart,
-)
+from explorer.languages.phases.formats import TagPart
 from explorer.languages.phases.reading import TagReader
 from explorer.languages.schema.reading.text import text_of_data
 from explorer.languages.schema.source import indented

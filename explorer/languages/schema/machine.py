@@ -20,6 +20,7 @@ from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.keywords import check_tree, every_part, shared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
+from explorer.languages.schema.values.certain import Certain
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
@@ -108,6 +109,26 @@ def is_possible(
     sets = ValueSets(options, meter)
     wanted, site = root_in(sets, schema, remotes)
     return sets.is_possible(wanted, site, options.depth)
+
+
+def may_wait(
+    schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None,
+    *, all_used: bool = False,
+) -> bool:  # fmt: skip
+    """Whether a schema surely has values, and nothing in it is wrong or left out.
+
+    Then its machine may be made later. It is not built: where nothing is seen at once, the answer
+    is ``False``.
+
+    Args:
+        all_used: Whether it has no definitions and no addresses, so that all of it is looked at.
+    """
+    sets = ValueSets(options, Meter())
+    try:
+        root = root_of(schema, remotes or {}, addressed=not all_used and check_tree(schema))
+        return Certain(sets.deepening.inside).may_wait(root, options.depth)
+    except (UnsupportedSchema, RecursionError):
+        return False
 
 
 MOST_ON_STACK: Final = 500

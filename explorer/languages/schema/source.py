@@ -19,7 +19,7 @@ from explorer.arguments import (
 )
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.changes import Change
-from explorer.automata.tree.nodes import Deferred, Loop, Node, Outline, Rules, Source
+from explorer.automata.tree.nodes import Deferred, Loop, Node, Outline, Rules, Source, Written
 from explorer.budget import Budget, Meter
 from explorer.errors import (
     BudgetExceeded,
@@ -48,6 +48,7 @@ from explorer.languages.schema.machine import (
     compile_schema,
     finite_form,
     is_possible,
+    may_wait,
     outline_schema,
 )
 from explorer.languages.schema.options import USUAL, SchemaOptions
@@ -84,6 +85,9 @@ _ESCAPES: Final = {
 
 _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
 """Without one of these nothing leads back."""
+
+_DEFINING: Final = re.compile(r'"(?:\$|(?:id|definitions)")')
+"""Without one of these a schema has neither definitions nor addresses."""
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Some editors begin a file with it."""
@@ -130,6 +134,16 @@ class JsonSchema(Source):
         if not self.on_stack:
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
         return Rules(0, len(self.schema), WHOLE, self._rules, finite_form, locate=self.locate)
+
+    @property
+    def late_tree(self) -> Written:
+        """The tree, laid out when a text comes to it where the schema is sound and has values."""
+        plain = not _DEFINING.search(self.schema)
+        if self.on_stack or not may_wait(
+            self.parsed, self.options, self.remote_schemas, all_used=plain
+        ):
+            return self.tree
+        return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
 
     @property
     def _rules(self) -> SchemaRules:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer import Vocabulary
+from explorer import Constraint, Vocabulary
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError, VocabularyError
 from explorer.languages.phases.leftmost import marked, text_up_to, text_without
+from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.phases.tags import (
     ANY,
@@ -271,3 +272,37 @@ def test_a_tag_that_needs_the_end_of_the_text_is_refused(refused: bool) -> None:
             explorer.compile(constraint, vocabulary)
     else:
         assert explorer.compile(constraint, vocabulary).allowed(0).any()
+
+
+def test_a_schema_that_waits_for_a_text_has_the_same_masks() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+              "additionalProperties": False}  # fmt: skip
+    inner = {"type": "json_schema", "json_schema": schema}
+    given = triggered(["<"], *(tag(f"<{k}>", "</>", inner) for k in "abc"))
+    source: Any = explorer.structural_tag(given).source
+    assert all(leaf.late_tree.body.is_late for leaf in source.children)
+    vocabulary = Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    lazy = explorer.compile(Constraint(source), vocabulary, lazy=True)
+    closed = explorer.compile(Constraint(source), vocabulary)
+    here, there = lazy.start, closed.start
+    for byte in b'so <b>{"a":1}</>':
+        assert lazy.allowed(here).tolist() == closed.allowed(there).tolist()
+        after, then = lazy.step(here, byte), closed.step(there, byte)
+        assert after is not None and then is not None
+        here, there = after, then
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "$ref": "#/nowhere"},
+        {"properties": {"a": {"minimum": "1"}}},
+        {"$defs": {"a": {"minimum": "1"}}},
+        {"type": "object", "required": ["a"], "properties": {"a": False}},
+        {"type": "integer", "minimum": 3, "maximum": 2},
+        {"unevaluatedProperties": {"if": {}}, "dependentRequired": 3},
+    ],
+)  # fmt: skip
+def test_a_schema_that_is_wrong_or_empty_does_not_wait(schema: Any) -> None:
+    source: Any = JsonSchema.of(schema)
+    assert not source.late_tree.body.is_late

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import explorer
 from explorer import Vocabulary
@@ -35,6 +36,10 @@ _NUMBER = re.compile(rb"[^\w.+-]-?\d+(\.\d*)?([eE][+-]?\d*)?[ \n\t\r]*([,}\]<].*
 
 _HALF = b"\\ud"
 
+NOT_UTF8 = "bytes that are not UTF-8 in free text"
+
+_BROKEN: dict[int, tuple[Vocabulary, dict[bytes, NDArray[np.bool_]]]] = {}
+
 
 @dataclass
 class Beside:
@@ -50,6 +55,20 @@ class Beside:
         self.open += other.open
 
 
+def broken(tail: bytes, vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """The tokens with which a text ends in bytes that are not UTF-8: bool[tokens].
+
+    Args:
+        tail: The bytes of its last character, where that is not whole yet.
+    """
+    known = _BROKEN.setdefault(id(vocabulary), (vocabulary, {}))[1]
+    if tail not in known:
+        known[tail] = np.array(
+            [judged(tail, data or b"", True) == NOT_UTF8 for data in vocabulary.tokens]
+        )
+    return known[tail]
+
+
 def judged(before: bytes, token: bytes, theirs: bool) -> str | None:
     """The known difference that a token is, if it is one; see docs/witnesses.md."""
     text = before + token
@@ -58,11 +77,20 @@ def judged(before: bytes, token: bytes, theirs: bool) -> str | None:
             text.decode()
         except UnicodeDecodeError as error:
             if error.reason != "unexpected end of data" or not token:
-                return "bytes that are not UTF-8 in free text"
+                return NOT_UTF8
         return (
             "escapes of half a surrogate pair" if _HALF in (before[-12:] + token).lower() else None
         )
     return "numbers of an enum in other spellings" if _NUMBER.search(text) else None
+
+
+def _unfinished(text: bytes) -> bytes:
+    """The bytes of the last character of a text, where it is not whole."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return text[error.start :]
+    return b""
 
 
 def masks(ours: Any, grammar: Any, vocabulary: Vocabulary, ids: list[int], beside: Beside) -> None:
@@ -77,7 +105,12 @@ def masks(ours: Any, grammar: Any, vocabulary: Vocabulary, ids: list[int], besid
         theirs = np.unpackbits(packed, bitorder="little")[:size].astype(np.bool_)
         mine = np.asarray(ours.allowed(state))
         beside.masks += 1
-        for other in np.flatnonzero(theirs != mine).tolist():
+        differ = theirs != mine
+        # Of a large vocabulary most of what differs is this: it is judged in one step.
+        not_utf8 = differ & theirs & broken(_unfinished(before), vocabulary)
+        if count := int(not_utf8.sum()):
+            beside.judged[NOT_UTF8] += count
+        for other in np.flatnonzero(differ & ~not_utf8).tolist():
             written = vocabulary.tokens[other] or b""
             why = judged(before, written, bool(theirs[other]))
             if why is None:

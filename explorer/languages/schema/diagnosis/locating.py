@@ -118,6 +118,8 @@ def spot_of(data: bytes) -> Spot:
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\?|[^\s\[\]{},:"]+', re.DOTALL)
 _TOKEN: Final = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_DECODER: Final = json.JSONDecoder()
 
 
 @dataclass(slots=True)
@@ -133,8 +135,11 @@ class _Level:
     expects_key: bool = field(default=False)
 
 
-def spans_of(text: str) -> dict[str, tuple[int, int]]:
+def spans_of(text: str, whole: frozenset[str] = frozenset()) -> dict[str, tuple[int, int]]:
     """The span of each value of a JSON text, by its JSON Pointer; of a member with its name.
+
+    Args:
+        whole: The names of members whose values are not looked into.
 
     Example:
         >>> text = '{"properties": {"age": {"minimum": 0}}}'
@@ -149,9 +154,10 @@ def spans_of(text: str) -> dict[str, tuple[int, int]]:
         if not stack:
             return "", None
         level = stack[-1]
-        name = level.key if level.is_object else str(level.index)
-        escaped = name.replace("~", "~0").replace("/", "~1")
-        return f"{level.pointer}/{escaped}", level.key_start if level.is_object else None
+        if not level.is_object:
+            return f"{level.pointer}/{level.index}", None
+        escaped = level.key.replace("~", "~0").replace("/", "~1")
+        return f"{level.pointer}/{escaped}", level.key_start
 
     position = 0
     while match := _TOKEN.match(text, position):
@@ -170,8 +176,13 @@ def spans_of(text: str) -> dict[str, tuple[int, int]]:
             stack[-1].expects_key = True
         elif token == ":":
             stack[-1].expects_key = False
+            if stack[-1].key in whole:
+                begin = _BLANK.match(text, position).end()  # pyright: ignore[reportOptionalMemberAccess] - It matches anywhere.
+                _, position = _DECODER.raw_decode(text, begin)
+                spans[pointer()[0]] = stack[-1].key_start, position
         elif stack and stack[-1].is_object and stack[-1].expects_key:
-            stack[-1].key = json.loads(token, strict=False)
+            plain = "\\" not in token
+            stack[-1].key = token[1:-1] if plain else json.loads(token, strict=False)
             stack[-1].key_start = start
         else:
             here, named = pointer()
