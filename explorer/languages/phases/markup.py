@@ -354,7 +354,9 @@ def _parameter(
 ) -> Node:
     """One parameter: its marks, its key and its value."""
     body: Node = value
-    if kind != "string" or (each.listed and not (several and style.kinds)):
+    # What is written before a string says that it is one, but where the kind may be unclear.
+    said = bool(style.kinds) and not style.unclear
+    if kind != "string" or (each.listed and not said):
         body = Concat(0, 0, (_white(), value, _white()))
     written = style.unclear if several and style.unclear else (style.kinds.get(kind, ""),)
     nodes: list[Node] = []

@@ -111,7 +111,7 @@ def is_possible(
     return sets.is_possible(wanted, site, options.depth)
 
 
-def may_wait(
+def can_wait(
     schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None,
     *, all_used: bool = False,
 ) -> bool:  # fmt: skip

@@ -45,10 +45,10 @@ from explorer.languages.schema.diagnosis.relaxing import (
 from explorer.languages.schema.machine import (
     WHOLE,
     SchemaRules,
+    can_wait,
     compile_schema,
     finite_form,
     is_possible,
-    may_wait,
     outline_schema,
 )
 from explorer.languages.schema.options import USUAL, SchemaOptions
@@ -139,7 +139,7 @@ class JsonSchema(Source):
     def late_tree(self) -> Written:
         """The tree, laid out when a text comes to it where the schema is sound and has values."""
         plain = not _DEFINING.search(self.schema)
-        if self.on_stack or not may_wait(
+        if self.on_stack or not can_wait(
             self.parsed, self.options, self.remote_schemas, all_used=plain
         ):
             return self.tree
