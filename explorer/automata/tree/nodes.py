@@ -161,8 +161,7 @@ class Machine:
 class Outline:
     """An automaton with nodes for arcs: what is long is named once and not written out.
 
-    The rows ``(source, node, target)`` of ``parts``: any word of the node leads from one state to
-    the other.
+    In rows ``(source, node, target)`` of ``parts`` any word of the node leads from state to state.
     """
 
     nfa: Nfa = field(repr=False)
@@ -238,8 +237,7 @@ class TokenPiece:
 class TokenLimit:
     """A piece that at most so many tokens may write; a text alone does not say how many did.
 
-    A token counts if it writes at least one byte of the piece, so one that crosses an edge of it
-    counts too.
+    A token counts if it writes at least one byte of the piece: also one that crosses its edge.
     """
 
     start: int
@@ -279,10 +277,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A pattern whose assertions look at what this pattern reads, and at nothing around it.
-
-    Only what a regex can hold may stand in it.
-    """
+    """A pattern whose assertions look at nothing around it; it holds what a regex can hold."""
 
     start: int
     end: int
