@@ -170,7 +170,7 @@ def stands_in_strings(text: object) -> bool:
     return any(char not in " \t\n\r{}[],:+-.0123456789eEtrufalsn" for char in text)
 
 
-def schema_text(schema: Mapping[str, object] | bool) -> object:
+def schema_in_text(schema: Mapping[str, object] | bool) -> object:
     """A schema of JSON as text; as it is where that cannot be, for an error with its place."""
     try:
         return indented(json.dumps(schema, ensure_ascii=False, allow_nan=False))

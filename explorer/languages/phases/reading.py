@@ -28,7 +28,7 @@ from explorer.languages.phases.members import (
     Object,
     TagMembers,
     decoded_schema,
-    schema_text,
+    schema_in_text,
     stands_in_strings,
     wrong_tag,
 )
@@ -203,7 +203,7 @@ class TagReader(TagMembers):
         def made() -> Source:
             inner = cast("Mapping[str, object] | bool", schema)
             if style == "json":
-                read: Source = JsonSchema.of(schema_text(inner), None, **options)
+                read: Source = JsonSchema.of(schema_in_text(inner), None, **options)
             else:
                 texts = tuple(sorted(map(shown_string, excluded)))
                 return XmlArguments.of(inner, str(style), texts, options)
