@@ -22,7 +22,7 @@ def answer(name: str) -> object:
 
 def test_json_and_types(show: Show) -> None:
     shown = show("07_json_and_types")
-    pictures(shown, "machine", "algebra", "numbers", "mass", "closed", "depth")
+    pictures(shown, "machine", "algebra", "numbers", "mass", "profile", "depth")
     # The smallest schema: its texts, and a machine that spells them, state by state.
     assert shown.printed("machine").strip() == """['{"ok":true}', '{"ok":false}']"""
     # As many states as there are different sets of what may still follow (Myhill and Nerode).

@@ -131,7 +131,7 @@ class Prediction(anywidget.AnyWidget):
         return {"said": self._said(), "parts": self._parts}
 
     def _said(self) -> str:
-        meanings = [f"{guess}: {said}" for guess, said in self._meanings.items()]
+        meanings = [f"If you said {guess}: {said}" for guess, said in self._meanings.items()]
         if isinstance(self._answer, bool):
             meanings = list(self._meanings.values())
         return "\n".join([f"It is {_in_words(self._answer)}.", *meanings, self._otherwise]).strip()
