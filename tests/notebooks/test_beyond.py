@@ -67,7 +67,7 @@ def test_from_lemma_to_test(show: Show) -> None:
 def test_neighbours(show: Show) -> None:
     shown = show("13_neighbours")
     pictures(shown, "figure-8")
-    assert shown.value("len(NEIGHBOURS)") == 12
+    assert shown.value("len(NEIGHBOURS)") == 13
     assert "It is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
     # The figures are the measured ones.
     cases = tables.read()["compile"]["131k"]
@@ -85,4 +85,6 @@ def test_project(show: Show) -> None:
     assert "It is 0." in shown.printed("hurt")
     assert "It is a line break or tab." in shown.printed("groups")
     assert "traps" in shown.printed("traps")
+    said = shown.printed("advice-code").splitlines()
+    assert said == ["True False", "{'name': 'Ada', 'city': 'London'}"]
     widget(shown)

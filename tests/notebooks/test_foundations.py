@@ -101,6 +101,11 @@ def test_from_regex_to_automaton(show: Show) -> None:
     assert head.split() == ["name", "final?", ".", *"0123456789", "anything_else"]
     assert [row.split()[-11:-10] for row in rows[-2:]] and len(rows) == 6
     assert sum("True" in row for row in rows) == 2 and rows[0].startswith("* 0")
+    # What the lesson says of the six states: the texts that lead to each, and what may follow.
+    step = "lambda s, c: fsm.map[s][fsm.alphabet[c]]"
+    places = f"[__import__('functools').reduce({step}, t, 0) for t in {{}}]"
+    texts = ["", "1", "12", ".", "12.", ".5", "1.55"]
+    assert shown.value(places.format(texts)) == [0, 1, 3, 2, 2, 4, 5]
     # Reduced, it is the minimal machine, state by state; None would say that it is not.
     theirs = "dfa_letters(explorer.Constraint.from_fsm(fsm.reduce()).dfa)"
     assert len(shown.value(f"matched({theirs}, minimal)")) == 3
@@ -227,6 +232,9 @@ def test_composition(show: Show) -> None:
             if re.fullmatch(r"([0-9]+(\.[0-9]?)?)?", text + token)
         ]
         assert three == [fits] * 3
+    # The post's own run: its loop, its random numbers, its result.
+    assert shown.value("post") == "1.211"
+    assert shown.plain("naive").splitlines()[1].startswith("(nothing): a | . | .2 | 1 (can become")
     assert set(shown.value("costs")) == {
         "loop, each step", "index, made once", "composition, made once", "composition, each step",
     }  # fmt: skip
