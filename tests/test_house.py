@@ -215,7 +215,6 @@ MOST_PARAMETERS: Final = 8
 """What goes together so often that more are needed is one value of options."""
 
 MANY_PARAMETERS: Final[Mapping[str, int]] = {
-    "ArraySketch.__init__": 9,
     "Compare.__init__": 10,
     "ConstraintLogitsProcessor.__init__": 9,
     "Invasiveness.__init__": 10,
@@ -229,7 +228,6 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "invasiveness_table": 9,
     "json_schema": 11,
     "judge_recorded": 10,
-    "lay_out": 10,
     "mask_kernel": 21,
     "masking_distortion": 10,
     "own_first": 9,
@@ -251,7 +249,7 @@ LONG_FUNCTIONS: Final[Mapping[str, int]] = {
     "_PatternParser.sequence": 78,
     "_compare_plain": 77,
     "_expand": 141,
-    "_generator": 85,
+    "_generator": 75,
     "_grown": 63,
     "_reader": 61,
     "determinize": 83,

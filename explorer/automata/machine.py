@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -236,7 +238,7 @@ class NetworkArrays(NamedTuple):
         first_call: int32[states + 1], where the calls of each state begin.
         begins: int32[calls], the entry of the rule that is called.
         after: int32[calls], the state after the call.
-        exits: bool[states], whether the rule may end.
+        exits, only_exits: bool[states], whether the rule may end, and whether it must.
         rule: int32[states], the rule of each state.
         reads: bool[states, classes], what its rule may read next, calls followed.
         empty: bool[states], whether its rule may end without reading.
@@ -248,13 +250,14 @@ class NetworkArrays(NamedTuple):
     begins: Int32
     after: Int32
     exits: Bool
+    only_exits: Bool
     rule: Int32
     reads: Bool
     empty: Bool
     follow: Bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Network:
     """The automata of all rules side by side; every state can be reached and can end its rule.
 
@@ -262,24 +265,39 @@ class Network:
 
     Args:
         symbol_class: int32[256], the class of each byte.
-        calls: For each state, pairs ``(rule, state after it)``.
-        exits: For each state, whether the rule may end there.
-        only_exits: For each state, whether the rule must end there.
-        rule: For each state, the number of its rule.
         entry: For each rule, its start state.
         names: For each rule, its name.
-        arrays: The same for kernels, with what can come next.
+        arrays: The automata, and what can come next.
     """
 
     symbol_class: Int32
-    calls: tuple[tuple[tuple[int, int], ...], ...]
-    exits: tuple[bool, ...]
-    only_exits: tuple[bool, ...]
-    rule: tuple[int, ...]
     entry: tuple[int, ...]
     names: tuple[str, ...]
     arrays: NetworkArrays
     _arcs: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]], repr=False)
+
+    @cached_property
+    def calls(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each state, pairs ``(rule, state after it)``."""
+        rules: list[int] = self.arrays.rule[self.arrays.begins].tolist()
+        pairs = list(zip(rules, self.arrays.after.tolist(), strict=True))
+        first: list[int] = self.arrays.first_call.tolist()
+        return tuple(tuple(pairs[low:high]) for low, high in pairwise(first))
+
+    @cached_property
+    def exits(self) -> list[bool]:
+        """For each state, whether the rule may end there."""
+        return self.arrays.exits.tolist()
+
+    @cached_property
+    def only_exits(self) -> list[bool]:
+        """For each state, whether the rule must end there."""
+        return self.arrays.only_exits.tolist()
+
+    @cached_property
+    def rule(self) -> list[int]:
+        """For each state, the number of its rule."""
+        return self.arrays.rule.tolist()
 
     @property
     def num_classes(self) -> int:

@@ -16,8 +16,7 @@ and class (what can come next, what the moves are) is asked of arrays, by kernel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +40,24 @@ Moves = dict[int, list[Move]]
 """Moves by class."""
 
 
-def network_arrays(
-    table: Int32, calls: Sequence[Sequence[tuple[int, int]]], exits: Bool, rule: Int32,
-    entry: Sequence[int],
-) -> NetworkArrays:  # fmt: skip
+def network_arrays(table: Int32, calls: Int32, exits: Bool, rule: Int32) -> NetworkArrays:
     """The arrays of a network, with what can come next.
 
     Args:
         table: int32[states, classes], the state after a class or −1.
-        calls: For each state, pairs of a rule and the state after it.
+        calls: int32[calls, 3], a state, the entry of the rule that it calls, and the state after
+            the call; by the first of these.
         exits: bool[states], whether the rule may end there.
         rule: int32[states], the rule of each state.
-        entry: For each rule, its start state.
     """
-    first = np.zeros(len(table) + 1, np.int32)
-    np.cumsum([len(pairs) for pairs in calls], out=first[1:])
-    flat = [pair for pairs in calls for pair in pairs]
+    states, classes = table.shape
+    first = np.zeros(states + 1, np.int32)
+    np.cumsum(np.bincount(calls[:, 0], minlength=states), out=first[1:])
+    reads = table != NO_ARC
+    only_exits = exits & ~reads.any(axis=1) & (np.diff(first) == 0)
     arrays = NetworkArrays(
-        table, first, np.array([entry[callee] for callee, _ in flat], np.int32),
-        np.array([after for _, after in flat], np.int32), exits, rule, table != NO_ARC,
-        exits.copy(), np.zeros((len(entry), table.shape[1]), np.bool_),
+        table, first, calls[:, 1].copy(), calls[:, 2].copy(), exits, only_exits, rule, reads,
+        exits.copy(), np.zeros((int(rule[-1]) + 1, classes), np.bool_),
     )  # fmt: skip
     _look_ahead(arrays)
     return arrays
@@ -158,27 +155,25 @@ def moves(network: Network, state: int, wanted: Bool) -> Moves:
     return {symbol: list(each) for symbol, each in by_class.items()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Actions:
-    """The one move of each state and class.
+class Actions(NamedTuple):
+    """The one move of each state and class of a network, for kernels.
 
     Args:
         act: int32[states, classes]: `NO_ARC`, `END`, or the number of a way.
         first: int32[ways + 1], where the pushes of each way begin in ``push``.
         push: int32[pushes], the states to go on in after each call, the outermost first.
         target: int32[ways], the state after the byte.
-        empty: bool[states], whether the rule may end.
-        only_exits: bool[states], whether it must.
-        entry: The state to begin in.
+        empty, only_exits: bool[states], whether the rule may end, and whether it must.
+        symbol_class: int32[256], the class of each byte.
     """
 
     act: Int32
     first: Int32
     push: Int32
     target: Int32
-    empty: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    only_exits: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    entry: int
+    empty: Bool
+    only_exits: Bool
+    symbol_class: Int32
 
 
 Conflict = tuple[int, int, tuple[Move, ...]]
@@ -190,7 +185,7 @@ _SEVERAL: Final = -3
 
 
 @jit
-def _choices(looks: NetworkArrays, only_exits: Bool) -> Int64:
+def _choices(looks: NetworkArrays) -> Int64:
     """The one move of each state and class as a number: a target, a call, `END`, `_NOTHING` or
     `_SEVERAL`."""
     states, classes = looks.table.shape
@@ -207,7 +202,7 @@ def _choices(looks: NetworkArrays, only_exits: Bool) -> Int64:
                 _put(choice, state, c, looks.table[here, c] >= 0, looks.table[here, c])
             for k in range(looks.first_call[here], looks.first_call[here + 1]):
                 begin, after = looks.begins[k], looks.after[k]
-                back = states if only_exits[after] else after
+                back = states if looks.only_exits[after] else after
                 call = np.int64(states) * (1 + begin) + np.int64(begin) + back
                 for c in range(classes):
                     _put(choice, state, c, looks.reads[begin, c], call)
@@ -217,7 +212,7 @@ def _choices(looks: NetworkArrays, only_exits: Bool) -> Int64:
                     count += 1
             if looks.exits[here]:
                 for c in range(classes):
-                    _put(choice, state, c, looks.follow[looks.rule[here], c], END)
+                    _put(choice, state, c, looks.follow[looks.rule[here], c], END)  # pyright: ignore[reportArgumentType] - A bool here.
     return choice
 
 
@@ -286,7 +281,7 @@ def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]
     """
     meter.check_time(STAGE)
     looks = network.arrays
-    choice = _choices(looks, np.array(network.only_exits, np.bool_))
+    choice = _choices(looks)
     several = choice == _SEVERAL
     if several.any():
         conflicts: list[Conflict] = []
@@ -298,10 +293,7 @@ def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]
     act = np.empty(choice.shape, np.int32)
     slots = np.full(1 << (2 * choice.size + 2).bit_length(), -1, np.int32)
     first, push, target = _ways(choice, slots, act)
-    return Actions(
-        act, first, push, target, looks.empty, np.array(network.only_exits, np.bool_),
-        network.entry[0],
-    )  # fmt: skip
+    return Actions(act, first, push, target, looks.empty, looks.only_exits, network.symbol_class)
 
 
 def begins_with(network: Network, rule: int) -> set[int]:

@@ -160,29 +160,25 @@ def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, .
         both = joint * (machine.num_classes + 1) + machine.symbol_class[:NUM_BYTES]
         joint = np.unique(both, return_inverse=True)[1].reshape(-1)
     lowest = np.unique(joint, return_index=True)[1]
+    sizes = [made[rule][0].num_states for rule in order]
+    firsts = np.cumsum([0, *sizes]).tolist()
+    entry = [first + made[rule][0].start for first, rule in zip(firsts, order, strict=False)]
     tables: list[Int32] = []
-    calls: list[tuple[tuple[int, int], ...]] = []
-    entry: list[int] = []
-    for rule in order:
+    calls: list[Int32] = []
+    for first, rule in zip(firsts, order, strict=False):
         machine, callees = made[rule]
-        first = len(calls)
-        entry.append(first + machine.start)
         table = machine.table[:, machine.symbol_class[lowest]]
         tables.append(np.where(table == NO_ARC, NO_ARC, table + first))
         calling = machine.table[:, machine.symbol_class[NUM_BYTES:]]
-        calls += [()] * machine.num_states
-        for state in np.flatnonzero((calling != NO_ARC).any(axis=1)).tolist():
-            pairs = zip(callees, calling[state].tolist(), strict=True)
-            calls[first + state] = tuple((number[r], first + t) for r, t in pairs if t != NO_ARC)
-        meter.check(STAGE, states=len(calls), arcs=len(calls) * len(lowest))
-    joined = np.concatenate(tables).astype(np.int32)
+        states, which = np.nonzero(calling != NO_ARC)
+        begun = np.array([entry[number.get(callee, 0)] for callee in callees], np.int32)
+        after = calling[states, which] + first
+        calls.append(np.column_stack([states + first, begun[which], after]).astype(np.int32))
+        ready = first + machine.num_states
+        meter.check(STAGE, states=ready, arcs=ready * len(lowest))
     exits = np.concatenate([made[rule][0].accepting for rule in order])
-    sizes = [made[rule][0].num_states for rule in order]
     rule_of = np.repeat(np.arange(len(order), dtype=np.int32), sizes)
-    arrays = network_arrays(joined, calls, exits, rule_of, entry)
-    only = exits & (joined == NO_ARC).all(axis=1) & (np.diff(arrays.first_call) == 0)
-    network = Network(
-        joint.astype(np.int32), tuple(calls), tuple(exits.tolist()), tuple(only.tolist()),
-        tuple(rule_of.tolist()), tuple(entry), tuple(names[rule] for rule in order), arrays,
-    )  # fmt: skip
-    return network, tuple(order)
+    joined = np.concatenate(tables).astype(np.int32)
+    arrays = network_arrays(joined, np.concatenate(calls), exits, rule_of)
+    called = tuple(names[rule] for rule in order)
+    return Network(joint.astype(np.int32), tuple(entry), called, arrays), tuple(order)

@@ -107,7 +107,8 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    tops = _tops(network, actions.entry)
+    start = network.entry[0]
+    tops = _tops(network, start)
     members: list[list[int]] = [[] for _ in range(network.num_classes)]
     classes: list[int] = network.symbol_class.tolist()
     for byte, symbol in enumerate(classes):
@@ -137,8 +138,8 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
             yield (*pops, top), (), target if top == EMPTY else top
 
     arcs: dict[PushdownArc, None] = {}
-    waiting = [actions.entry]
-    seen = {actions.entry}
+    waiting = [start]
+    seen = {start}
     for state in waiting:  # The list grows while it is read.
         for symbol in range(network.num_classes):
             for pops, pushes, target in moved(state, symbol):
@@ -150,7 +151,7 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
                         waiting.append(new)
         meter.check(STAGE, states=len(seen), arcs=len(arcs), bytes=200 * len(arcs))
     finals = frozenset(state for state in seen if actions.empty[state])
-    return _trimmed(Pushdown(actions.entry, finals, tuple(sorted(arcs))))
+    return _trimmed(Pushdown(start, finals, tuple(sorted(arcs))))
 
 
 def _tops(network: Network, start: int) -> list[set[int]]:

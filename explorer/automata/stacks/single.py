@@ -39,7 +39,6 @@ from explorer.automata.stacks.single_rows import (
     CONFIGURATIONS,
     WORK,
     Met,
-    Ways,
     cell_filled,
     configured,
     empty_met,
@@ -77,12 +76,8 @@ class SingleStack:
 
     def __init__(self, network: Network, actions: Actions, met: Met | None = None) -> None:
         self.network = network
-        self._actions = actions
-        self._ways = Ways(
-            actions.act, actions.first, actions.push, actions.target, actions.empty,
-            actions.only_exits, network.symbol_class,
-        )  # fmt: skip
-        self._plain_ways = tuple(self._ways)
+        self._ways = actions
+        self._plain_ways = tuple(actions)
         self._met = empty_met(network.num_classes) if met is None else met
         self.symbol_class = network.symbol_class
         self._trie: UInt8 | None = None  # The vocabulary that `_above` is about.
@@ -90,7 +85,7 @@ class SingleStack:
         self._aside: tuple[_Above, Met] | None = None
         self._target = NO_ARC
         if met is None:
-            configured(self._ways, self._met, actions.entry, 0)
+            configured(actions, self._met, network.entry[0], 0)
 
     @property
     def stacks(self) -> SingleStack:
@@ -222,4 +217,4 @@ class SingleStack:
 
     def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:
         """The grammar, and what was met."""
-        return SingleStack, (self.network, self._actions, deepcopy(self._met))
+        return SingleStack, (self.network, self._ways, deepcopy(self._met))

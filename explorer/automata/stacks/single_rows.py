@@ -21,7 +21,7 @@ from explorer.automata.discovered.rows import (
     WHOLE_ROW,
 )
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
-from explorer.automata.rules.moves import END
+from explorer.automata.rules.moves import END, Actions
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 
@@ -35,18 +35,6 @@ WORK: Final = 3
 
 MUCH: Final = 2_000_000
 """Moves between two looks at the clock."""
-
-
-class Ways(NamedTuple):
-    """`explorer.automata.rules.moves.Actions` for kernels, and the class of each byte."""
-
-    act: Int32
-    first: Int32
-    push: Int32
-    target: Int32
-    empty: Bool
-    only_exits: Bool
-    symbol_class: Int32
 
 
 class Met(NamedTuple):
@@ -76,7 +64,7 @@ class Met(NamedTuple):
 
 
 @jit
-def pushed(ways: Ways, met: Met, after: int, below: int) -> int:
+def pushed(ways: Actions, met: Met, after: int, below: int) -> int:
     """The stack node of a return; −1 without room."""
     mask = met.node_slots.shape[0] - 1
     slot = first_slot(folded(mixed(mixed(SEED, after), below)), mask)
@@ -97,7 +85,7 @@ def pushed(ways: Ways, met: Met, after: int, below: int) -> int:
 
 
 @jit
-def configured(ways: Ways, met: Met, state: int, node: int) -> int:
+def configured(ways: Actions, met: Met, state: int, node: int) -> int:
     """The number of a configuration; −1 without room."""
     while ways.only_exits[state] and node > 0:
         state = met.after[node]
@@ -123,7 +111,7 @@ def configured(ways: Ways, met: Met, state: int, node: int) -> int:
 
 @jit
 def fill_cell(
-    ways: Ways, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
+    ways: Actions, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
 ) -> int:
     """Fill one cell, and say why the kernel returned; without room nothing is filled.
 
@@ -156,7 +144,7 @@ def fill_cell(
 
 
 @jit
-def fill_row(ways: Ways, met: Met, configuration: int) -> int:
+def fill_row(ways: Actions, met: Met, configuration: int) -> int:
     """Fill all cells of a row."""
     for symbol in range(met.table.shape[1]):
         if met.table[configuration, symbol] == UNKNOWN:
@@ -170,15 +158,15 @@ def fill_row(ways: Ways, met: Met, configuration: int) -> int:
 def cell_filled(
     ways: tuple[Any, ...], met: tuple[Any, ...], configuration: int, symbol: int
 ) -> int:
-    """Fill a cell, or the `WHOLE_ROW`; the arrays of `Ways` and of `Met` come as plain tuples,
+    """Fill a cell, or the `WHOLE_ROW`; the arrays of `Actions` and of `Met` come as plain tuples,
     because to look up the types of named ones takes longer than to fill a cell."""
     if symbol == WHOLE_ROW:
-        return fill_row(Ways(*ways), Met(*met), configuration)
-    return fill_cell(Ways(*ways), Met(*met), configuration, symbol)
+        return fill_row(Actions(*ways), Met(*met), configuration)
+    return fill_cell(Actions(*ways), Met(*met), configuration, symbol)
 
 
 @jit
-def fill_trie(ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
+def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
     """Fill the cells that the words of a trie need, and say why the kernel returned.
 
     Args:

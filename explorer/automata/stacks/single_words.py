@@ -19,14 +19,8 @@ from numpy.typing import NDArray
 
 from explorer.automata.discovered.rows import FINISHED, PAUSED
 from explorer.automata.machine import UNKNOWN, Int32, UInt8, UInt32
-from explorer.automata.stacks.single_rows import (
-    AT,
-    MUCH,
-    WORK,
-    Met,
-    Ways,
-    fill_cell,
-)
+from explorer.automata.rules.moves import Actions
+from explorer.automata.stacks.single_rows import AT, MUCH, WORK, Met, fill_cell
 from explorer.jit import jit
 
 ENDS_BELOW: Final = -3
@@ -35,7 +29,7 @@ ENDS_BELOW: Final = -3
 
 @jit
 def words_above(
-    ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Set the bits of the words that stay above the bottom, and note where others leave it.
@@ -78,7 +72,7 @@ def words_above(
 
 @jit
 def words_below(
-    ways: Ways, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, words: UInt32, below: Int32, configuration: int,
 ) -> int:  # fmt: skip
     """Set the bits of the words that leave the rule at the bottom, from where it returns to.

@@ -48,7 +48,7 @@ from explorer.automata.construction import operations
 from explorer.automata.control_letters import inside_letters, letter_arcs
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, Fragment, utf8_fragment
-from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.layout import Symbols, lay_out
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Deferred,
@@ -205,7 +205,7 @@ def _part(node: Node, meter: Meter) -> Dfa:
             return operations.difference(_any_tokens(), _part(node.body, meter), meter)
         case _:
             laid = lay_out(
-                node, meter, num_symbols=NUM_PART_SYMBOLS, write=_fragment,
+                node, meter, symbols=Symbols(NUM_PART_SYMBOLS, _fragment),
                 machine=lambda inner: _part(inner, meter),
             )  # fmt: skip
             return operations.minimal_dfa(laid, meter)

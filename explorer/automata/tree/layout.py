@@ -9,12 +9,6 @@ copy of the body is laid first; then the size of all copies is known, is compare
 budget, and the copies are made as one array operation. Cost: about 0.5 µs per character of an
 ordinary pattern.
 
-The same code builds over another alphabet: a caller may say how a set of characters is written
-(`lookaround` writes it as intervals of symbol classes) and which symbol an assertion is.
-
-A node that only a machine can express (an intersection, a difference, a pattern with assertions)
-is built first, by the function ``machine``, and its machine is laid between the two states.
-
 Where a caller asks for it, a long repeat is counted instead of copied, parts are left for later,
 calls of rules stay calls, and each arc and call remembers where it came from: which source, which
 span of its text, so that a run of the program can be shown on the source.
@@ -81,34 +75,44 @@ _TILE_FROM: Final = 200
 """Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
 
 
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """The alphabet that a program is laid out over: how a set of characters is written in it
+    (`lookaround` writes symbol classes), and the symbol that an assertion is.
+    """
+
+    count: int = NUM_BYTES
+    write: Callable[[CharSet], Fragment] = utf8_fragment
+    mark: Callable[[Assertion], int] | None = None
+
+
+BYTES: Final = Symbols()
+
+
 def lay_out(
     root: Node,
     meter: Meter,
     *,
-    num_symbols: int = NUM_BYTES,
-    write: Callable[[CharSet], Fragment] = utf8_fragment,
-    mark: Callable[[Assertion], int] | None = None,
+    symbols: Symbols = BYTES,
     machine: Callable[[Node], Dfa] | None = None,
     with_origin: bool = False,
     relax_assertions: bool = False,
     late: bool = False,
     call: Callable[[Call | Rules], int] | None = None,
 ) -> Program:
-    """The program of a node, over the 256 bytes or any other alphabet, from state 0 to state 1.
+    """The program of a node, from state 0 to state 1.
 
     Args:
-        write: The machine of a set of characters in this alphabet.
-        machine: Builds the nodes that must be machines first; over another alphabet also the texts
-            of choices.
+        machine: Builds the nodes that only a machine can express (an intersection, a pattern with
+            assertions), which is laid between the two states; over another alphabet also texts.
         relax_assertions: Read every assertion as if it always held: more texts than the pattern's.
-        late: Whether long repeats are counted, and parts that may wait are left for later; by
-            default all is written out now.
+        late: Whether long repeats are counted, and parts that may wait are left for later.
         call: The rule that is called, by its number, and the one of a grammar inside; by default a
             grammar is one of the nodes that ``machine`` builds, and a call is refused.
 
     Raises:
         BudgetExceeded: The program would be too large.
-        ExplorerError: There are assertions, and neither ``mark`` nor ``relax_assertions``.
+        ExplorerError: There are assertions, which are no symbols and are not relaxed.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -119,7 +123,7 @@ def lay_out(
         [0, 1]
     """
     layout = ProgramLayout(
-        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, late,
+        meter, symbols, machine, with_origin, relax_assertions, late,
         [] if late else None, call,
     )  # fmt: skip
     layout.rule("", root)
@@ -131,9 +135,7 @@ class ProgramLayout:
     """A program that is being laid out; the arguments are those of `lay_out`."""
 
     meter: Meter
-    num_symbols: int = NUM_BYTES
-    write: Callable[[CharSet], Fragment] = utf8_fragment
-    mark: Callable[[Assertion], int] | None = None
+    symbols: Symbols = BYTES
     builder: Callable[[Node], Dfa] | None = None
     with_origin: bool = False
     relax: bool = False
@@ -184,7 +186,7 @@ class ProgramLayout:
         ends = np.array([start + 1 for _, start in self.rules], np.int32)
         # Arcs and their origins are added side by side, so their orders are the same.
         return Program(
-            self.num_states, 0, arcs, epsilons, ends, self.num_symbols, self.counting.since(),
+            self.num_states, 0, arcs, epsilons, ends, self.symbols.count, self.counting.since(),
             tuple(self.scopes), calls, tuple(self.late or ()), tuple(self.rules),
             tuple(self.origins), self.arc_origins.since()[:, 0] if self.with_origin else None,
             self.call_origins.since()[:, 0] if self.with_origin else None,
@@ -219,7 +221,7 @@ class ProgramLayout:
     def sequence(self, node: Concat, source: int, target: int) -> None:
         """Pieces one after the other."""
         if len(node.items) >= MANY:
-            self.announce(*foreseen(node, self.write, lambda: self.announce(0, 0)))
+            self.announce(*foreseen(node, self.symbols.write, lambda: self.announce(0, 0)))
         arc_of, append, plain = self.arc_of, self.arcs.rows.append, not self.with_origin
         for k, item in enumerate(node.items[:-1]):
             if k % MANY == 0 and k:
@@ -236,13 +238,13 @@ class ProgramLayout:
     def rare(self, node: Node, source: int, target: int) -> None:
         """Lay a node of the kinds that a pattern has few of."""
         match node:
-            case TokenLimit() if self.num_symbols == NUM_BYTES:  # It says nothing about texts.
+            case TokenLimit() if self.symbols.count == NUM_BYTES:  # It says nothing about texts.
                 self._lay(node.body, source, target)
             case Empty():
                 self.epsilons.rows.append((source, target))
             case Written():
                 self._written(node, source, target)
-            case Texts() if self.num_symbols == NUM_BYTES:
+            case Texts() if self.symbols.count == NUM_BYTES:
                 self.texts(node, source, target)
             case Whole():
                 if self.relax:
@@ -256,16 +258,15 @@ class ProgramLayout:
             case Call():
                 raise ExplorerError("A call of a rule stands outside its grammar.")
             case Assertion():
-                if self.mark is None:
+                if self.symbols.mark is None:
                     if not self.relax:
                         raise ExplorerError(
                             "The pattern has assertions, which are not arcs of an NFA.",
-                            remedy="Put the pattern into a Whole node, or lay it out with "
-                            "relax_assertions=True.",
+                            remedy="Put the pattern into a Whole node, or relax them.",
                         )
                     self.epsilons.rows.append((source, target))
                 else:
-                    symbol = self.mark(node)
+                    symbol = self.symbols.mark(node)
                     self.arcs.rows.append((source, symbol, symbol, target))
                     if self.with_origin:
                         self.arc_origins.rows.append((-1,))
@@ -275,7 +276,7 @@ class ProgramLayout:
     def _leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.fragments.get(id(leaf.chars))
         if fragment is None:  # Hashing a set of characters takes longer than laying it.
-            fragment = self.fragments[id(leaf.chars)] = self.write(leaf.chars)
+            fragment = self.fragments[id(leaf.chars)] = self.symbols.write(leaf.chars)
             if fragment.num_inner == 0 and len(fragment.arcs) == 1:
                 self.arc_of[id(leaf.chars)] = fragment.arcs[0][1:3]
         append = self.arcs.rows.append

@@ -72,7 +72,7 @@ from explorer.automata.tree.charset import (
     complement,
     utf8_fragment,
 )
-from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.layout import Symbols, lay_out
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
@@ -229,16 +229,18 @@ class Resolver:
         self.num_symbols = max(NUM_BYTES, self.point + 1 + len(self._marks))
         self._everywhere = self.machine([(0, ANY, 0), (0, None, 1), (1, ANY, 1)], accepting=[1])
 
+    @property
+    def symbols(self) -> Symbols:
+        """The alphabet of the pattern's own symbols."""
+        return Symbols(self.num_symbols, self.classes.write, self.mark)
+
     def mark(self, assertion: Assertion) -> int:
         """The symbol of an assertion."""
         return self._marks[meaning(assertion)]
 
     def language(self, node: Node) -> Dfa:
         """The texts that a pattern matches in full, over the character classes."""
-        pattern = lay_out(
-            node, self.meter, num_symbols=self.num_symbols, write=self.classes.write,
-            mark=self.mark,
-        )  # fmt: skip
+        pattern = lay_out(node, self.meter, symbols=self.symbols)
         return self.judged(pattern, _assertions_of(node, self.meter))
 
     def judged(self, marked: Nfa, assertions: Iterable[Assertion]) -> Dfa:
@@ -338,10 +340,7 @@ class Resolver:
         """A lookaround: its body beside the point, any text around them, inner marks judged."""
         body = assertion.body or Empty(assertion.start, assertion.end)
         ahead = assertion.kind is AssertionKind.AHEAD
-        inner = lay_out(
-            body, self.meter, num_symbols=self.num_symbols, write=self.classes.write,
-            mark=self.mark,
-        )  # fmt: skip
+        inner = lay_out(body, self.meter, symbols=self.symbols)
         # Two states more: one that loops before, one that loops after.
         before, after = inner.num_states, inner.num_states + 1
         last = self.point - 1

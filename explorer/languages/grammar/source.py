@@ -70,12 +70,12 @@ class GrammarText(Source):
         return self._read(Meter())
 
     def _read(self, meter: Meter) -> tuple[WrittenRule, ...]:
-        found = self.written(meter)
+        rules = self.written(meter)
         check_rules(
-            self.grammar, found, self.root(found), circles=self.ambiguous,
+            self.grammar, rules, self.root(rules), circles=self.ambiguous,
             elsewhere=self.elsewhere, meter=meter,
         )  # fmt: skip
-        return tuple(found)
+        return tuple(rules)
 
     def warnings(self) -> tuple[str, ...]:
         """A remark for each rule that is never used; what stands under it is its line."""
@@ -273,13 +273,13 @@ class EmbeddingReader(GbnfReader):
 
     def atom(self) -> Node | None:
         """The piece that comes next."""
-        found = _MARK.match(self.text, self.at)
-        if found is None or not 1 <= int(found[1]) <= len(self.terminals):
+        mark = _MARK.match(self.text, self.at)
+        if mark is None or not 1 <= int(mark[1]) <= len(self.terminals):
             return super().atom()
-        self.at = found.end()
-        number = int(found[1]) - 1
+        self.at = mark.end()
+        number = int(mark[1]) - 1
         inner = replace(self.terminals[number].tree, child=number)
-        return Group(found.start(), found.end(), inner, None, None)
+        return Group(mark.start(), mark.end(), inner, None, None)
 
 
 @register("grammar with constraints")

@@ -136,12 +136,12 @@ def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
     """
     # A terminal is not a literal or class: it can only be made optional, or have an alternative.
     members = [] if leaf.startswith(("(?P<", "(?<")) else [rest[:1], "".join(dict.fromkeys(rest))]
-    found = [
+    proposed = [
         *(reading(leaf, characters) for characters in members),
         f"(?:{leaf}?)",
         f"(?:{leaf}|{''.join(c if c == ' ' and not verbose else _escaped(c) for c in rest)})",
     ]
-    return sorted(dict.fromkeys(found), key=len)
+    return sorted(dict.fromkeys(proposed), key=len)
 
 
 def reading(leaf: str, characters: str) -> str:
@@ -156,11 +156,11 @@ def _reaching(leaf: str, character: str) -> str:
     plain = leaf.startswith("[") and not leaf.startswith("[^") and "\\" not in leaf
     if not plain or not character.isalnum():
         return ""
-    for found in _RANGE.finditer(leaf):
-        low, high = found.groups()
+    for bounds in _RANGE.finditer(leaf):
+        low, high = bounds.groups()
         if ord(character) in (ord(low) - 1, ord(high) + 1):
             ends = f"{min(low, character)}-{max(high, character)}"
-            return leaf[: found.start()] + ends + leaf[found.end() :]
+            return leaf[: bounds.start()] + ends + leaf[bounds.end() :]
     return ""
 
 

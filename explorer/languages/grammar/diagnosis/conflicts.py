@@ -94,19 +94,19 @@ class Shortest:
                 continue
             self._meter.check_time(STAGE)
             rest[state] = text
-            found = [(source, read + text) for source, read in back[state]]
+            before = [(source, read + text) for source, read in back[state]]
             for source, rule in calls_of[state]:
                 inner = word[rule]
                 if inner is not None:
-                    found.append((source, inner + text))
+                    before.append((source, inner + text))
             begun = entry_of.get(state)
             if begun is not None and word[begun] is None:
                 word[begun] = text
                 for source, after in waiting[begun]:
                     tail = rest[after]
                     if tail is not None:
-                        found.append((source, text + tail))
-            for source, longer in found:
+                        before.append((source, text + tail))
+            for source, longer in before:
                 if rest[source] is None:
                     heapq.heappush(queue, (len(longer), longer, source))
         return [each or b"" for each in word]
@@ -187,12 +187,12 @@ def shortest_ambiguous(
         BudgetExceeded: The time is up.
     """
     shortest = Shortest(network, meter)
-    found: list[tuple[int, int, bytes, Conflict]] = []
+    candidates: list[tuple[int, int, bytes, Conflict]] = []
     for number, (state, symbol, moves) in enumerate(conflicts[:MOST_LOOKED_AT]):
         ends = any(move[0] == "end" for move in moves)
         text = shortest.to(state, symbol, ends)
-        found.append((len(text), number, text, (state, symbol, moves)))
-    _, _, prefix, (state, symbol, moves) = min(found)
+        candidates.append((len(text), number, text, (state, symbol, moves)))
+    _, _, prefix, (state, symbol, moves) = min(candidates)
     rule = network.rule[state]
     called = [move[1] for move in moves if move[0] == "call"]
     begins = [begins_with(network, each) for each in called]

@@ -46,10 +46,10 @@ def check_deterministic(
         BudgetExceeded: The grammar is too large to find out.
     """
     meter = given or Meter(LIMITS)
-    found = decided(node, meter)
-    if found is None:
+    known = decided(node, meter)
+    if known is None:
         return
-    network, actions = found
+    network, actions = known
     if isinstance(actions, Actions):
         return
     shortest = shortest_ambiguous(network, actions, meter)

@@ -134,7 +134,7 @@ def _fixpoint(
     names = list(known)
     number = {name: k for k, name in enumerate(names)}
     following = [list({number[call.name] for call in calls[name]}) for name in names]
-    found: set[str] = set()
+    empty: set[str] = set()
     for component in components(following):
         inside = set(component)
         callers: dict[int, list[int]] = {}
@@ -146,10 +146,10 @@ def _fixpoint(
         while waiting:
             k, _ = waiting.popitem()
             meter.check_time("Checking the rules of the grammar")
-            if names[k] not in found and holds(known[names[k]].body, found):
-                found.add(names[k])
+            if names[k] not in empty and holds(known[names[k]].body, empty):
+                empty.add(names[k])
                 waiting.update(dict.fromkeys(callers.get(k, ())))
-    return found
+    return empty
 
 
 def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:
@@ -197,15 +197,15 @@ def _check_circles(
     following = [[names[call.name] for call in alone[name]] for name in known]
     for component in components(following):
         inside = set(component)
-        found = [
+        circle = [
             (name, call)
             for k in component
             for name in [rules[k]]
             for call in alone[name]
             if names[call.name] in inside and (len(component) > 1 or call.name == name)
         ]
-        if found:
-            name, call = min(found, key=lambda each: each[1].start)
+        if circle:
+            name, call = min(circle, key=lambda each: each[1].start)
             way = f"{name!r} derives {call.name!r}, and that {name!r} again"
             if call.name == name:
                 way = f"{name!r} derives itself"

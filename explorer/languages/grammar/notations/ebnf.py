@@ -49,8 +49,8 @@ class EbnfReader(GrammarReader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        found = _HEAD.search(text)
-        self.iso = found is not None and found[1] == "="
+        head = _HEAD.search(text)
+        self.iso = head is not None and head[1] == "="
         self.sign = "=" if self.iso else "::="
         self.strays = _STRAYS[self.iso]
         self.looked_up: dict[str, CharSet | None] = {}
@@ -59,7 +59,7 @@ class EbnfReader(GrammarReader):
     def rules(self) -> list[WrittenRule]:
         """All rules, in their order."""
         sign = self.sign
-        found: list[WrittenRule] = []
+        rules: list[WrittenRule] = []
         self.skip()
         while self.at < len(self.text):
             start = self.at
@@ -78,7 +78,7 @@ class EbnfReader(GrammarReader):
             self.skip()
             self.mentioned = set[str]()
             body = self.alternatives()
-            found.append(WrittenRule(name, start, end, body, also=frozenset(self.mentioned)))
+            rules.append(WrittenRule(name, start, end, body, also=frozenset(self.mentioned)))
             if self.iso and not (self.takes(";") or self.takes(".")):
                 if self.at >= len(self.text) or self.sees("="):
                     raise self.wrong("The rule does not end here", "End it with ;.")
@@ -86,7 +86,7 @@ class EbnfReader(GrammarReader):
             self.skip()
             if not self.iso and self.at < len(self.text) and self.text[self.at] not in self.letters:
                 raise self.stray("Write a piece, or the next rule: name ::= body.")
-        return found
+        return rules
 
     def rule_begins(self) -> bool:
         """Whether the rule must have ended here, because the next one begins, or by its sign."""
@@ -212,10 +212,10 @@ class EbnfReader(GrammarReader):
         self.mentioned.add(name)
         if name not in self.looked_up:
             self.looked_up[name] = None  # For a rule that is left out of itself.
-            found = re.search(rf"(?<![\w-]){re.escape(name)}\s*{self.sign}", self.text)
-            if found is not None:
+            defined = re.search(rf"(?<![\w-]){re.escape(name)}\s*{self.sign}", self.text)
+            if defined is not None:
                 other = EbnfReader(self.text)
-                other.looked_up, other.at = self.looked_up, found.end()
+                other.looked_up, other.at = self.looked_up, defined.end()
                 other.skip()
                 self.looked_up[name] = other.characters(other.alternatives())
         return self.looked_up[name]
@@ -237,11 +237,11 @@ class EbnfReader(GrammarReader):
 
     def _code(self) -> int:
         """``#x`` and hexadecimal digits."""
-        found = re.compile(r"#x([0-9A-Fa-f]{1,6})").match(self.text, self.at)
-        if found is None or int(found[1], 16) > 0x10FFFF:
+        digits = re.compile(r"#x([0-9A-Fa-f]{1,6})").match(self.text, self.at)
+        if digits is None or int(digits[1], 16) > 0x10FFFF:
             raise self.wrong("#x takes hexadecimal digits of a character", "Write #x41.")
-        self.at = found.end()
-        return int(found[1], 16)
+        self.at = digits.end()
+        return int(digits[1], 16)
 
     def _character(self) -> int:
         if self.sees("#x"):
