@@ -30,6 +30,7 @@ from explorer.languages.membership import Membership, built_or_discovered
 from explorer.languages.phases.followed import parsed_word
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import (
+    MOST_PARTS,
     Complement,
     Concatenation,
     Difference,
@@ -41,9 +42,9 @@ from explorer.languages.sources.algebra import (
     counted_times,
     not_an_operand,
     sequence,
+    too_many_parts,
 )
 from explorer.languages.sources.imported import Imported
-from explorer.languages.sources.limits import check_parts
 from explorer.languages.sources.serial import MAX_DEPTH
 from explorer.languages.stages.methods import StageMethods
 from explorer.languages.stages.stage import PipelineStage, TokenStage
@@ -95,7 +96,8 @@ class Constraint(StageMethods):
                 remedy="Combine them in pairs; a union or concatenation of many is one level.",
                 evidence={"limit": MAX_DEPTH},
             )
-        check_parts(source)
+        if source.parts_written_out > MOST_PARTS:
+            raise too_many_parts(source)
 
     @property
     def source(self) -> Source:
@@ -356,8 +358,6 @@ class Constraint(StageMethods):
             mine, others = (build_over_tokens(c.source.tree, meter) for c in (self, other))
             return operations.equivalent(mine, others, meter)
         return operations.equivalent(self.build(meter), other.build(meter), meter)
-
-    # Machines from and for elsewhere.
 
     @classmethod
     def from_fsm(cls, fsm: interegular.fsm.FSM, budget: Budget | None = None) -> Constraint:

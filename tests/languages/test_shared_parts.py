@@ -8,7 +8,7 @@ import pytest
 
 from explorer import choice, json_schema, literal, regex
 from explorer.errors import ConstraintError
-from explorer.languages.sources.limits import MOST_PARTS
+from explorer.languages.sources.algebra import MOST_PARTS
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,12 @@ Each is shown by its short form, as Python would write it. None has a text of it
 a word, ``"https:"``, is tokenized as nothing that a model has read would be: ``"://"`` is a token
 of its own. So the last token is taken back, and the constraint begins with its text, in whatever
 tokens the model prefers.
+
+What is built from a source goes down its parts by recursion, so Python's own limit would end it
+somewhere in the middle: whoever puts parts together checks the depth while building. Constraints
+are values, so ``c & c`` holds one source twice, and after thirty such steps a thousand million
+times. So the size is counted where a constraint is made, each part once, and what is too large is
+refused before anything walks it.
 """
 
 from __future__ import annotations
@@ -351,3 +357,53 @@ class Healed(Combination):
 
     def __str__(self) -> str:
         return f"({self.prefix!r} of the prompt + {self.part})"
+
+
+MOST_NESTED: Final = 100
+"""Sources inside each other; a notebook's stack has room for about 160 templates."""
+
+
+def check_nesting(source: Source) -> Source:
+    """Refuse a source whose parts stand inside each other too deep; else return it.
+
+    Raises:
+        ConstraintError: They do.
+
+    Example:
+        >>> from explorer import regex, template
+        >>> check_nesting(template("({x})", x=regex("a")).source).kind
+        'template'
+    """
+    level = {id(source): source}
+    for _ in range(MOST_NESTED):
+        level = {id(child): child for each in level.values() for child in each.children}
+        if not level:
+            return source
+    raise ConstraintError(
+        f"The parts of this {source.kind} stand inside each other more than {MOST_NESTED} deep.",
+        remedy="Nest fewer: write fixed text around a part into the text of one template, or use "
+        "grammar(...) for what nests without end.",
+        evidence={"limit": MOST_NESTED},
+    )
+
+
+MOST_PARTS: Final = 200_000
+"""The most sources that a constraint is made of, those that stand in it twice counted twice."""
+
+
+def too_many_parts(source: Source) -> ConstraintError:
+    """The error for a source of more than `MOST_PARTS`.
+
+    Example:
+        >>> from explorer import literal
+        >>> a = literal("a")
+        >>> ((a & a) | (a & a)).source.parts_written_out
+        7
+    """
+    return ConstraintError(
+        f"The constraint has {source.parts_written_out:,} parts written out; at most "
+        f"{MOST_PARTS:,} are followed.",
+        remedy="Use choice([...]) for many texts, star() or a pattern with {m,n} for repeats, "
+        "and do not combine a constraint with itself.",
+        evidence={"limit": MOST_PARTS, "parts": source.parts_written_out},
+    )

@@ -1,8 +1,7 @@
 """Fixed text and generated parts in turn, composed over the whole.
 
 Read in this order: `splitting` (which part of a text belongs to which piece), `until` (text up to a
-stop) and `until_match` (text up to a match of a pattern), `many` (one part several times),
-`limited` (a part in at most so many tokens), `source` (the template), `spelled`, `string_places`
-and `expression` (a template as Python writes it, and back), `generated` (from arguments to
-sources), `functions` (what users call).
+stop or to a match of a pattern), `many` (one part several times), `limited` (a part in at most so
+many tokens), `source` (the template), `spelled`, `string_places` and `expression` (a template as
+Python writes it, and back), `generated` (from arguments to sources), `functions` (what users call).
 """

@@ -11,13 +11,12 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources.limits import check_nesting
+from explorer.languages.sources.algebra import check_nesting
 from explorer.languages.template.expression import Places, choices, constructor, text_of
 from explorer.languages.template.limited import Limited
 from explorer.languages.template.many import Many
 from explorer.languages.template.source import Template, fields_of
-from explorer.languages.template.until import Until
-from explorer.languages.template.until_match import UntilMatch
+from explorer.languages.template.until import Until, UntilMatch
 from explorer.languages.types.source import CallType, JsonType
 
 KINDS = ("regex", "choices", "stop", "stop_regex", "json_schema", "type", "constraint")

@@ -24,8 +24,7 @@ from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.registry import register
 from explorer.languages.template.spelled import spelled
-from explorer.languages.template.until import Until
-from explorer.languages.template.until_match import UntilMatch
+from explorer.languages.template.until import Until, UntilMatch
 
 MOST_TOKENS: Final = 10_000
 """The largest limit; a part has a state for each token that is counted."""

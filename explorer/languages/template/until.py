@@ -1,38 +1,70 @@
-"""The kind of source that is any text before a stop appears.
+"""The kinds of sources that are any text before a stop appears: one of some texts, or a match of a
+pattern.
 
-A text is in the language if a stop that is written after it is the first stop. So the text after
-the part decides nothing, and there is only one way to divide the whole text. With the stop
-``"\\n\\n"``, the text ``"a\\n"`` is not in the language, because the first stop would then begin
-inside of the text.
+A text is in the language if a stop that is written after it is the first stop: it begins where the
+text ends, and none begins before. So the text after the part decides nothing, and there is only one
+way to divide the whole text. With the stop ``"\\n\\n"``, the text ``"a\\n"`` is not in the
+language, because the first stop would then begin inside of the text. What looks beyond a match,
+such as ``\\b`` or a lookahead, would depend on the text around, and is refused.
 
-The machine is that of Knuth, Morris and Pratt: a state for each beginning of the stop.
+The machine of a text is that of Knuth, Morris and Pratt: a state for each beginning of the stop.
+That of a pattern has for states sets of states of the pattern's machine: the matches that have
+begun and not ended. A word of the pattern along which none of them ends shows that the text may
+stop.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Final, Self, cast
 
-from explorer.arguments import listed, wrong
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
+from explorer.arguments import instance, listed, wrong
+from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.operations import intersection
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.regex.source import Regex
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
+from explorer.languages.terminals.tokens import progress_in
+
+STAGE: Final = "The text before a match"
 
 LONGEST_STOP: Final = 1000
 """The most bytes of a stop; its machine has a state for each."""
 
 
+class BeforeStop(Source):
+    """Any text before a stop; the place of all of it is the whole call."""
+
+    plain_text: ClassVar[bool] = False
+
+    def lower(self) -> Node:
+        """One machine."""
+        return Deferred(0, len(self.text), self.machine, self._locate)
+
+    @abstractmethod
+    def machine(self, meter: Meter) -> Dfa:
+        """The machine of the texts."""
+
+    def _locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+        return ((0, len(self.text), ""),)
+
+
 @register("text until a stop")
 @dataclass(frozen=True)
-class Until(Source):
+class Until(BeforeStop):
     """Any text before one of some stops.
 
     Example:
@@ -42,22 +74,15 @@ class Until(Source):
     """
 
     kind: ClassVar[str] = "until"
-    plain_text: ClassVar[bool] = False
 
     stops: tuple[str, ...]
 
-    def lower(self) -> Node:
-        """One machine."""
-        return Deferred(0, len(self.text), self._build, self._locate)
-
-    def _build(self, meter: Meter) -> Dfa:
+    def machine(self, meter: Meter) -> Dfa:
+        """The texts before each of the stops."""
         machine = any_text()
         for stop in self.stops:
             machine = intersection(machine, before_stop(stop.encode(), meter), meter)
         return machine
-
-    def _locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        return ((0, len(self.text), ""),)
 
     def fields(self) -> dict[str, object]:
         """The stops."""
@@ -98,40 +123,127 @@ class Until(Source):
         return f"gen(stop={one!r})"
 
 
+@register("text until a match")
+@dataclass(frozen=True)
+class UntilMatch(BeforeStop):
+    """Any text before a pattern first matches.
+
+    Example:
+        >>> from explorer import gen
+        >>> sentence = gen(stop_regex="[.!?] ?")
+        >>> sentence.accepts("3,5 or so"), sentence.accepts("Well. So")
+        (True, False)
+    """
+
+    kind: ClassVar[str] = "until match"
+
+    stop: Regex
+
+    def machine(self, meter: Meter) -> Dfa:
+        """The texts before a match."""
+        return intersection(any_text(), before_match(build(self.stop.tree, meter), meter), meter)
+
+    def fields(self) -> dict[str, object]:
+        """A mapping without further fields."""
+        return {}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The pattern that was saved."""
+        return cls.of(instance("stop", children[0], Regex, "a pattern"))
+
+    @classmethod
+    def of(cls, stop: Regex) -> Self:
+        """The pattern that a user gave.
+
+        Raises:
+            ConstraintError: The pattern looks at the text around, matches nothing or the empty
+                text, or speaks about tokens.
+        """
+        if stop.over_tokens or stop.parsed.has_assertions:
+            about = "tokens" if stop.over_tokens else "the text around it"
+            raise ConstraintError(
+                f"The pattern of stop_regex is about {about}: {stop}.",
+                remedy="Write what is read at the stop itself, such as [.!?] or \\\\n\\\\n.",
+            )
+        machine = build(stop.tree, Meter())
+        if machine.start == NO_ARC or machine.accepting[machine.start]:
+            matches = "no text" if machine.start == NO_ARC else "the empty text"
+            raise ConstraintError(
+                f"The pattern of stop_regex matches {matches}: {stop}.",
+                remedy="Give one whose matches have at least one character, such as [.!?]+.",
+            )
+        return cls(stop)
+
+    def __str__(self) -> str:
+        return f"gen(stop_regex={self.stop.pattern!r})"
+
+
 def before_stop(stop: bytes, meter: Meter) -> Dfa:
     """The byte strings after which a stop is the first one."""
-    # fallback[k]: the longest beginning of the stop that ends the first k bytes of it, and is not
-    # all of them.
-    fallback = [0] * (len(stop) + 1)
-    for k in range(1, len(stop)):
-        length = fallback[k]
-        while length and stop[k] != stop[length]:
-            length = fallback[length]
-        fallback[k + 1] = length + (stop[k] == stop[length])
+    rows = progress_in(stop)
 
-    def after(read: int, byte: int) -> int:
-        while read and stop[read] != byte:
-            read = fallback[read]
-        return read + (stop[read] == byte)
-
-    def is_last(read: int) -> bool:
+    def is_first(read: int) -> bool:
         """Whether the stop written here is the first one."""
         for byte in stop[:-1]:
-            read = after(read, byte)
+            read = rows[read][byte]
             if read == len(stop):
                 return False
         return True
 
+    table = np.array(rows, np.int32)
+    table[table == len(stop)] = NO_ARC
+    accepting = np.array([is_first(read) for read in range(len(stop))], np.bool_)
+    classes = np.arange(NUM_BYTES, dtype=np.int32)
+    return minimize(Dfa(classes, table, accepting, 0), meter)
+
+
+def before_match(stop: Dfa, meter: Meter) -> Dfa:
+    """The byte strings after which a word of a machine is its first match.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    arcs, accepting = stop.table.tolist(), stop.accepting.tolist()
+    classes = stop.symbol_class.tolist()
+    symbols = sorted(set(classes))
+
+    def read(begun: frozenset[int], symbol: int) -> frozenset[int] | None:
+        """The matches after a byte; ``None`` where one of them ends."""
+        after = frozenset(arcs[state][symbol] for state in begun) - {NO_ARC}
+        return None if any(accepting[state] for state in after) else after
+
+    def may_end(begun: frozenset[int]) -> bool:
+        """Whether some word of the machine can follow in which no earlier match ends."""
+        waiting = [(stop.start, begun)]
+        seen = set(waiting)
+        while waiting:
+            state, others = waiting.pop()
+            meter.check(STAGE, states=len(seen))
+            for symbol in symbols:
+                target, after = arcs[state][symbol], read(others, symbol)
+                if target == NO_ARC or after is None or (target, after) in seen:
+                    continue
+                if accepting[target]:
+                    return True
+                seen.add((target, after))
+                waiting.append((target, after))
+        return False
+
     sketch = Sketch(meter)
-    states = [sketch.state() for _ in stop]
-    symbols = sorted(set(stop))
-    edges = [-1, *symbols, 256]
-    for read, state in enumerate(states):
-        for low, high in pairwise(edges):
-            if high - low > 1:
-                sketch.interval(state, low + 1, high - 1, states[0])
-        for byte in symbols:
-            target = after(read, byte)
-            if target < len(stop):
-                sketch.byte(state, byte, states[target])
-    return sketch.finish(states[0], [states[read] for read in range(len(stop)) if is_last(read)])
+    start: frozenset[int] = frozenset()
+    known = {start: sketch.state()}
+    waiting = [start]
+    cuts = [0, *(k for k in range(1, 256) if classes[k] != classes[k - 1]), 256]
+    while waiting:
+        begun = waiting.pop()
+        meter.check(STAGE, states=len(known))
+        for low, past in pairwise(cuts):
+            after = read(begun | {stop.start}, classes[low])
+            if after is None:
+                continue
+            if after not in known:
+                known[after] = sketch.state()
+                waiting.append(after)
+            sketch.interval(known[begun], low, past - 1, known[after])
+    return sketch.finish(known[start], [state for begun, state in known.items() if may_end(begun)])

@@ -86,7 +86,7 @@ def _empty_text() -> Dfa:
     return Dfa(np.zeros(NUM_BYTES, np.int32), np.full((1, 1), -1, np.int32), accepting, 0)
 
 
-def _progress(phrase: bytes) -> list[list[int]]:
+def progress_in(phrase: bytes) -> list[list[int]]:
     """The part of a phrase that has been read after one more byte (Knuth, Morris & Pratt 1977)."""
     rows: list[list[int]] = []
     back = 0
@@ -102,7 +102,7 @@ def _progress(phrase: bytes) -> list[list[int]]:
 def _until_arcs(phrase: bytes) -> list[Arc]:
     """Bytes up to the first occurrence of a phrase; state k has read k bytes of it."""
     arcs: list[Arc] = []
-    for state, row in enumerate(_progress(phrase)):
+    for state, row in enumerate(progress_in(phrase)):
         low = 0
         for byte in range(1, _LAST_BYTE + 2):
             if byte > _LAST_BYTE or row[byte] != row[low]:

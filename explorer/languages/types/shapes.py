@@ -27,9 +27,8 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources.algebra import Concatenation, Intersection, Union
+from explorer.languages.sources.algebra import MOST_PARTS, Concatenation, Intersection, Union
 from explorer.languages.sources.choice import Choice, check_encodable
-from explorer.languages.sources.limits import MOST_PARTS
 
 
 class Shape(Protocol):
