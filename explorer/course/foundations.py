@@ -41,6 +41,10 @@ PROBABILITIES: Final[tuple[Exercise, ...]] = (
         (
             (lambda answer: answer == 0.3, "That is the model's probability, before the mask."),
             (lambda answer: answer == 0.25, "That is the first token."),
+            (
+                lambda answer: isinstance(answer, int | float) and 1 < answer <= 100,
+                "A probability is a number from 0 to 1.",
+            ),
         ),
         within=0.001,
     ),
@@ -246,7 +250,7 @@ JSON: Final[tuple[Exercise, ...]] = (
         "json-keyword",
         "additionalProperties",
         "Set to false, it forbids every other member.",
-        "Compare the two calls of profile. What does the second one add to the schema?",
+        "The first schema of the lesson has it too. Which of its lines is about other members?",
     ),
 )
 

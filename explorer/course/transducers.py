@@ -81,6 +81,19 @@ class TransducerExercise:
                 "The answer is a list of arcs (from, read, written, to), four texts each. "
                 + self.hint,
             )
+        for _, _, written, _ in arcs:
+            if len(written) > 1:
+                return Graded(
+                    False,
+                    f"An arc writes one character at most, and one of yours writes {written!r}. "
+                    + self.hint,
+                )
+        for _, read, _, _ in arcs:
+            if read and read not in self.tokens:
+                return Graded(
+                    False,
+                    f"An arc reads one token or nothing, and {read!r} is not a token. {self.hint}",
+                )
         for size in range(1, LONGEST + 1):
             for sequence in product(self.tokens, repeat=size):
                 said = _difference(arcs, sequence)

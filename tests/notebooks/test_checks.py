@@ -163,7 +163,7 @@ def test_the_exercise_on_the_space_says_that_it_must_stand_there() -> None:
     (asked,) = [
         cell.source
         for cell in nbformat.read(notebook("06_why_was_it_masked"), as_version=4).cells
-        if cell.cell_type == "markdown" and "before the name" in cell.source
+        if cell.cell_type == "markdown" and "in front of the names" in cell.source
     ]
     assert "must stand there" in asked
 
@@ -183,6 +183,12 @@ def test_a_transducer_is_composed_with_what_it_reads() -> None:
     # A state that two tokens share by mistake mixes them: one is read, and the other is written.
     mixed = [("r", "", "o", "c"), ("c", "oo", "o", "r"), *early]
     assert check("transduction-own", f + mixed).right is False
+    # One character for each arc, and one token: a loop that writes a whole token avoids the task.
+    whole = check("transduction-own", [*f, ("r", "oo", "oo", "r"), *foo])
+    assert whole.message.startswith("An arc writes one character at most, and one of yours")
+    letter = check("transduction-own", [*f, *oo, ("r", "o", "o", "r"), *foo])
+    assert letter.message.startswith("An arc reads one token or nothing, and 'o' is not a token.")
+    assert "0 to 1" in check("masks-divided", 75).message
     endless = check("transduction-own", [*f, *oo, *foo, ("r", "", "x", "r")])
     assert "without end" in endless.message
     assert "four texts each" in check("transduction-own", [("r", "f", "r")]).message
