@@ -25,9 +25,10 @@ from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis.deterministic import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
+from explorer.languages.grammar.notations.common import COMMON
 from explorer.languages.grammar.notations.ebnf import EbnfReader
 from explorer.languages.grammar.notations.gbnf import GbnfReader
-from explorer.languages.grammar.notations.lark import AROUND, COMMON, LarkReader
+from explorer.languages.grammar.notations.lark import AROUND, LarkReader
 from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.languages.sources.registry import register
 
@@ -201,7 +202,11 @@ class GbnfGrammar(GrammarText):
 @register("grammar (Lark)")
 @dataclass(frozen=True)
 class LarkGrammar(GrammarText):
-    """A grammar in the notation of Lark."""
+    """A grammar in the notation of Lark; its schemas and control tokens are its children.
+
+    Args:
+        parts: What stands in their places; empty for themselves.
+    """
 
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
@@ -218,6 +223,37 @@ class LarkGrammar(GrammarText):
         )
 
     notation: ClassVar[str] = "lark"
+
+    parts: tuple[Source, ...] = ()
+
+    @cached_property
+    def _leaves(self) -> tuple[Source, ...]:
+        reader = LarkReader(self.grammar, self.parts)
+        reader.rules()
+        return tuple(reader.leaves)
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The schemas and control tokens, in their order."""
+        return self._leaves
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The same rules around others."""
+        return self if children == self.children else replace(self, parts=children)
+
+    def written(self, meter: Meter) -> list[WrittenRule]:
+        """The rules of the text, unchecked."""
+        reader = LarkReader(self.grammar, self.parts)
+        reader.meter = meter
+        rules = reader.rules()
+        vars(self)["_leaves"] = tuple(reader.leaves)
+        return rules
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The grammar that was saved, read again."""
+        made = super().load(fields, children)
+        return made.with_children(children) if len(children) == len(made.children) else made
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 import explorer
 from explorer.errors import GrammarError
-from explorer.languages.grammar.notations.lark import COMMON
+from explorer.languages.grammar.notations.common import COMMON
 
 LARK = {
     "sums": (
@@ -93,7 +93,7 @@ REFUSED = {
     "start: A\n%declare A": "%declare is not followed",
     "start: A\n%import python.A": "Only the library common",
     "start: A\n%import common.NOTHING": "no terminal 'NOTHING'",
-    'start: "a" <think>': "A token cannot be named",
+    'start: "a" <think': "< begins the name of a control token",
     'start: "ab".."c"': "A range goes from one character",
     "start: /a/u": "The flag 'u'",
     'start: "a" ~ x': "A number of repetitions is missing",
@@ -101,7 +101,7 @@ REFUSED = {
     'start: "a" )': "')' cannot stand here",
     'begin: "a"': "There is no rule 'start'",
     'start: _sep{"a", ","}': "Templates are not followed",
-    'start: %json {"type": "object"}': "%json is not followed",
+    "start: %json {type: 1}": "This is not JSON",
     "start: x\n%override x: /a/": "%override is not followed",
     "start: x\n%extend x: /a/": "%extend is not followed",
     '%llguidance {"no_forcing": true}\nstart: "a"': "%llguidance is not followed",

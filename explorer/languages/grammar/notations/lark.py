@@ -7,70 +7,59 @@ parentheses; ``"text"``, ``"text"i``, ``/pattern/`` with the flags ``i m s x``, 
 ``-> OTHER``, ``%ignore``, ``Regex("pattern")``; ``//`` and ``#`` begin a comment. The marks ``?``,
 ``!`` and ``_`` of names, and ``rule[capture]`` and ``rule[capture="name"]``, shape trees and change
 no language; an empty ``%llguidance {}`` changes nothing. The rule ``start`` is the grammar. (Lark's
-grammar reference; llguidance, ``docs/syntax.md``.)
+grammar reference; llguidance, ``docs/syntax.md``.) What llguidance adds is read too: ``%json
+{...}``, ``%regex {...}``, ``<|name|>``, ``<[5-7]>``, ``A & B``, ``~A`` and ``rule[stop="x"]``,
+``[suffix="x"]`` and ``[lazy]`` (`explorer.languages.grammar.notations.inner`).
 
 What is ignored may stand at the beginning and after every terminal of a rule, not inside one. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
 are priorities, which decide between trees, templates, ``%declare``, ``%extend`` and ``%override``,
-and llguidance's ``%json``, ``%lark`` and ``<token>``.
-
-`COMMON` holds the terminals of Lark's library ``common``, as patterns of ours (Lark,
-``grammars/common.lark``). ``ESCAPED_STRING`` ends at its first quote that no backslash stands
-before, as Lark's lexer reads it.
+llguidance's ``%lark``, and its limits and temperatures.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Branch, Call, Class, Concat, Empty, Node, Repeat
+from explorer.automata.tree.nodes import (
+    Branch,
+    Call,
+    Class,
+    Concat,
+    Empty,
+    Group,
+    Intersect,
+    Literal,
+    Negate,
+    Node,
+    Repeat,
+    Source,
+)
 from explorer.errors import GrammarError
+from explorer.languages.grammar.notations.common import COMMON
+from explorer.languages.grammar.notations.inner import (
+    ENDING,
+    OTHER_ATTRIBUTES,
+    EarlyEnd,
+    data_at,
+    ended_early,
+    schema_source,
+    substrings,
+    token_source,
+    written_out,
+)
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
     GrammarReader,
     WrittenRule,
     letters_of,
 )
-
-_INT: Final = "[0-9]+"
-_DECIMAL: Final = rf"(?:{_INT}\.(?:{_INT})?|\.{_INT})"
-_EXPONENT: Final = rf"[eE][+-]?{_INT}"
-_FLOAT: Final = rf"(?:{_INT}{_EXPONENT}|{_DECIMAL}(?:{_EXPONENT})?)"
-_NUMBER: Final = rf"(?:{_FLOAT}|{_INT})"
-
-COMMON: Final = {
-    "DIGIT": "[0-9]",
-    "HEXDIGIT": "[a-fA-F0-9]",
-    "INT": _INT,
-    "SIGNED_INT": f"[+-]?{_INT}",
-    "DECIMAL": _DECIMAL,
-    "FLOAT": _FLOAT,
-    "SIGNED_FLOAT": f"[+-]?{_FLOAT}",
-    "NUMBER": _NUMBER,
-    "SIGNED_NUMBER": f"[+-]?{_NUMBER}",
-    "ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"',
-    "LCASE_LETTER": "[a-z]",
-    "UCASE_LETTER": "[A-Z]",
-    "LETTER": "[A-Za-z]",
-    "WORD": "[A-Za-z]+",
-    "CNAME": "[_A-Za-z][_A-Za-z0-9]*",
-    "WS_INLINE": r"[ \t]+",
-    "WS": r"[ \t\f\r\n]+",
-    "CR": r"\r",
-    "LF": r"\n",
-    "NEWLINE": r"(?:\r?\n)+",
-    "SH_COMMENT": r"#[^\n]*",
-    "CPP_COMMENT": r"//[^\n]*",
-    "C_COMMENT": r"/\*(?:[^*]|\*+[^*/])*\*+/",
-    "SQL_COMMENT": r"--[^\n]*",
-}
-"""Each terminal and its pattern."""
-
 
 AROUND: Final = "%ignore"
 """The rule around ``start``, where something is ignored."""
@@ -79,15 +68,8 @@ _FLAGS: Final = "imsx"
 
 _BRACES: Final = re.compile(r"\{[\d\s,]*\}")
 _NO_OPTIONS: Final = re.compile(r"\{\s*\}")
-_ATTRIBUTES: Final = re.compile(r"""\[(?:[^\]"\n]|"[^"\n]*")*\]""")
-_ATTRIBUTE: Final = re.compile(r"""[^\s,"](?:[^",]|"[^"\n]*")*""")
-_CAPTURE: Final = re.compile(r"""capture(\s*=\s*"[^"\n]*")?""")
-
 _REMEDIES: Final = {
-    "json": "Write the rules of the value out; or make the rules in Python, "
-    "explorer.grammars.rule, with json_schema(...) as a terminal.",
     "lark": "Write the rules of the inner grammar beside these.",
-    "regex": "Write the pattern between slashes.",
     "declare": "Define the terminal: NAME: /pattern/.",
     "extend": "Write the whole rule once, under its name.",
     "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
@@ -97,7 +79,15 @@ _REMEDIES: Final = {
 
 
 class LarkReader(GrammarReader):
-    """A grammar in Lark's notation that is being read."""
+    """A grammar in Lark's notation that is being read.
+
+    Args:
+        given: What stands in the places of its schemas and control tokens; empty for themselves.
+
+    Attributes:
+        leaves: The schemas and control tokens, in the order of the text.
+        is_second: Whether bodies are read for good, and not only for where they end.
+    """
 
     sign = ":"
     blanks = " \t\f"
@@ -111,22 +101,24 @@ class LarkReader(GrammarReader):
         }
     )
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         super().__init__(text)
+        self.given = given
+        self.leaves: list[Source] = []
         self.ignored: list[Node] = []
-        self.in_rule = False
+        self.in_rule = self.is_second = False
 
     def rules(self) -> list[WrittenRule]:
         """All rules and terminals, in their order."""
-        found: list[WrittenRule] = []
-        bodies: list[tuple[str, int, int, int]] = []
+        read: list[WrittenRule] = []
+        bodies: list[tuple[str, int, int, int, EarlyEnd | None]] = []
         name = ""
         ignores: list[int] = []
         # `%ignore` may stand at the end, so the bodies are read after all directives.
         self.skip_lines()
         while self.at < len(self.text):
             if self.sees("%"):
-                self._statement(found, ignores)
+                self._statement(read, ignores)
             else:
                 bodies.append(self._head())
                 self.in_rule, name = False, bodies[-1][0]
@@ -135,22 +127,30 @@ class LarkReader(GrammarReader):
                     raise self.within_body(name)
                 self._line_ends()
             self.skip_lines()
+        self.leaves.clear()  # They are read again.
+        self.is_second = True
+        self.in_rule = False
         for begin in ignores:
             self.at = begin
             self.ignored.append(self.alternatives())
-        for name, start, end, begin in bodies:
-            self.at, self.in_rule = begin, not name.lstrip("_").isupper()
-            what = "rule" if self.in_rule else "terminal"
-            found.append(WrittenRule(name, start, end, self.alternatives(), what))
+        for name, start, end, begin, ending in bodies:
+            is_rule = not name.lstrip("_").isupper()
+            self.at, self.in_rule = begin, is_rule and ending is None
+            body = self.alternatives()
+            if ending is not None:
+                self.in_rule = True
+                body = self._then_skipped(ended_early(body, ending.stop))
+            read.append(WrittenRule(name, start, end, body, "rule" if is_rule else "terminal"))
         self.in_rule = True
-        if self.ignored and any(rule.name == "start" for rule in found):
-            first = next(rule for rule in found if rule.name == "start")
+        read = written_out(read, self.wrong)
+        if self.ignored and any(rule.name == "start" for rule in read):
+            first = next(rule for rule in read if rule.name == "start")
             body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, "start")))
-            found.append(WrittenRule(AROUND, first.start, first.end, body))
-        return found
+            read.append(WrittenRule(AROUND, first.start, first.end, body))
+        return read
 
-    def _head(self) -> tuple[str, int, int, int]:
-        """The name of a rule, its span, and where its body begins."""
+    def _head(self) -> tuple[str, int, int, int, EarlyEnd | None]:
+        """The name of a rule, its span, where its body begins, and how it ends if that is early."""
         while self.text[self.at : self.at + 1] in ("?", "!"):
             self.at += 1
         start = self.at
@@ -168,7 +168,7 @@ class LarkReader(GrammarReader):
         if self.sees("{"):
             raise self._template()
         self.skip()
-        self._attributes(name)
+        ending = self._attributes(name)
         if not self.sees(":") or self.sees("::="):
             sign = next((each for each in ("::=", "=") if self.sees(each)), "")
             like = {"::=": LOOKS_LIKE["gbnf"], "=": LOOKS_LIKE["ebnf"]}
@@ -178,32 +178,68 @@ class LarkReader(GrammarReader):
             )  # fmt: skip
         self.at += 1
         self.skip_lines()
-        return name, start, end, self.at
+        return name, start, end, self.at, ending
 
-    def _attributes(self, name: str) -> None:
-        """``[capture]`` and ``[capture="name"]`` after the name of a rule."""
+    def _attributes(self, name: str) -> EarlyEnd | None:
+        """``[capture]``, ``[capture="name"]``, ``[stop="x"]`` and their like behind a name."""
         if not self.sees("["):
-            return
-        begin, written = self.at, _ATTRIBUTES.match(self.text, self.at)
-        if written is None:
-            raise self.wrong("The attributes of the rule do not end", "Close them with ].", begin)
-        end = written.end() - 1
+            return None
+        begin, ending = self.at, None
         if name.lstrip("_").isupper():
             raise self.wrong(
-                "A terminal has no attributes",
-                "Write them on a rule that calls it.",
-                begin,
-                end + 1,
-            )
-        for each in _ATTRIBUTE.finditer(self.text, begin + 1, end):
-            if not _CAPTURE.fullmatch(each[0].strip()):
+                "A terminal has no attributes", "Write them on a rule that calls it.", begin,
+                max(self.text.find("]", begin), begin) + 1,
+            )  # fmt: skip
+        self.at += 1
+        while not self.takes("]"):
+            self.skip()
+            start, value = self.at, None
+            attribute = self.word()
+            self.skip()
+            if not attribute and self.sees("]"):
+                continue
+            has_value = self.takes("=")
+            if has_value:
+                self.skip()
+                value = self._value()
+                self.skip()
+            if not attribute or self.text[self.at : self.at + 1] not in (",", "]"):
                 raise self.wrong(
-                    f"The attribute {each[0].strip()} is not followed",
-                    'Only [capture] and [capture="name"] are, which change no language; limits and '
-                    "stops are those of gen(...) in a template.", each.start(), each.end(),
+                    "The attributes of the rule do not end", "Close them with ].", begin
+                )
+            known = value is not None if has_value else attribute in ("capture", "lazy")
+            is_text = isinstance(value, Empty | Group | Literal)
+            if attribute == "capture" and known and is_text == has_value:
+                pass
+            elif attribute in ENDING and known and has_value == (attribute != "lazy"):
+                if ending is not None:
+                    raise self.wrong("A rule ends in one way", "Leave one out.", start, self.at)
+                if isinstance(value, Empty):
+                    raise self.wrong(
+                        f"{attribute}=\"\" would stop where the model stops",
+                        "Leave it out: where a text may end, the model may.", start, self.at,
+                    )  # fmt: skip
+                ending = EarlyEnd(value)
+            else:
+                remedy = OTHER_ATTRIBUTES.get(attribute, f"Only capture, {', '.join(ENDING)} are.")
+                raise self.wrong(
+                    f"The attribute {self.text[start : self.at].strip()} is not followed", remedy,
+                    start, self.at,
                 )  # fmt: skip
-        self.at = end + 1
+            self.takes(",")
         self.skip()
+        return ending
+
+    def _value(self) -> Node | None:
+        """The value of an attribute: a text, a pattern, a terminal; ``None`` for another."""
+        if self.sees('"') or self.sees("/"):
+            return self._quoted() if self.sees('"') else self.slashed(_FLAGS)
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ",]\n":
+            self.at += 1
+        written = self.text[start : self.at].strip()
+        is_name = written.lstrip("_").isupper() and set(written) <= set(self.letters)
+        return Call(start, start + len(written), written) if is_name else None
 
     def _line_ends(self) -> None:
         self.skip()
@@ -212,7 +248,7 @@ class LarkReader(GrammarReader):
                 "A rule ends with its line; a line that begins with | goes on with it."
             )
 
-    def _statement(self, found: list[WrittenRule], ignores: list[int]) -> None:
+    def _statement(self, read: list[WrittenRule], ignores: list[int]) -> None:
         begin = self.at
         self.at += 1
         name = self.word()
@@ -222,7 +258,7 @@ class LarkReader(GrammarReader):
             self.in_rule = False
             self.alternatives()
         elif name == "import":
-            found += self._imported(begin)
+            read += self._imported(begin)
         elif name == "llguidance" and (empty := _NO_OPTIONS.match(self.text, self.at)):
             self.at = empty.end()
         else:
@@ -261,7 +297,7 @@ class LarkReader(GrammarReader):
                 self.takes(",")
                 self.skip()
             self.depth -= 1
-        found: list[WrittenRule] = []
+        read: list[WrittenRule] = []
         for name, start, end in names:
             if name not in COMMON:
                 raise self.wrong(
@@ -269,13 +305,13 @@ class LarkReader(GrammarReader):
                     f"Use one of {', '.join(COMMON)}.", start, end,
                 )  # fmt: skip
             body = self.pattern(COMMON[name], start, end)
-            found.append(WrittenRule(name, start, end, body, "import"))
+            read.append(WrittenRule(name, start, end, body, "import"))
         self.skip()
-        if len(found) == 1 and self.takes("->"):
+        if len(read) == 1 and self.takes("->"):
             self.skip()
             name, start, end = self._name()
-            found = [WrittenRule(name, start, end, found[0].body, "import")]
-        return found
+            read = [WrittenRule(name, start, end, read[0].body, "import")]
+        return read
 
     def _name(self) -> tuple[str, int, int]:
         start = self.at
@@ -308,6 +344,16 @@ class LarkReader(GrammarReader):
 
     def _aliased(self) -> Node:
         body = self.sequence()
+        while self.sees("&"):
+            if self.in_rule:
+                raise self.wrong(
+                    "& joins terminals, and this is a rule",
+                    "Write it as a terminal, whose name is in capital letters: NAME: A & B.",
+                )
+            self.at += 1
+            self.skip()
+            right = self.sequence()
+            body = Intersect(body.start, right.end, body, right)
         if self.takes("->"):
             self.skip()
             self._name()
@@ -334,12 +380,55 @@ class LarkReader(GrammarReader):
             return self._then_skipped(self._quoted())
         if char == "/" and not self.sees("//"):
             return self._then_skipped(self.slashed(_FLAGS))
+        if char == "~":
+            return self._then_skipped(self._negated())
         if char == "%":
-            self.at += 1
-            raise self._not_followed(self.word(), start)
+            return self._then_skipped(self._directive())
         if char == "<":
-            raise self.no_token()
+            source, self.at = token_source(self.text, start, self.wrong)
+            self._only_in_rule("A control token", "Write it in a rule, beside the terminal.", start)
+            return self._then_skipped(self._leaf(source, start))
         return None
+
+    def _negated(self) -> Node:
+        """``~`` and the piece of which it takes the complement."""
+        start = self.at
+        self.at += 1
+        self.skip()
+        outside, self.in_rule = self.in_rule, False
+        inner = self.atom()
+        self.in_rule = outside
+        if inner is None:
+            raise self.wrong("Nothing stands behind ~", "Write ~NAME or ~/pattern/.", start)
+        return Negate(start, self.at, inner)
+
+    def _directive(self) -> Node:
+        """``%json {...}`` or ``%regex {...}`` within a body."""
+        start = self.at
+        self.at += 1
+        name = self.word()
+        if name not in ("json", "regex"):
+            raise self._not_followed(name, start)
+        self.skip_lines()
+        begin = self.at
+        data, self.at = data_at(self.text, begin, self.wrong)
+        if name == "regex":
+            return substrings(data, start, self.at, self.wrong)
+        self._only_in_rule("%json", "Write it in a rule: a terminal calls nothing.", start)
+        text = self.text[begin : self.at]
+        return self._leaf(schema_source(text, data, begin, self.wrong), start)
+
+    def _only_in_rule(self, what: str, remedy: str, start: int) -> None:
+        if self.is_second and not self.in_rule:
+            raise self.wrong(f"{what} cannot stand in a terminal", remedy, start, self.at)
+
+    def _leaf(self, source: Source, start: int) -> Node:
+        """A source as one piece of the grammar."""
+        number = len(self.leaves)
+        source = self.given[number] if number < len(self.given) else source
+        self.leaves.append(source)
+        inner = replace(source.tree, child=number)
+        return Group(start, self.at, inner, None, None)
 
     def _then_skipped(self, terminal: Node) -> Node:
         if not self.in_rule or not self.ignored:

@@ -1,0 +1,248 @@
+"""The pieces of Lark's notation that llguidance adds: what stands in a grammar and is none.
+
+``%json {...}`` is a JSON Schema, ``%regex {...}`` a part of a text, ``<|name|>`` and ``<[id]>`` are
+control tokens: each becomes a source of its own, a child of the grammar. ``A & B`` and ``~A`` join
+terminals, and ``rule[stop="x"]`` ends one as early as it can: their operands are closed machines,
+so the terminals that they name are written out in them (`written_out`). (llguidance 1.9,
+``docs/syntax.md``.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import numpy as np
+
+from explorer.arguments import shown
+from explorer.automata.construction import operations
+from explorer.automata.machine import Dfa
+from explorer.automata.program import Program
+from explorer.automata.tree.charset import ANY
+from explorer.automata.tree.nodes import (
+    Call,
+    Class,
+    Concat,
+    Deferred,
+    Intersect,
+    Negate,
+    Node,
+    Repeat,
+    Source,
+    Subtract,
+)
+from explorer.automata.tree.walking import children, walk, with_children
+from explorer.budget import Meter
+from explorer.errors import ExplorerError, GrammarError
+from explorer.languages.grammar.notations.reading import WrittenRule
+from explorer.languages.phases.control import ControlToken
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.algebra import Union
+
+WHITE: Final = r"[ \n\t\r]*"
+"""The white space between the tokens of JSON; llguidance writes none around a value."""
+
+MOST_IDS: Final = 10_000
+"""The most ids that one ``<[...]>`` stands for."""
+
+_GUIDANCE: Final = "x-guidance"
+_IDS: Final = re.compile(r"\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*")
+_TOKEN: Final = re.compile(r"<(?:\[([^\]>\n]*)\]|([^\s<>\[\]][^\s<>]*))>")
+_WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]+")
+_SUBSTRINGS: Final[Mapping[str, Callable[[str], Sequence[str]]]] = {
+    "substring_chars": lambda text: [*text],
+    "substring_words": lambda text: [each[0] for each in _WORDS.finditer(text)],
+}
+
+ENDING: Final = ("stop", "suffix", "lazy")
+"""The attributes of a rule that ends as early as it can."""
+
+OTHER_ATTRIBUTES: Final = {
+    "max_tokens": "Write explorer.gen(regex=..., max_tokens=3), which stands beside a grammar.",
+    "temperature": "Leave it out, or give it to the sampler: it changes no text.",
+}
+"""The remedies for attributes that are not followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEnd:
+    """The end of a rule that ends as early as it can; ``stop`` is ``None`` for its own end."""
+
+    stop: Node | None
+
+
+Wrong = Callable[..., GrammarError]
+"""The reader's `GrammarReader.wrong`."""
+
+
+def data_at(text: str, at: int, wrong: Wrong) -> tuple[object, int]:
+    """The JSON that begins at a place, and where it ends."""
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except RecursionError:
+        raise wrong("The JSON nests too deep", "Nest fewer values.", at) from None
+    except ValueError as error:
+        place = getattr(error, "pos", at)
+        raise wrong(
+            f"This is not JSON: {getattr(error, 'msg', error)}",
+            "Write JSON behind the name.",
+            place,
+        ) from error
+
+
+def schema_source(text: str, data: object, at: int, wrong: Wrong) -> Source:
+    """The source of ``%json``, whose JSON ends where the text does."""
+    end = at + len(text)
+    options: dict[str, Any] = {"whitespace_pattern": WHITE}
+    if isinstance(data, dict) and _GUIDANCE in data:
+        options = _layout(cast("dict[str, object]", data)[_GUIDANCE], at, end, wrong)
+    elif not isinstance(data, dict | bool):
+        raise wrong("A JSON Schema is an object", 'Write {"type": "object"}.', at, end)
+    try:
+        return JsonSchema.of(text, None, **options)
+    except ExplorerError as error:
+        raise wrong(f"In the schema: {error.message}", error.remedy, at, end) from error
+
+
+def _layout(given: object, at: int, end: int, wrong: Wrong) -> dict[str, Any]:
+    """The options of ``x-guidance``."""
+    said = dict(cast("dict[str, object]", given)) if isinstance(given, dict) else {"": given}
+    pattern, flexible = said.pop("whitespace_pattern", None), said.pop("whitespace_flexible", True)
+    between = said.pop("item_separator", ","), said.pop("key_separator", ":")
+    layouts: dict[object, str] = {(",", ":"): "compact", (", ", ": "): "dumps"}
+    if said or between not in layouts or not isinstance(flexible, bool):
+        name = next(iter(said), "item_separator")
+        raise wrong(
+            f"{name!r} of {_GUIDANCE} is not followed",
+            "Only whitespace_flexible, whitespace_pattern and the separators of json.dumps are.",
+            at, end,
+        )  # fmt: skip
+    if isinstance(pattern, str):
+        return {"whitespace_pattern": f"(?:{pattern})?"}
+    if flexible and between == (",", ":"):
+        return {"whitespace_pattern": WHITE}
+    return {"whitespace": layouts[between]}
+
+
+def substrings(data: object, start: int, end: int, wrong: Wrong) -> Node:
+    """The node of ``%regex``: some pieces of a text in a row, or none of them."""
+    given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    name = next(iter(given), "")
+    value = given.get(name)
+    pieces: Sequence[str] | None = None
+    if len(given) == 1 and name in _SUBSTRINGS and isinstance(value, str):
+        pieces = _SUBSTRINGS[name](value)
+    elif len(given) == 1 and name == "substring_chunks" and isinstance(value, list):
+        chunks = cast("list[object]", value)
+        if all(isinstance(each, str) for each in chunks):
+            pieces = cast("list[str]", chunks)
+    if pieces is None:
+        raise wrong(
+            f"{shown(given or cast('object', data))} is not followed",
+            f"Write {', '.join(_SUBSTRINGS)} with a text, or substring_chunks with a list of them.",
+            start, end,
+        )  # fmt: skip
+    known = pieces
+    return Deferred(start, end, lambda meter: _in_a_row(known, meter))
+
+
+def _in_a_row(pieces: Sequence[str], meter: Meter) -> Dfa:
+    """The minimal machine of some pieces that stand one after the other, none included."""
+    arcs: list[tuple[int, int, int, int]] = []
+    borders, fresh = [0], 1
+    for piece in pieces:
+        here = borders[-1]
+        for byte in piece.encode():
+            arcs.append((here, byte, byte, fresh))
+            here, fresh = fresh, fresh + 1
+        borders.append(here)
+        meter.check("The pieces of a text", states=fresh)
+    start = fresh
+    moves = [(start, border) for border in borders]
+    program = Program(
+        fresh + 1, start, np.array(arcs, np.int32).reshape(-1, 4), np.array(moves, np.int32),
+        np.array(sorted(set(borders)), np.int32),
+    )  # fmt: skip
+    return operations.minimal_dfa(program, meter)
+
+
+def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:
+    """The control token that is named at a place, and where its name ends."""
+    written = _TOKEN.match(text, at)
+    if written is None:
+        raise wrong(
+            "< begins the name of a control token, which does not end here",
+            'Write <|name|> or <[5]>; a text stands in quotes: "<".', at,
+        )  # fmt: skip
+    if written[1] is None:
+        return ControlToken(written[0]), written.end()
+    if not _IDS.fullmatch(written[1]):
+        raise wrong(
+            f"<[{written[1]}]> is not a list of ids",
+            "Write <[5]>, <[5,7]> or <[5-9]>. For any tokens but some, explorer.any_tokens("
+            "excluding=[5]) stands beside a grammar, in explorer.phases(...).", at, written.end(),
+        )  # fmt: skip
+    bounds = [each.partition("-") for each in written[1].split(",")]
+    pairs = [(int(low), int(high or low)) for low, _, high in bounds]
+    count = sum(high - low + 1 for low, high in pairs)
+    if count > MOST_IDS or any(high < low for low, high in pairs):
+        raise wrong(
+            f"<[{written[1]}]> has an empty range, or more than {MOST_IDS:,} ids", "Name fewer.",
+            at, written.end(),
+        )  # fmt: skip
+    ids = dict.fromkeys(each for low, high in pairs for each in range(low, high + 1))
+    tokens = tuple(ControlToken(each) for each in ids)
+    return tokens[0] if len(tokens) == 1 else Union(tokens), written.end()
+
+
+def ended_early(body: Node, stop: Node | None) -> Node:
+    """The texts of a body and a stop behind it that do not begin with a shorter one."""
+    whole = body if stop is None else Concat(body.start, stop.end, (body, stop))
+    some = Repeat(0, 0, Class(0, 0, ANY), 1, None, False)
+    return Subtract(whole.start, whole.end, whole, Concat(0, 0, (whole, some)))
+
+
+def is_closed(node: Node) -> bool:
+    """Whether a node becomes a machine before anything is laid around it."""
+    return isinstance(node, Intersect | Subtract | Negate)
+
+
+def written_out(rules: Sequence[WrittenRule], wrong: Wrong) -> list[WrittenRule]:
+    """The rules with the terminals in place that are named in what is closed.
+
+    Raises:
+        GrammarError: A rule is named there, or a terminal leads back to itself.
+    """
+    bodies = {rule.name: rule.body for rule in rules}
+
+    def with_calls(node: Node, within: tuple[str, ...], named: set[str], closed: bool) -> Node:
+        closed = closed or is_closed(node)
+        if closed and isinstance(node, Call) and node.name in bodies:
+            name = node.name
+            if not name.lstrip("_").isupper():
+                raise wrong(
+                    f"{name!r} is a rule, and &, ~, lazy, stop and suffix are for terminals",
+                    "Name it in capital letters if it calls no rule.", node.start, node.end,
+                )  # fmt: skip
+            if name in within:
+                raise wrong(
+                    f"The terminal {name!r} leads back to itself",
+                    "Only rules may, which are named in small letters.", node.start, node.end,
+                )  # fmt: skip
+            named.add(name)
+            return with_calls(bodies[name], (*within, name), named, True)
+        below = children(node)
+        return with_children(node, tuple(with_calls(each, within, named, closed) for each in below))
+
+    made: list[WrittenRule] = []
+    for rule in rules:
+        if not any(map(is_closed, walk(rule.body))):
+            made.append(rule)
+            continue
+        named: set[str] = set()
+        body = with_calls(rule.body, (rule.name,), named, False)
+        made.append(replace(rule, body=body, also=rule.also | named))
+    return made
