@@ -354,6 +354,7 @@ class Sets:
     def __init__(self, net: Net, parts: LateParts | None = None, rows: Found | None = None) -> None:
         self._net = net
         self._parts = parts
+        self._read: tuple[Net, Bool] | None = None
         self._begun = rows is not None
         self._rows = empty_found(net.num_classes) if rows is None else rows
         self.symbol_class = net.symbol_class
@@ -381,7 +382,9 @@ class Sets:
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        return self._net.read
+        if self._read is None or self._read[0] is not self._net:  # Asked again and again.
+            self._read = self._net, self._net.read
+        return self._read[1]
 
     def begin(self, meter: Meter) -> int:
         """Make the start state."""

@@ -24,7 +24,7 @@ from explorer.languages.schema.diagnosis.locating import spot_of
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import shared
+from explorer.languages.schema.reading.keywords import prepared
 from explorer.languages.schema.reading.subschemas import root_of
 from explorer.languages.schema.reading.text import value_of_json
 from explorer.languages.schema.text.spelling import Whitespace
@@ -100,7 +100,7 @@ class FreeJson(Source):
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        schema = shared(self._schema())
+        schema, _ = prepared(self._schema())
         closed = ClosedSchema(SchemaOptions(whitespace=self.whitespace), meter)
         root = root_of(schema, {})
         if self.whitespace != "pretty":  # There the machine of a value knows how deep it stands.

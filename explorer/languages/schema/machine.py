@@ -18,7 +18,7 @@ from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
 from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.keywords import check_tree, every_part, shared
+from explorer.languages.schema.reading.keywords import every_part, prepared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
 from explorer.languages.schema.values.certain import Certain
 from explorer.languages.schema.values.places import Site
@@ -46,9 +46,7 @@ def root_in(
         UnsupportedSchema: A keyword is not well formed, or subschemas nest too deep.
     """
     stage = "The machine of a schema"
-    addressed = check_tree(schema)
-    sets.meter.check_time(stage)
-    few = shared(schema)
+    few, addressed = prepared(schema)
     sets.meter.check_time(stage)
     root = root_of(few, remotes or {}, addressed=addressed)
     return Wanted((root,)), sets.place([root])

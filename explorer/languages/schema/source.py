@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -115,7 +116,7 @@ class JsonSchema(Source):
         """The schema as JSON."""
         return self.schema
 
-    @property
+    @cached_property
     def parsed(self) -> Schema:
         """The schema as Python data."""
         return parsed(self.schema)
@@ -133,7 +134,9 @@ class JsonSchema(Source):
         """One machine for the whole schema, or the rules of one that recurses on a stack."""
         if not self.on_stack:
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
-        return Rules(0, len(self.schema), WHOLE, self._rules, finite_form, locate=self.locate)
+        rules = self._rules
+        object.__delattr__(self, "_rules")  # The next machine is made under a budget of its own.
+        return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     @property
     def late_tree(self) -> Written:
@@ -145,7 +148,7 @@ class JsonSchema(Source):
             return self.tree
         return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
 
-    @property
+    @cached_property
     def _rules(self) -> SchemaRules:
         return SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas)
 
@@ -161,6 +164,9 @@ class JsonSchema(Source):
         if not _REFERENCE.search(self.schema):
             return ""
         return self._rules.best_recursion()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON, recursive schemas unrolled.
@@ -371,10 +377,10 @@ class JsonSchema(Source):
         listed = cast("list[tuple[object, object]]", fields.get("remotes"))
         try:
             schema = instance("schema", fields.get("schema"), str, "a str")
-            parsed(schema)
             pairs = tuple((str(address), str(text)) for address, text in listed)
             given["recursion"] = given["recursion"] or "unroll"  # Older files do not say.
             source = cls(schema, SchemaOptions(**given), pairs)
+            _ = source.parsed
         except (ExplorerError, TypeError, ValueError, KeyError) as error:
             raise DamagedFile(f"A saved schema cannot be read: {error}") from error
         return source
@@ -382,9 +388,9 @@ class JsonSchema(Source):
     @classmethod
     def read(cls, text: str) -> Self:
         """The schema that a text is."""
-        text = text.removeprefix(_BYTE_ORDER_MARK)
-        parsed(text)
-        return cls(text)
+        made = cls(text.removeprefix(_BYTE_ORDER_MARK))
+        _ = made.parsed  # It is JSON.
+        return made
 
     @classmethod
     def of(cls, schema: object, folder: object = None, **options: Any) -> Self:
@@ -396,17 +402,17 @@ class JsonSchema(Source):
         if isinstance(schema, bool | Mapping):
             given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
             text = indented(text_of_data(given))
-            parsed(text)
         elif isinstance(schema, str):
             text = plain(schema).removeprefix(_BYTE_ORDER_MARK)
-            parsed(text)
         else:
             raise wrong(
                 "schema", schema, "a JSON Schema", error=ConstraintError,
                 remedy="Give a dict, True or False, the schema as JSON text, or a class, such as a "
                 "pydantic model or a dataclass (not an instance of it).",
             )  # fmt: skip
-        return cls(text, SchemaOptions(**options), _texts_of(folder))
+        made = cls(text, SchemaOptions(**options), _texts_of(folder))
+        _ = made.parsed  # It is JSON.
+        return made
 
     def __str__(self) -> str:
         short = " ".join(self.schema.split())

@@ -18,7 +18,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import check_tree, parts_of, shared
+from explorer.languages.schema.reading.keywords import parts_of, prepared
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
 from explorer.languages.schema.source import JsonSchema
 
@@ -106,9 +106,9 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     Args:
         budget: For each subschema; one that needs more is named with the limit that it reached.
     """
-    check_tree(source.parsed)
+    few, _ = prepared(source.parsed)
     warm_up()
-    root = root_of(shared(source.parsed), source.remote_schemas)
+    root = root_of(few, source.remote_schemas)
     places = _inside(root)
     meter = _Renewed(budget)
     closed = ClosedSchema(source.options, meter)

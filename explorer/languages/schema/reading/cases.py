@@ -35,6 +35,10 @@ IN_PLACE: Final = frozenset(
 """The keywords that bring other subschemas to the same value."""
 
 
+_CHOOSING: Final = IN_PLACE | {"enum", "const"}
+"""A subschema without these is plain."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One way in which a conjunction can hold."""
@@ -133,6 +137,9 @@ class Expansion:
             return [case]
         case.seen.add(sub.key)
         schema = sub.schema
+        if _CHOOSING.isdisjoint(schema):
+            case.plain.append(sub)
+            return [case]
         plain = self._plain(sub)
         owners = sub.owners
         if sub.draft >= 2019 and (

@@ -1,7 +1,7 @@
 """Read the keywords of one subschema: check their types, and follow the rules of its draft.
 
-Equal subschemas become one object (`shared`), so that each is built once. Real schemas say the same
-thing in many places: a string of at most 255 characters, twenty times. The compiler knows a
+Equal subschemas become one object (`prepared`), so that each is built once. Real schemas say the
+same thing in many places: a string of at most 255 characters, twenty times. The compiler knows a
 subschema by its identity, so equal ones are made identical before it starts. What only remarks
 (``title``, ``description``) is left out first, because it would keep equal subschemas apart. A
 subschema that has an address of its own, or that asks which of its neighbours have evaluated
@@ -10,7 +10,6 @@ something, is never shared.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
@@ -148,6 +147,12 @@ _EXAMPLES: Final = {
 """A value of each required type, as JSON."""
 
 
+_HOLDING: Final = frozenset(
+    ("$defs", "definitions", "dependencies", "items",
+     *(word for word, kind in WELL_FORMED.items() if kind in (_SCHEMA, _SCHEMAS, _NAMED)))
+)  # fmt: skip
+"""The keywords that may hold subschemas."""
+
 _ADDRESSES: Final = frozenset(
     ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema", "$defs",
      "definitions")
@@ -155,36 +160,13 @@ _ADDRESSES: Final = frozenset(
 """Keywords that the library of addresses reads; what is wrong with them it shows."""
 
 
-def check_tree(schema: Schema) -> bool:
-    """Refuse a schema in which a keyword of some subschema has a wrong type.
-
-    Returns:
-        Whether some subschema may have an address of its own.
-
-    Raises:
-        UnsupportedSchema: A keyword does not have the required type.
-    """
-    todo: list[tuple[Schema, int]] = [(schema, DEFAULT_DRAFT)]
-    addressed = False
-    try:
-        while todo:
-            here, draft = todo.pop()
-            if isinstance(here, dict):
-                draft = draft_of(here, draft)
-                check_well_formed(here, "", draft)
-                addressed = addressed or not _ADDRESSES.isdisjoint(here)
-                todo += [(part, draft) for _, part in parts_of(here)]
-    except UnsupportedSchema:  # Where that is, is only worked out now.
-        for pointer, here, draft in every_part(schema):
-            check_well_formed(here, pointer, draft)
-    return addressed
-
-
 def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
     """The subschemas in the keywords of a schema, each with the way to it.
 
     Keywords that are not well formed have none.
     """
+    if _HOLDING.isdisjoint(schema):
+        return
     for keyword, value in schema.items():
         expected = WELL_FORMED.get(keyword)
         if keyword in ("$defs", "definitions", "dependencies") or expected is _NAMED:
@@ -350,6 +332,8 @@ def contains_bounds(sub: Subschema) -> tuple[int, int | None]:
     return 1 if minimum is None else minimum, maximum
 
 
+_Path = tuple[str] | tuple[str, str | int]
+
 REMARKS: Final = frozenset(
     ("title", "description", "$comment", "default", "examples", "deprecated", "readOnly",
      "writeOnly")
@@ -362,37 +346,45 @@ _APART: Final = frozenset(
 )  # fmt: skip
 
 
-def shared(schema: Schema) -> Schema:
-    """The same schema, equal subschemas being the same object.
+def prepared(schema: Schema) -> tuple[Schema, bool]:
+    """The same schema, checked, equal subschemas being the same object.
+
+    Returns:
+        It, and whether some subschema may have an address of its own.
+
+    Raises:
+        UnsupportedSchema: A keyword does not have the required type.
 
     Example:
-        >>> both = shared({"properties": {"a": {"type": "null"}, "b": {"type": "null"}}})
+        >>> both, _ = prepared({"properties": {"a": {"type": "null"}, "b": {"type": "null"}}})
         >>> both["properties"]["a"] is both["properties"]["b"]
         True
     """
+    every: list[tuple[dict[str, Any], list[tuple[_Path, Schema]]]] = []
+    seen: set[int] = set()
+    todo: list[tuple[Schema, int]] = [(schema, DEFAULT_DRAFT)]
+    addressed = False
+    try:
+        while todo:
+            here, draft = todo.pop()
+            if isinstance(here, dict) and id(here) not in seen:
+                seen.add(id(here))
+                draft = draft_of(here, draft)
+                check_well_formed(here, "", draft)
+                addressed = addressed or not _ADDRESSES.isdisjoint(here)
+                parts = list(parts_of(here))
+                every.append((here, parts))
+                todo += [(part, draft) for _, part in parts]
+    except UnsupportedSchema:  # Where that is, is only worked out now.
+        for pointer, here, draft in every_part(schema):
+            check_well_formed(here, pointer, draft)
     made: dict[int, Schema] = {}
     known: dict[object, Schema] = {}
-    for here, parts in reversed(list(_every(schema))):
+    for here, parts in reversed(every):
         paths = {path: made[id(part)] for path, part in parts if id(part) in made}
         copy = _with_parts(here, paths)
         made[id(here)] = known.setdefault(_content(here, copy, paths), copy)
-    return made.get(id(schema), schema)
-
-
-_Path = tuple[str] | tuple[str, str | int]
-
-
-def _every(schema: Schema) -> Iterator[tuple[dict[str, Any], list[tuple[_Path, Schema]]]]:
-    """A schema and the subschemas in it, each before those inside of it, and which those are."""
-    todo: list[Schema] = [schema]
-    seen: set[int] = set()
-    while todo:
-        here = todo.pop()
-        if isinstance(here, dict) and id(here) not in seen:
-            seen.add(id(here))
-            parts = list(parts_of(here))
-            yield here, parts
-            todo += [part for _, part in parts]
+    return made.get(id(schema), schema), addressed
 
 
 def _with_parts(here: dict[str, Any], parts: dict[_Path, Schema]) -> dict[str, Any]:
@@ -420,7 +412,7 @@ def _content(here: dict[str, Any], copy: dict[str, Any], paths: Collection[_Path
         return id(here)
     if not paths:
         try:
-            return _text(sorted(copy.items()))
+            return repr(sorted(copy.items()))
         except RecursionError:
             return id(here)
     content: list[object] = []
@@ -437,21 +429,12 @@ def _content(here: dict[str, Any], copy: dict[str, Any], paths: Collection[_Path
                 content.append((keyword, itself))
             elif any((keyword, name) in paths for name, _ in entries):
                 inside = [
-                    (name, id(part) if (keyword, name) in paths else _text(part))
+                    (name, id(part) if (keyword, name) in paths else repr(part))
                     for name, part in entries
                 ]
                 content.append((keyword, tuple(inside)))
             else:
-                content.append((keyword, _text(cast("object", value))))
+                content.append((keyword, repr(cast("object", value))))
         except RecursionError:
             return id(here)
     return tuple(content)
-
-
-def _digits(number: object) -> object:
-    """A number as no member of a schema is: no text holds half of a surrogate pair."""
-    return {"\ud800": str(number)}
-
-
-_text: Final = json.JSONEncoder(default=_digits).encode
-"""The same text for the same data, down to the digits of its numbers."""

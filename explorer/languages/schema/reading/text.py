@@ -156,7 +156,10 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
     place = id(cast("object", value))
     if place not in known:
         known[place] = 1  # Data that holds itself is refused by who writes it.
-        known[place] = 1 + sum(_values_written_out(part, known) for part in parts)
+        count = 1
+        for part in parts:
+            count += 1 if type(part) is str else _values_written_out(part, known)
+        known[place] = count
     return known[place]
 
 

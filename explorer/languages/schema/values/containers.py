@@ -48,8 +48,8 @@ MOST_PARTS: Final = 64
 MOST_TRACKED: Final = 12
 """Of so few other names each is remembered, where members are counted."""
 MOST_AT_ONCE: Final = 6
-"""With more members in any order, or more items that come once, what follows some of them is drawn
-when a text comes to it."""
+"""With more members, or more items that come once, what follows so many of them is drawn when a
+text comes to it."""
 MISCOUNTED: Final = 2
 """So many other names are counted that one which comes twice may be taken for two."""
 
@@ -165,8 +165,12 @@ class Arrays:
         self._numbers: dict[str, int] = {}
         self._told: dict[Wanted, list[Subschema] | None] = {}
 
-    @property
-    def is_wide(self) -> bool:
+    def waits_at(self, place: InContainer) -> bool:
+        """Whether what follows a place is drawn when a text comes to it."""
+        return self._is_wide
+
+    @cached_property
+    def _is_wide(self) -> bool:
         """Whether more than a few sets of items are told apart."""
         start = self.start()
         if self.main.unique is None or start is None:
@@ -370,10 +374,16 @@ class Objects:
         """Whether the object may end at a place."""
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether more than a few sets of members are told apart."""
-        return not self._ask.ordered and len(self.names) > MOST_AT_ONCE
+    def waits_at(self, place: InContainer) -> bool:
+        """Whether what follows a place is drawn when a text comes to it."""
+        if len(self.names) <= MOST_AT_ONCE:
+            return False
+        if not self._ask.ordered:
+            return True
+        if place.rest is not True or self.names[place.seen - 1] not in self.main.bits:
+            return False  # It is come to also where members are left out.
+        came = len(self.main.bits) - cast("int", place.main[0]).bit_count()
+        return came % (MOST_AT_ONCE + 2) == 1
 
     @cached_property
     def tracked(self) -> int:
@@ -421,10 +431,13 @@ class Objects:
         """Whether the members that must still come, as bits, have values."""
         known = self._known.get(possible, 0)  # What is not possible may only not be known yet.
         if missing & ~known:
+            alike: set[int] = set()
             for name, bit in self.main.bits.items():
                 if bit & missing & ~known:
-                    if not self._is_possible(name, None, possible):
+                    only = self.main.only(name)
+                    if only not in alike and not self._is_possible(name, None, possible):
                         return False
+                    alike |= set() if only is None else {only}
                     known |= bit
             self._known[possible] = known
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from explorer.automata.rules.pieces import components
 from explorer.languages.schema.reading.cases import in_place
@@ -26,6 +26,10 @@ class Depth:
     objects: int
     arrays: int
     total: int
+
+
+ENDLESS: Final = Depth(1, 1, 1, 1)
+"""For what asks where values go down without end."""
 
 
 class Deepening:

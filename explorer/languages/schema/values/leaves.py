@@ -27,6 +27,10 @@ MOST_CONTROLS: Final = 4096
 """The most sets of members that an object in any order tells apart, where all are drawn."""
 
 
+_BESIDE: Final = frozenset(("patternProperties", "$id", "id", "unevaluatedProperties"))
+"""Keywords that may bring more to a member than `properties` does."""
+
+
 class LetterQuestions(Protocol):
     """The questions that containers ask of the sets around them."""
 
@@ -200,6 +204,7 @@ class ObjectLeaf:
         self.counted = self.maximum is not None or self.minimum > len(self.bits)
         self._cap = max(self.minimum, 0 if self.maximum is None else self.maximum + 1)
         self._members: dict[object, Conjunction | None] = {}
+        self._first = cast("dict[str, Any]", subs[0].schema) if subs else {}
         self._allowed: Strings | None = None
 
     @property
@@ -219,6 +224,13 @@ class ObjectLeaf:
         if key not in self._members:
             self._members[key] = self.applying(name, kind)
         return self._members[key]
+
+    def only(self, name: str) -> int | None:
+        """The identity of the one schema of a member, where that is easily seen."""
+        if len(self.subs) != 1 or self.names or not _BESIDE.isdisjoint(self._first):
+            return None
+        part = self._first.get("properties", {}).get(name)
+        return id(cast("object", part)) if isinstance(part, dict) else None
 
     def applying(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
         """As `member`, worked out anew."""

@@ -20,6 +20,7 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.exponents import every_of
 from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.certain import Certain
 from explorer.languages.schema.values.containers import (
     Arc,
     ArrayLeaf,
@@ -30,7 +31,7 @@ from explorer.languages.schema.values.containers import (
     ObjectLeaf,
     Objects,
 )
-from explorer.languages.schema.values.deepening import Deepening, Depth
+from explorer.languages.schema.values.deepening import ENDLESS, Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.scalars import Scalars
@@ -64,6 +65,7 @@ class ValueSets:
         self._scalars = Scalars(meter, refuse=self.refuse)
         self._places: dict[object, Site] = {}
         self._cases: dict[object, list[Case]] = {}
+        self._types_of: dict[object, set[str]] = {}
         self._strings: dict[object, Strings] = {}
         self._numbers: dict[object, Numbers] = {}
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
@@ -72,6 +74,7 @@ class ValueSets:
         self._asked: set[object] = set()
         self._assumed = False
         self.deepening = Deepening(cast("Any", self), endless=endless)
+        self._certain = Certain(self.deepening.inside)
 
     def watch(self, meter: Meter) -> None:
         """From here on another meter counts."""
@@ -160,6 +163,14 @@ class ValueSets:
             types &= wanted
         return types
 
+    def _may_be_of(self, wanted: Wanted) -> set[str]:
+        """The types that values of a set may have."""
+        types = self._types_of.get(wanted.key)
+        if types is None:
+            types = set[str]().union(*(self._types(case.plain) for case in self._looking(wanted)))
+            self._types_of[wanted.key] = types
+        return types
+
     def _constants(self, subs: Conjunction) -> list[object] | None:
         left: list[object] | None = None
         for sub in subs:
@@ -186,6 +197,8 @@ class ValueSets:
     def words(self, wanted: Wanted) -> frozenset[str]:
         """The words null, true and false of a set."""
         every: set[str] = set()
+        if self._may_be_of(wanted).isdisjoint(("null", "boolean")):
+            return frozenset()
         for case in self._looking(wanted):
             types, scalars = self._types(case.plain), self._constants(case.plain)
             here = {
@@ -206,6 +219,8 @@ class ValueSets:
         """The numbers of a set."""
         if wanted.key in self._numbers:
             return self._numbers[wanted.key]
+        if self._may_be_of(wanted).isdisjoint(("number", "integer")):
+            return no_numbers()
         several: list[Numbers] = [no_numbers()]
         for case in self._looking(wanted):
             types, scalars = self._types(case.plain), self._constants(case.plain)
@@ -233,6 +248,8 @@ class ValueSets:
         if wanted.key in self._strings:
             return self._strings[wanted.key]
         every = Strings()
+        if "string" not in self._may_be_of(wanted):
+            return every
         for case in self._looking(wanted):
             here = self._plain_strings(case.plain)
             for sub in case.met:
@@ -273,6 +290,8 @@ class ValueSets:
         self, wanted: Wanted, site: Site, kind: Literal["array", "object"]
     ) -> list[tuple[Conjunction, Container]]:
         """The arrays or the objects of a set, case by case."""
+        if kind not in self._may_be_of(wanted):
+            return []
         key = wanted.key, site.key, kind
         known: list[tuple[Conjunction, Container]] | None = self._containers.get(key)
         if known is None:
@@ -354,7 +373,15 @@ class ValueSets:
         self._assumed = before or (self._assumed and not first)
         return possible
 
+    def may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
+        """Whether there surely is a value, and making the machine of all cannot be refused."""
+        if wanted.excluded or len(wanted.held) > 1:
+            return False
+        return not wanted.held or self._certain.may_wait(wanted.held[0], depth or ENDLESS)
+
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
+        if self.may_wait(wanted, depth):
+            return True
         if self.words(wanted) or self.strings(wanted) or self.numbers(wanted).dfa.num_states:
             return True
         return any(

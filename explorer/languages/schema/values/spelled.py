@@ -27,7 +27,7 @@ from explorer.languages.schema.text.layers import in_layers
 from explorer.languages.schema.text.names import free_string, other_names
 from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_strings, respelled
 from explorer.languages.schema.text.strings import among, literals
-from explorer.languages.schema.values.certain import Certain, is_small
+from explorer.languages.schema.values.certain import is_small
 from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
 from explorer.languages.schema.values.deepening import Depth
 from explorer.languages.schema.values.places import Site
@@ -71,7 +71,6 @@ class JsonTexts:
         self._call = call
         self._nodes: dict[object, Node] = {}
         self._outlines: dict[object, Outline] = {}
-        self._certain = Certain(sets.deepening.inside)
         self._finishes: dict[object, bool] = {}
 
     def whole(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
@@ -107,7 +106,7 @@ class JsonTexts:
                 return node
         for sub in wanted.held:
             check_well_formed(cast("dict[str, Any]", sub.schema), sub.pointer, sub.draft)
-        may_wait = self._may_wait(wanted, depth)
+        may_wait = self._sets.may_wait(wanted, depth)
         if not may_wait and not self._sets.is_possible(wanted, site, depth):
             return None
 
@@ -146,11 +145,6 @@ class JsonTexts:
         )  # fmt: skip
         self._nodes[key] = node
         return node
-
-    def _may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
-        if wanted.excluded or len(wanted.held) > 1:
-            return False
-        return not wanted.held or (self._certain.may_wait(wanted.held[0], depth or ENDLESS))
 
     def _draw(
         self,
@@ -316,8 +310,7 @@ class JsonTexts:
         first = drawing.state()
         drawing.text(begin, machine.opening + self._line(level + 1), first)
         first = self._spaced(drawing, first)
-        chained = self._late and machine.is_wide
-        self._from(drawing, first, start, end, machine, depth, level, chained=chained)
+        self._from(drawing, first, start, end, machine, depth, level)
 
     def _from(
         self,
@@ -328,8 +321,6 @@ class JsonTexts:
         machine: Any,
         depth: Depth | None,
         level: int,
-        *,
-        chained: bool,
     ) -> None:
         """The letters from a place on, up to the end of the container."""
         entries: dict[object, int | None] = {}
@@ -356,9 +347,8 @@ class JsonTexts:
                 entry_key = arc.label, arc.wanted.key, arc.target
                 if entry_key not in entries:
                     node = self.node(arc.wanted, self._sets.place_of(arc), depth, level + 1)
-                    if node is None or (
-                        chained and not self._can_finish(machine, arc.target, depth)
-                    ):
+                    waits = self._late and machine.waits_at(arc.target)
+                    if node is None or (waits and not self._can_finish(machine, arc.target, depth)):
                         entries[entry_key] = None
                         continue
                     entry = value = entries[entry_key] = drawing.state()
@@ -367,7 +357,7 @@ class JsonTexts:
                     if arc.target not in after:
                         after[arc.target] = drawing.state()
                         state = self._spaced(drawing, after[arc.target])
-                        if chained:
+                        if waits:
                             rest = self._rest(machine, arc.target, depth, level)
                             drawing.parts.append((state, rest, end))
                         else:
@@ -403,7 +393,7 @@ class JsonTexts:
             before = drawing.state()
             drawing.text(0, self._comma(level + 1), before)
             before = self._spaced(drawing, before)
-            self._from(drawing, before, place, 1, machine, depth, level, chained=True)
+            self._from(drawing, before, place, 1, machine, depth, level)
             return drawing.outline()
 
         node = self._nodes[key] = Deferred(
@@ -443,9 +433,6 @@ class JsonTexts:
         named = self._spaced(drawing, named)
         drawing.text(named, b":" + self._options.after_colon, value)
         return self._spaced(drawing, value)
-
-
-ENDLESS: Final = Depth(1, 1, 1, 1)
 
 
 @lru_cache(maxsize=64)
