@@ -20,7 +20,6 @@ from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.keywords import every_part, prepared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
-from explorer.languages.schema.values.certain import Certain
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
@@ -123,8 +122,9 @@ def can_wait(
     """
     sets = ValueSets(options, Meter())
     try:
-        root = root_of(schema, remotes or {}, addressed=not all_used and check_tree(schema))
-        return Certain(sets.deepening.inside).may_wait(root, options.depth)
+        few, addressed = (schema, False) if all_used else prepared(schema)
+        root = root_of(few, remotes or {}, addressed=addressed)
+        return sets.may_wait(Wanted((root,)), options.depth)
     except (UnsupportedSchema, RecursionError):
         return False
 

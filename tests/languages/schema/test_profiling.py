@@ -8,7 +8,7 @@ import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
 import explorer
-from explorer.languages.schema.reading.keywords import shared
+from explorer.languages.schema.reading.keywords import prepared
 
 SHORT: dict[str, Any] = {"type": "string", "maxLength": 20, "description": "short"}
 SCHEMA: dict[str, Any] = {
@@ -66,7 +66,7 @@ def test_what_is_too_large_is_named_and_the_rest_measured() -> None:
 
 def test_equal_subschemas_are_one_object_and_nothing_is_changed() -> None:
     before = repr(SCHEMA)
-    same: Any = shared(SCHEMA)
+    same: Any = prepared(SCHEMA)[0]
     assert same["properties"]["a"] is same["properties"]["b"]
     assert repr(SCHEMA) == before
 
@@ -83,7 +83,7 @@ def test_equal_subschemas_are_one_object_and_nothing_is_changed() -> None:
     ids=["one and true", "another order", "addresses", "unevaluated"],
 )  # fmt: skip
 def test_what_differs_or_has_an_address_stays_apart(schema: Any) -> None:
-    same: Any = shared(schema)
+    same: Any = prepared(schema)[0]
     (inside,) = same.values()
     first, second = inside.values() if isinstance(inside, dict) else inside
     assert first is not second

@@ -239,6 +239,48 @@ def decimal(value: Number) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
+TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
+
+
+def types_of(subs: tuple[Subschema, ...]) -> set[str]:
+    """The types that some subschemas leave.
+
+    Raises:
+        UnsupportedSchema: One of them is not a type.
+    """
+    types = {*TYPES, "integer"}
+    for sub in subs:
+        given = sub.keyword("type")
+        if given is None:
+            continue
+        wanted = {given} if isinstance(given, str) else set(cast("list[str]", given))
+        if unknown := wanted - {*TYPES, "integer"}:
+            raise UnsupportedSchema(
+                f"{sorted(map(str, unknown))[0]!r} is not a type.",
+                pointer=sub.pointer + "/type", keyword="type",
+                remedy=f"The types are {', '.join(TYPES)} and integer.",
+            )  # fmt: skip
+        if "number" in wanted:
+            wanted.add("integer")
+        types &= wanted
+    return types
+
+
+def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
+    """The scalars that ``enum`` and ``const`` leave; ``None`` where neither lists scalars alone."""
+    left: list[object] | None = None
+    for sub in subs:
+        for keyword in ("const", "enum"):
+            schema = cast("dict[str, Any]", sub.schema)
+            if (keyword == "const" and sub.draft < 6) or keyword not in schema:
+                continue
+            given = [schema["const"]] if keyword == "const" else list(schema["enum"])
+            if any(isinstance(value, dict | list) for value in given):
+                continue
+            left = given if left is None else [v for v in left if any(equal(v, g) for g in given)]
+    return left
+
+
 LARGEST_SIZE: Final = 2**64
 """The largest number of items or properties that a keyword may give; no text that is ever written
 comes near it.

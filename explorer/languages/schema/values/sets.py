@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
@@ -15,7 +15,7 @@ from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.cases import Case, Expansion, in_place, synthetic
-from explorer.languages.schema.reading.keywords import bounds, equal
+from explorer.languages.schema.reading.keywords import TYPES, bounds, constants_of, types_of
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.exponents import every_of
@@ -35,14 +35,22 @@ from explorer.languages.schema.values.deepening import ENDLESS, Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.scalars import Scalars
-from explorer.languages.schema.values.texts import Numbers, StringPart, Strings, checked, no_numbers
+from explorer.languages.schema.values.texts import (
+    Numbers,
+    StringPart,
+    Strings,
+    Words,
+    checked,
+    no_numbers,
+)
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
-TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
 SCALARS: Final = (*TYPES[:4], "integer")
 WORDS: Final = {"null": None, "true": True, "false": False}
 MOST_UNIQUE: Final = 256
 """The most values that ``uniqueItems`` tells apart."""
+
+_T = TypeVar("_T", Words, Numbers, Strings)
 
 
 class ValueSets:
@@ -66,8 +74,7 @@ class ValueSets:
         self._places: dict[object, Site] = {}
         self._cases: dict[object, list[Case]] = {}
         self._types_of: dict[object, set[str]] = {}
-        self._strings: dict[object, Strings] = {}
-        self._numbers: dict[object, Numbers] = {}
+        self._known: dict[object, object] = {}
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
         self._possible: dict[object, bool] = {}
         self._possible_at: dict[Depth | None, IsPossible] = {}
@@ -145,46 +152,13 @@ class ValueSets:
             self._cases[key] = self._expansion.cases(held)
         return self._cases[key]
 
-    def _types(self, subs: Conjunction) -> set[str]:
-        types = {*TYPES, "integer"}
-        for sub in subs:
-            given = sub.keyword("type")
-            if given is None:
-                continue
-            wanted = {given} if isinstance(given, str) else set(cast("list[str]", given))
-            if unknown := wanted - {*TYPES, "integer"}:
-                raise UnsupportedSchema(
-                    f"{sorted(map(str, unknown))[0]!r} is not a type.",
-                    pointer=sub.pointer + "/type", keyword="type",
-                    remedy=f"The types are {', '.join(TYPES)} and integer.",
-                )  # fmt: skip
-            if "number" in wanted:
-                wanted.add("integer")
-            types &= wanted
-        return types
-
     def _may_be_of(self, wanted: Wanted) -> set[str]:
         """The types that values of a set may have."""
         types = self._types_of.get(wanted.key)
         if types is None:
-            types = set[str]().union(*(self._types(case.plain) for case in self._looking(wanted)))
+            types = set[str]().union(*(types_of(case.plain) for case in self._looking(wanted)))
             self._types_of[wanted.key] = types
         return types
-
-    def _constants(self, subs: Conjunction) -> list[object] | None:
-        left: list[object] | None = None
-        for sub in subs:
-            for keyword in ("const", "enum"):
-                schema = cast("dict[str, Any]", sub.schema)
-                if (keyword == "const" and sub.draft < 6) or keyword not in schema:
-                    continue
-                given = [schema["const"]] if keyword == "const" else list(schema["enum"])
-                if any(isinstance(value, dict | list) for value in given):
-                    continue
-                left = (
-                    given if left is None else [v for v in left if any(equal(v, g) for g in given)]
-                )
-        return left
 
     def _looking(self, wanted: Wanted) -> Iterator[Case]:
         """The cases of what holds, with a look at the clock before each."""
@@ -194,78 +168,74 @@ class ValueSets:
 
     # Scalars.
 
-    def words(self, wanted: Wanted) -> frozenset[str]:
-        """The words null, true and false of a set."""
-        every: set[str] = set()
-        if self._may_be_of(wanted).isdisjoint(("null", "boolean")):
-            return frozenset()
-        for case in self._looking(wanted):
-            types, scalars = self._types(case.plain), self._constants(case.plain)
-            here = {
-                word for word, value in WORDS.items()
-                if ("null" if value is None else "boolean") in types
-                and (scalars is None or any(each is value for each in scalars))
-            }  # fmt: skip
-            for sub in case.met:
-                here &= self.words(Wanted((sub,)))
-            for sub in case.excluded:
-                here -= self.words(Wanted((sub,)))
-            every |= here
-        for subs in wanted.excluded:
-            every -= self.words(Wanted(subs))
-        return frozenset(every)
+    def _gathered(
+        self, wanted: Wanted, types: tuple[str, ...], none: _T, plain: Callable[[Conjunction], _T]
+    ) -> _T:
+        """The values of some types in a set: those of each case, together.
 
-    def numbers(self, wanted: Wanted) -> Numbers:
-        """The numbers of a set."""
-        if wanted.key in self._numbers:
-            return self._numbers[wanted.key]
-        if self._may_be_of(wanted).isdisjoint(("number", "integer")):
-            return no_numbers()
-        several: list[Numbers] = [no_numbers()]
+        Args:
+            none: No values; every set of none is false.
+            plain: The values of plain keyword mappings.
+        """
+        if self._may_be_of(wanted).isdisjoint(types):
+            return none
+        key = wanted.key, types
+        if key in self._known:
+            return cast("_T", self._known[key])
+        several = [none]
         for case in self._looking(wanted):
-            types, scalars = self._types(case.plain), self._constants(case.plain)
-            if not types & {"number", "integer"}:
-                continue
-            dfa = self._scalars.number(case.plain, scalars, integer="number" not in types)
-            here = Numbers(dfa, every_of(dfa))
+            here = plain(case.plain)
             for sub in case.met:
-                here = here.met(self.numbers(Wanted((sub,))), self.meter)
+                if here:
+                    here = here.met(self._gathered(Wanted((sub,)), types, none, plain), self.meter)
             for sub in case.excluded:
-                here = here.without(self.numbers(Wanted((sub,))), self.meter)
-            several += [here] if here.dfa.num_states else []
+                if here:
+                    less = self._gathered(Wanted((sub,)), types, none, plain)
+                    here = here.without(less, self.meter)
+            several += [here] if here else []
         while len(several) > 1:  # In pairs: one after the other would be quadratic.
             pairs = zip(several[::2], several[1::2], strict=False)
             left = several[len(several) & ~1 :]
             several = [*(one.joined(two, self.meter) for one, two in pairs), *left]
         every = several[0]
         for subs in wanted.excluded:
-            every = every.without(self.numbers(Wanted(subs)), self.meter)
-        self._numbers[wanted.key] = every
+            if every:
+                less = self._gathered(Wanted(subs), types, none, plain)
+                every = every.without(less, self.meter)
+        self._known[key] = every
         return every
+
+    def words(self, wanted: Wanted) -> Words:
+        """The words null, true and false of a set."""
+        return self._gathered(wanted, ("null", "boolean"), Words(), self._plain_words)
+
+    def _plain_words(self, subs: Conjunction) -> Words:
+        types, scalars = types_of(subs), constants_of(subs)
+        return Words(
+            word for word, value in WORDS.items()
+            if ("null" if value is None else "boolean") in types
+            and (scalars is None or any(each is value for each in scalars))
+        )  # fmt: skip
+
+    def numbers(self, wanted: Wanted) -> Numbers:
+        """The numbers of a set."""
+        return self._gathered(wanted, ("number", "integer"), no_numbers(), self._plain_numbers)
+
+    def _plain_numbers(self, subs: Conjunction) -> Numbers:
+        types = types_of(subs)
+        if not types & {"number", "integer"}:
+            return no_numbers()
+        dfa = self._scalars.number(subs, constants_of(subs), integer="number" not in types)
+        return Numbers(dfa, every_of(dfa))
 
     def strings(self, wanted: Wanted) -> Strings:
         """The strings of a set."""
-        if wanted.key in self._strings:
-            return self._strings[wanted.key]
-        every = Strings()
-        if "string" not in self._may_be_of(wanted):
-            return every
-        for case in self._looking(wanted):
-            here = self._plain_strings(case.plain)
-            for sub in case.met:
-                here = here.met(self.strings(Wanted((sub,))), self.meter) if here else here
-            for sub in case.excluded:
-                here = here.without(self.strings(Wanted((sub,))), self.meter) if here else here
-            every = every.joined(here)
-        for subs in wanted.excluded:
-            every = every.without(self.strings(Wanted(subs)), self.meter) if every else every
-        self._strings[wanted.key] = every
-        return every
+        return self._gathered(wanted, ("string",), Strings(), self._plain_strings)
 
     def _plain_strings(self, subs: Conjunction) -> Strings:
-        if "string" not in self._types(subs):
+        if "string" not in types_of(subs):
             return Strings()
-        scalars = self._constants(subs)
+        scalars = constants_of(subs)
         low, high = bounds(subs, "minLength", "maxLength")
         part = StringPart(None, low, high)
         if scalars is not None:
@@ -332,7 +302,7 @@ class ValueSets:
         return known
 
     def _may_be(self, subs: Conjunction, kind: str) -> bool:
-        return kind in self._types(subs) and self._constants(subs) is None
+        return kind in types_of(subs) and constants_of(subs) is None
 
     def _holds(self, subs: Conjunction, leaf: Callable[[Conjunction], Formula]) -> Formula:
         return some_of([
@@ -382,7 +352,7 @@ class ValueSets:
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
         if self.may_wait(wanted, depth):
             return True
-        if self.words(wanted) or self.strings(wanted) or self.numbers(wanted).dfa.num_states:
+        if self.words(wanted) or self.strings(wanted) or self.numbers(wanted):
             return True
         return any(
             self.can_end(machine, inside)

@@ -160,7 +160,7 @@ class JsonTexts:
         for word in sorted(sets.words(wanted)):
             drawing.text(begin, word.encode(), end)
         numbers = sets.numbers(wanted)
-        if numbers.dfa.num_states:
+        if numbers:
             machine = with_exponents(numbers.dfa, numbers.every, sets.meter)
             drawing.nfa(begin, _nfa(machine), end)
         for part in sets.strings(wanted):

@@ -1,4 +1,4 @@
-"""Sets of strings and sets of numbers, closed under union, intersection and difference.
+"""Sets of words, of strings and of numbers, closed under union, intersection and difference.
 
 A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 with bounds
 on the number of characters that are not written into the machine. What such a part leaves out is a
@@ -59,6 +59,22 @@ ANY = StringPart()
 """Every string."""
 
 
+class Words(frozenset[str]):
+    """Some of the words null, true and false."""
+
+    def met(self, other: Words, meter: Meter) -> Words:
+        """The words of both."""
+        return Words(self & other)
+
+    def without(self, other: Words, meter: Meter) -> Words:
+        """The words that the other set does not have."""
+        return Words(self - other)
+
+    def joined(self, other: Words, meter: Meter) -> Words:
+        """The words of either."""
+        return Words(self | other)
+
+
 class Strings(tuple[StringPart, ...]):
     """A union of parts; empty for no strings."""
 
@@ -74,7 +90,7 @@ class Strings(tuple[StringPart, ...]):
             left = [rest for part in left for rest in _without(part, taken, meter)]
         return Strings(left)
 
-    def joined(self, other: Strings) -> Strings:
+    def joined(self, other: Strings, meter: Meter) -> Strings:
         """The strings of either."""
         listed = [text for part in (*self, *other) for text in part.listed or ()]
         rest = [part for part in self if part.listed is None]
@@ -201,17 +217,20 @@ class Numbers:
     dfa: Dfa
     every: frozenset[Every] = frozenset()
 
+    def __bool__(self) -> bool:
+        return self.dfa.num_states > 0
+
     def met(self, other: Numbers, meter: Meter) -> Numbers:
         """The numbers of both."""
-        if self.dfa is other.dfa or not self.dfa.num_states:
+        if self.dfa is other.dfa or not self:
             return self
-        if not other.dfa.num_states:
+        if not other:
             return other
         return Numbers(intersection(self.dfa, other.dfa, meter), self.every & other.every)
 
     def without(self, other: Numbers, meter: Meter) -> Numbers:
         """The numbers that the other set does not have."""
-        if not other.dfa.num_states or not self.dfa.num_states:
+        if not other or not self:
             return self
         if self.dfa is other.dfa:
             return no_numbers()
@@ -219,9 +238,9 @@ class Numbers:
 
     def joined(self, other: Numbers, meter: Meter) -> Numbers:
         """The numbers of either."""
-        if not other.dfa.num_states or self.dfa is other.dfa:
+        if not other or self.dfa is other.dfa:
             return self
-        if not self.dfa.num_states:
+        if not self:
             return other
         both = operations.union([self.dfa, other.dfa], meter)
         return Numbers(both, self.every | other.every)
