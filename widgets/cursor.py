@@ -26,6 +26,22 @@ from explorer.languages.constraint import Constraint
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The effect of the last change on the line that the views show.
+
+    Args:
+        after, generation: The cursor's generation before and since.
+        kept: How many tokens of the line stay as they were: those behind are new. ``None``:
+            another line, or another question.
+    """
+
+    after: int
+    generation: int
+    kept: int | None
+
+
 MOST_LINES: Final = 8
 """The most lines that are kept; the oldest that is not current goes first."""
 
@@ -83,6 +99,7 @@ class Cursor:
         self._selected: int | None = None
         self._generation = 0
         self._counted = (session, session.generation)
+        self.happened = Happened(0, 0, None)  # What the listeners were told last.
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -122,8 +139,9 @@ class Cursor:
     def selected(self, token: int | None) -> None:
         with self.lock:
             last = len(self.session.vocabulary) - 1
+            after = self.generation
             self._selected = None if token is None else whole_number("selected", token, 0, last)
-            self._tell()
+            self._tell(after, self.session.length)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Subscribe to every change.
@@ -159,14 +177,16 @@ class Cursor:
             The step; ``None`` if it was taken before.
         """
         with self.lock:
-            session = self.session
+            session, after = self.session, self.generation
             taken: Step | None = None
+            kept = session.length
             if token is None and session.index < session.length:
                 session.forward()
             else:
+                kept = session.index
                 taken = session.step(token)
             self._selected = None
-            self._tell()
+            self._tell(after, kept)
             return taken
 
     def peek(self, token: int | None = None) -> int:
@@ -176,18 +196,20 @@ class Cursor:
             token: One to take instead.
         """
         with self.lock:
-            session = self.session
+            session, after = self.session, self.generation
             if token is not None or session.index == session.length:
+                kept = session.index
                 session.step(token)
                 session.back()
-                self._tell()
+                self._tell(after, kept)
             return session_ids(session)[session.index]
 
     def back(self) -> None:
         """Go one token back."""
         with self.lock:
+            after = self.generation
             self.session.back()
-            self._tell()
+            self._tell(after, self.session.length)
 
     def jump(self, k: int) -> None:
         """Go to a position of the line.
@@ -196,8 +218,9 @@ class Cursor:
             k: How many tokens stand before it.
         """
         with self.lock:
+            after = self.generation
             self.session.jump(k)
-            self._tell()
+            self._tell(after, self.session.length)
 
     def run(self, tokens: int) -> bool:
         """Go some tokens on.
@@ -213,7 +236,7 @@ class Cursor:
         """
         tokens = whole_number("tokens", tokens)
         with self.lock:
-            session = self.session
+            session, after = self.session, self.generation
             ahead = min(session.length - session.index, tokens)
             session.forward(ahead)
             before = session.index
@@ -222,7 +245,7 @@ class Cursor:
                     session.run(tokens - ahead)
             finally:
                 # What stops it, such as the model's own length, comes after tokens that stand.
-                self._tell()
+                self._tell(after, session.length if ahead == tokens else before)
             return not session.finished and session.index - before == tokens - ahead
 
     def fork(self) -> Session:
@@ -408,7 +431,10 @@ class Cursor:
             if oldest < self._current:
                 self._current -= 1
 
-    def _tell(self) -> None:
+    def _tell(self, after: int | None = None, kept: int | None = None) -> None:
+        """Tell everybody of a change; without arguments of one after which all may be different."""
+        now = self.generation
+        self.happened = Happened(now if after is None else after, now, kept)
         for listener in tuple(self._listeners):
             listener()
 

@@ -9,11 +9,11 @@ Data stands in the page as base64 of zlib, so that no token text can end a scrip
 
 Cost: 1 ms a bar, and a little more where hints are searched for, which the first `MOST_HINTS` are.
 
-The collapsed output under an explorer: what it shows, without a kernel and without widgets.
+The collapsed output under a view with a still: what it shows, without a kernel and without widgets.
 
 A widget is a view on a kernel. A notebook that is opened again without one, or converted, or shown
-on GitHub has nothing to draw, whatever the widget's own output holds besides. So a displayed
-explorer has a second, ordinary output: a closed `<details>` with the picture of the place and the
+on GitHub has nothing to draw, whatever the widget's own output holds besides. So such a
+view has a second, ordinary output: a closed `<details>` with the picture of the place and the
 same in words. It is replaced in the notebook's document, by its display id, once things are quiet:
 within a second of a pause of play, a second after the last step by hand, and at the end of a cell
 that moved the cursor. Never during play, and never by a step itself: the picture is drawn on a
@@ -32,7 +32,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -138,19 +138,26 @@ def taken(place: ShownPlace) -> Taken:
     cursor = place.cursor
     with cursor.lock:
         data, session = place.page, cursor.session
-        trace, state = cursor.full_trace(), place.state()
-        line = dict(cast("Packet", state["line"]))
+        trace, told = cursor.full_trace(), place.state()
+        question, line = told.question, {**cast("Packet", told.line)}
         if session.finished:
             line["index"] = 0  # The end of a text shows nothing; a replay begins at the beginning.
-        line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
+        # The line grows in place, and a file shows it as it is now.
+        tokens = list(told.line["strip"]["tokens"])
+        line["strip"] = {**told.line["strip"], "tokens": tokens, "forks": []}
         del line["generation"]  # There is no kernel that would count.
         traits: Packet = {
-            "about": state["about"],
+            "about": question["about"],
             "machine": data.machine_name,
             "vocabulary": data.vocabulary_name,
             "line": line,
-            "editor": {**state["editor"], "presets": []},
-            "sampler": state["sampler"],
+            "history": {
+                name: [*values]
+                for name, values in cast("dict[str, list[object]]", told.history).items()
+            },
+            "offered": {"kinds": [], "presets": [], "models": []},
+            "editor": question["editor"],
+            "sampler": question["sampler"],
         }
     return Taken(data, at_end(session), trace, traits, cursor.lock)
 
@@ -222,20 +229,21 @@ BELOW: Final = "Explorer: its last place is in the next output."
 
 
 class Still:
-    """The collapsed output of one explorer.
+    """The collapsed output of one view.
 
     Args:
+        cursors: The places that the view shows.
         picture: Draws it; called on any thread.
     """
 
-    def __init__(self, cursor: Cursor, picture: Callable[[], Snapshot]) -> None:
-        self._cursor, self._picture = cursor, picture
+    def __init__(self, cursors: Sequence[Cursor], picture: Callable[[], Snapshot]) -> None:
+        self._cursors, self._picture = cursors, picture
         self._name = f"explorer-{uuid4().hex}"
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._moved_at = 0.0
         self._shown = self._behind = False
-        self._stop = cursor.subscribe(self._moved)
+        self._stops = [cursor.subscribe(self._moved) for cursor in cursors]
 
     def show(self, widget: tuple[dict[str, Any], dict[str, Any]] | None) -> None:
         """Display the widget, and this below it.
@@ -262,7 +270,8 @@ class Still:
 
     def close(self) -> None:
         """End it; the output stays as it is."""
-        self._stop()
+        for stop in self._stops:
+            stop()
         with self._lock:
             registered, self._shown, self._behind = self._shown, False, False
             if self._timer is not None:
@@ -293,7 +302,7 @@ class Still:
             if not self._behind:
                 return
             quiet = time.monotonic() - self._moved_at
-            if self._cursor.playing and quiet < LOST:
+            if self._playing and quiet < LOST:
                 return self._wait(QUIET)
             if quiet < QUIET:  # There were steps meanwhile.
                 return self._wait(QUIET - quiet)
@@ -301,9 +310,13 @@ class Still:
 
     def _cell_ended(self, _result: object) -> None:
         with self._lock:
-            if not self._behind or self._cursor.playing:
+            if not self._behind or self._playing:
                 return
         self._update()
+
+    @property
+    def _playing(self) -> bool:
+        return any(cursor.playing for cursor in self._cursors)
 
     def _update(self) -> None:
         ipython = cast("Any", import_module("IPython.display"))

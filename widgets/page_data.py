@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from explorer.arguments import counted
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
 from explorer.decoding.stepping.healing import without_healing
-from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
@@ -74,17 +73,24 @@ from widgets.figures.panels.reasons import (
 )
 from widgets.figures.panels.stack import stack_steps, with_stack
 from widgets.figures.panels.tokens import rejected_token, strip_packet, strip_token
+from widgets.figures.told import Line, LineHistory, Moved, Named, TokenBox
 from widgets.looks import Looks
 from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
-
-MOST_BOXES: Final = 8_192
-"""Of how many steps the token's box is kept."""
 
 MOST_INNER: Final = 64
 """The most drawings of the detokenizing FST that are kept."""
 
 Packet = dict[str, object]
+
+
+class EditorPart(TypedDict):
+    """The part of the editor that the machine decides; see `widgets.figures.told.Editor`."""
+
+    report: str
+    pattern: str
+    behind: str
+    pipeline: Packet
 
 
 class PageData:
@@ -102,9 +108,6 @@ class PageData:
             tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]],
             tuple[MachineFigure, Layout],
         ] = {}
-        self._prompt: tuple[tuple[tuple[int, ...], str, int], Packet] | None = None
-        self._boxes: dict[int, tuple[Step, Packet]] = {}
-        self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
         self._groups: tuple[tuple[object, ...], Grouped] | None = None
         self._machine_traps: list[Packet] | None = None
         self.engines = OtherEngines(session.machine)
@@ -124,8 +127,8 @@ class PageData:
         return f"{name}: {len(self.vocabulary):,} tokens"
 
     @cached_property
-    def editor(self) -> Packet:
-        """The part of the editor that is the same at every position."""
+    def editor(self) -> EditorPart:
+        """The part of the editor that the machine decides."""
         return {
             "report": self._report(),
             "pattern": written_pattern(self.machine),
@@ -176,7 +179,7 @@ class PageData:
             return self._drawn.line
 
     @cached_property
-    def vocabulary_name(self) -> Packet:
+    def vocabulary_name(self) -> Named:
         """The name of the vocabulary; its text is in `vocabulary_packet`."""
         return {"fingerprint": self.vocabulary.fingerprint, "size": len(self.vocabulary)}
 
@@ -185,7 +188,7 @@ class PageData:
         return vocabulary_packet(self.vocabulary)
 
     @cached_property
-    def machine_name(self) -> Packet:
+    def machine_name(self) -> dict[str, str]:
         """The ``key`` of the machine: the same constraint over the same vocabulary has the same."""
         if self.free:
             return {"key": ""}
@@ -206,7 +209,7 @@ class PageData:
             worker: The process that compiles; ``None`` where there is none.
         """
         if self.free:
-            return self.machine_name
+            return {**self.machine_name}
         if self.whole:
             self.composed(worker, budget)
         with self._lock:
@@ -253,7 +256,7 @@ class PageData:
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""
         if self.free:
-            return self.machine_name
+            return {**self.machine_name}
         pattern = {"pattern": self.editor["pattern"]}
         return {**self.machine_name, **pattern, **class_packet(self.machine)}
 
@@ -326,76 +329,76 @@ class PageData:
         generation: int,
         lines: Sequence[tuple[str, Session]],
         current: int,
-    ) -> Packet:
-        """The tokens of the current line and of those beside it, and what the charts show.
-
-        Args:
-            generation: Of the session; the page sends it back with its requests.
-        """
-        strip = self._strip(trace)
-        rows: list[Packet] = []
-        if len(lines) > 1:
-            for number, (name, session) in enumerate(lines):
-                own = trace if number == current else whole_trace(session)
-                rows.append(
-                    {
-                        "name": name,
-                        "current": number == current,
-                        "tokens": self._tokens(own, session.machine),
-                    }
-                )
-        strip["forks"] = rows
+    ) -> Line:
+        """The tokens of the current line and of those beside it, whole."""
+        strip = strip_packet(trace.part(0, 0), self.vocabulary)
+        strip["tokens"] = self._tokens(trace, self.machine)
+        strip["finished"], strip["rejected"] = trace.finished, rejected_token(trace, self.machine)
+        phases = phases_packet(trace)
+        if phases is not None:
+            strip["phases"] = phases
+        strip["forks"] = [
+            {
+                "name": name,
+                "current": number == current,
+                "tokens": []
+                if number == current
+                else self._tokens(whole_trace(each), each.machine),
+            }
+            for number, (name, each) in enumerate(lines if len(lines) > 1 else ())
+        ]
         return {
             "index": k,
             "length": len(trace),
             "generation": generation,
             "strip": strip,
             "model": self.lm is not None,
-            "history": self._history(trace),
         }
 
-    def _strip(self, trace: Trace) -> Packet:
-        """`strip_packet`, of which only the new part is worked out."""
-        key = trace.prompt_ids, trace.healed, trace.prefixed
-        if self._prompt is None or self._prompt[0] != key:
-            self._prompt = (key, strip_packet(trace.part(0, 0), self.vocabulary))
-        return {
-            **self._prompt[1],
-            "tokens": self._tokens(trace, self.machine),
-            "rejected": rejected_token(trace, self.machine),
+    def history(self, trace: Trace, since: int = 0) -> LineHistory:
+        """The values of the charts at the positions of a line, from one of them on."""
+        return cast(LineHistory, over_time(trace.part(since, len(trace))).to_dict())
+
+    def grown(
+        self, line: Line, history: LineHistory, trace: Trace, k: int, kept: int, generation: int
+    ) -> Moved:
+        """Bring a line and its history, which are changed in place, to where a trace is.
+
+        Args:
+            kept: How many tokens of the line stay; those of the trace behind them are new.
+
+        Returns:
+            What is new, for those who have the line already.
+        """
+        strip, before = line["strip"], line["generation"]
+        line["index"], line["length"], line["generation"] = k, len(trace), generation
+        moved: Moved = {
+            "after": before,
+            "generation": generation,
+            "index": k,
+            "length": len(trace),
+            "kept": kept,
+            "tokens": self._tokens(trace, self.machine, kept),
             "finished": trace.finished,
-            **({} if (phases := phases_packet(trace)) is None else {"phases": phases}),
+            "rejected": rejected_token(trace, self.machine),
         }
+        if moved["tokens"] or len(strip["tokens"]) > kept:
+            strip["tokens"][kept:] = moved["tokens"]
+            # What was taken at a position is known once there is a step, so that one is new too.
+            moved["history"] = self.history(trace, kept)
+            for name, values in moved["history"].items():
+                cast("dict[str, list[object]]", history)[name][kept:] = cast("list[object]", values)
+            phases = phases_packet(trace, kept)
+            if phases is not None:
+                moved["phases"] = phases
+                alive = strip["phases"]["alive"][:kept] if "phases" in strip else []
+                strip["phases"] = {**phases, "alive": [*alive, *phases["alive"]]}
+        strip["finished"], strip["rejected"] = moved["finished"], moved["rejected"]
+        return moved
 
-    def _tokens(self, trace: Trace, machine: TokenMachine) -> list[Packet]:
-        """The output tokens of the strip. The box of a step is made once and reused."""
-        boxes: list[Packet] = []
-        for k, step in enumerate(trace.steps):
-            known = self._boxes.get(id(step))
-            if known is None or known[0] is not step:
-                if len(self._boxes) >= MOST_BOXES:
-                    self._boxes.clear()
-                # The step is kept with it, so that its id stays its own.
-                known = self._boxes[id(step)] = (step, strip_token(trace, k, machine))
-            boxes.append(known[1])
-        return boxes
-
-    def _history(self, trace: Trace) -> Packet:
-        """`over_time`, of which only the new part is worked out."""
-        old, known = self._past
-        same = 0
-        for one, other in zip(old.steps if old else (), trace.steps, strict=False):
-            if one is not other:
-                break
-            same += 1
-        # What was taken at a position is known once there is a step, so that place is made anew.
-        tail = trace.part(same, len(trace))
-        made: dict[str, list[object]] = {
-            name: [*known.get(name, [])[:same], *cast("list[object]", values)]
-            for name, values in over_time(tail).to_dict().items()
-        }
-        self._past = (trace, made)
-        return cast(Packet, made)
+    def _tokens(self, trace: Trace, machine: TokenMachine, since: int = 0) -> list[TokenBox]:
+        """The output tokens of the strip."""
+        return [strip_token(trace, k, machine) for k in range(since, len(trace))]
 
     def walk(self, trace: Trace, k: int, token: int) -> Packet:
         """The way of a token through all three machines, byte by byte."""

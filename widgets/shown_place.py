@@ -1,9 +1,10 @@
 """The shared part of the widgets on one cursor: the state that they show, and edits of the
 constraint.
 
-Small things are told with every step: the position, the line of tokens. Large ones (the
-vocabulary's text, the machines) are asked for once, by name (`widgets.dialogue.dialogue`). The
-state is worked out by pure functions (`widgets.figures`) from the session's trace.
+The cursor says what happened to its line (`widgets.cursor.Happened`); from that and the session's
+trace pure functions (`widgets.figures`) work out what is told (`widgets.figures.told`): the
+position whole, and of the line what is new. Large things (the vocabulary's text, the machines) are
+asked for once, by name (`widgets.dialogue.dialogue`).
 
 Callbacks may arrive on any thread, also while a cell runs, so the cursor's lock guards them.
 
@@ -14,8 +15,9 @@ first numbers are on the page before them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -24,6 +26,16 @@ from explorer.decoding.stepping.tree import Setting
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
+from widgets.figures.told import (
+    AskedState,
+    Editor,
+    Line,
+    LineHistory,
+    Offered,
+    SamplerState,
+    ShownPosition,
+    ToldPlace,
+)
 from widgets.page_data import PageData
 from widgets.toy import ToyModel
 
@@ -44,9 +56,9 @@ class ShownPlace:
         self.name = uuid4().hex[:12]
         self.editing = Editing(cursor, top_k=top_k)
         self._page: PageData | None = None
-        self._told = -1  # The generation that the followers were given last.
-        self._asked: tuple[Setting, int, dict[str, Any]] | None = None
-        self._followers: list[Callable[[Mapping[str, Any]], None]] = []
+        self._told: ToldPlace | None = None
+        self._asked: tuple[Setting, int, AskedState] | None = None
+        self._followers: list[Callable[[ToldPlace], None]] = []
         self._stop: Callable[[], None] = no_op
 
     @classmethod
@@ -62,11 +74,11 @@ class ShownPlace:
             place = _PLACES[id(cursor)] = cls(cursor, top_k=top_k)
         return place
 
-    def follow(self, show: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
-        """Receive the state, now and after each change.
+    def follow(self, show: Callable[[ToldPlace], None]) -> Callable[[], None]:
+        """Be told of the place, now and after each change.
 
         Args:
-            show: Takes what `state` returns; called inside the cursor's lock.
+            show: Called inside the cursor's lock.
 
         Returns:
             A function that ends the subscription.
@@ -74,9 +86,9 @@ class ShownPlace:
         with self.cursor.lock:
             if not self._followers:
                 self._stop = self.cursor.subscribe(self.refresh)
+            now = self.state()
             self._followers.append(show)
-            self._told = self.cursor.generation
-            show(self.state())
+            show(now)
 
         def stop() -> None:
             with self.cursor.lock:
@@ -88,18 +100,23 @@ class ShownPlace:
         return stop
 
     def refresh(self) -> None:
-        """Work the state out once, and send it to all followers."""
+        """Work out once what is to be told, and tell it to all followers."""
         with self.cursor.lock:
-            self._told = self.cursor.generation
-            state = self.state()
+            told = self._told = self._worked_out()
             for show in tuple(self._followers):
-                show(state)
+                show(told)
 
     def catch_up(self) -> None:
         """Refresh if the session was moved without the cursor, so nobody was told."""
         with self.cursor.lock:
-            if self._told != self.cursor.generation:
+            if self._told is None or self._told.line["generation"] != self.cursor.generation:
                 self.refresh()
+
+    def state(self) -> ToldPlace:
+        """The place as it is now, with the whole line."""
+        with self.cursor.lock:
+            self.catch_up()
+            return replace(cast(ToldPlace, self._told), moved=None)
 
     @property
     def session(self) -> Session:
@@ -114,22 +131,34 @@ class ShownPlace:
             page = self._page = PageData(session)
         return page
 
-    def state(self) -> dict[str, Any]:
-        """The state that is shown, by the names of the traits that carry it."""
-        session, page, cursor = self.session, self.page, self.cursor
-        trace = cursor.full_trace()
-        k = session.index
-        return {
-            **self._question(session, page),
-            "line": page.line(trace, k, cursor.generation, cursor.lines, cursor.current),
-            "position": page.position(trace, k),
-        }
+    @property
+    def offered(self) -> Offered:
+        """The choices of the editor, which depend on no place."""
+        models = list(self.editing.models())
+        return {"kinds": list(kinds.kinds()), "presets": _PRESETS, "models": models}
 
-    def _question(self, session: Session, page: PageData) -> dict[str, Any]:
-        """The part of the state that is the same at every position, worked out once per edit."""
+    def _worked_out(self) -> ToldPlace:
+        cursor, session, page, told = self.cursor, self.session, self.page, self._told
+        happened, trace, k = cursor.happened, cursor.full_trace(), session.index
+        question = self._question(session, page)
+        position = cast(ShownPosition, page.position(trace, k))
+        known = told is not None and told.line["generation"] == happened.after
+        if told is None or not known or happened.generation != cursor.generation:
+            kept = None
+        else:
+            kept = happened.kept
+        if told is None or kept is None:
+            line: Line = page.line(trace, k, cursor.generation, cursor.lines, cursor.current)
+            history: LineHistory = page.history(trace)
+            return ToldPlace(question, line, history, position)
+        moved = page.grown(told.line, told.history, trace, k, kept, cursor.generation)
+        return ToldPlace(question, told.line, told.history, position, moved)
+
+    def _question(self, session: Session, page: PageData) -> AskedState:
+        """The part that is the same at every position, worked out once per edit."""
         known, setting, seed = self._asked, session.setting, session.seed
         if known is None or known[0] is not setting or known[1] != seed:
-            state = {
+            question: AskedState = {
                 "place": self.name,
                 "about": page.about,
                 "vocabulary": page.vocabulary_name,
@@ -137,10 +166,10 @@ class ShownPlace:
                 "editor": self._editor_state(page),
                 "sampler": _sampler_state(session),
             }
-            known = self._asked = (setting, seed, state)
+            known = self._asked = (setting, seed, question)
         return known[2]
 
-    def _editor_state(self, page: PageData) -> dict[str, object]:
+    def _editor_state(self, page: PageData) -> Editor:
         toy = isinstance(self.session.lm, ToyModel)
         kind, text = self.editing.text()
         prompt = self.session.prompt
@@ -150,9 +179,6 @@ class ShownPlace:
             "kind": kind,
             "text": text,
             "remark": self.editing.remark,
-            "kinds": list(kinds.kinds(kind)),
-            "presets": _PRESETS,
-            "models": list(self.editing.models()),
             "model": "" if self.session.lm is None else self.session.lm.name,
             **page.editor,
         }
@@ -165,7 +191,7 @@ _PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()
 """By the address of the cursor."""
 
 
-def _sampler_state(session: Session) -> dict[str, object]:
+def _sampler_state(session: Session) -> SamplerState:
     sampler, seed = session.sampler, session.seed
     return {
         "temperature": sampler.temperature,

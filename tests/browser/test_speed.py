@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from explorer.languages.constraint import regex
 from tests.browser.acting import BACK, STEP, at, press
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hosts import shown
-from tests.widgets.patched import changed
-from widgets.figures.packets import change
+from widgets.toy import ToyModel
 from widgets.views import bundle
+from widgets.views.explorer import Explorer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ElementHandle, Page
@@ -194,48 +195,37 @@ def test_presses_while_a_cell_runs_are_not_lost(
     at(root, 2)
 
 
-def values(draw: random.Random, depth: int) -> Any:
-    kind = draw.random()
-    if depth == 0 or kind < 0.3:
-        return draw.choice([None, True, False, 0, 1, "", "a", "="])
-    if kind < 0.65:
-        return [values(draw, depth - 1) for _ in range(draw.randrange(5))]
-    return {draw.choice("ab~@="): values(draw, depth - 1) for _ in range(draw.randrange(4))}
-
-
-def another(draw: random.Random, value: Any) -> Any:
-    """A value that is mostly the same."""
-    if isinstance(value, list) and value and draw.random() < 0.8:
-        made: list[Any] = [*value]
-        place = draw.randrange(len(made))
-        made[place] = another(draw, made[place])
-        return made + [values(draw, 1)] * draw.randrange(2)
-    if isinstance(value, dict) and value and draw.random() < 0.8:
-        key = draw.choice(list(value))
-        return {**value, key: another(draw, value[key])}
-    return values(draw, 2)
-
-
-def test_the_page_applies_changes_as_python_does(chromium: Browser) -> None:
+def test_the_page_moves_a_line_as_python_does(chromium: Browser) -> None:
+    """What the page makes of what happened is the kernel's line and history, at every step."""
+    made = Explorer(ToyModel(), regex("(foo)+d"))
+    lines: list[list[dict[str, Any]]] = []
+    moves: list[dict[str, Any]] = []
+    first = json.loads(json.dumps([made.line, made.history]))
     draw = random.Random(0)
-    cases: list[tuple[Any, Any]] = []
-    wanted: list[Any] = []
-    for _ in range(2000):
-        before = values(draw, 4)
-        after = another(draw, before)
-        step = change(before, after)
-        assert json.dumps(changed(before, step)) is not None
-        cases.append((before, step))
-        wanted.append(after)
+    for _ in range(200):
+        session = made.session
+        move = draw.choice(["step", "take", "peek", "jump"])
+        if move == "jump" or session.finished:
+            made.cursor.jump(draw.randrange(session.length + 1))
+        elif move == "step":
+            made.cursor.step()
+        else:
+            token = draw.choice(session.allowed().nonzero()[0].tolist())
+            made.cursor.step(token) if move == "take" else made.cursor.peek(token)
+        lines.append(json.loads(json.dumps([made.line, made.history])))
+        moves.append(json.loads(json.dumps(made.moved)))
+    made.close()
     page = chromium.new_page()
-    found = page.evaluate(
-        "([source, cases]) => new Function('cases', source +"
-        " '; return cases.map(([before, step]) => patched(before, step));')(cases)",
-        [bundle.source("page_reading.js"), cases],
+    built = page.evaluate(
+        "([source, first, moves]) => new Function('first', 'moves', source +"
+        " '; const [line, history] = first; return moves.map((moved) => {"
+        " moveLine(line, history, moved); return structuredClone([line, history]); });"
+        "')(first, moves)",
+        [bundle.source("page_reading.js"), first, moves],
     )
     page.close()
-
-    def text(value: Any) -> str:
-        return json.dumps(value, sort_keys=True)
-
-    assert [text(one) for one in found] == [text(one) for one in wanted]
+    assert any(
+        len(moved["tokens"]) < len(line["strip"]["tokens"])
+        for moved, (line, _) in zip(moves, lines, strict=True)
+    )
+    assert built == lines

@@ -1,20 +1,31 @@
 """The one page of these tests: it sends messages, hears the answers, and follows the line.
 
 It stands where the browser stands: what a widget sends arrives here as JSON text, and what it knows
-of the line it has built from the changes that it was told. Answers may come on other threads.
+of the line it has built from the moves that it was told. Answers may come on other threads.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from typing import Any, cast
+from typing import Any
 
-from tests.widgets.patched import changed
 from widgets.views.compare import Compare
 from widgets.views.view import View
 
 PATIENCE = 120.0  # Seconds; for a busy machine, never part of a result.
+
+
+def grown(line: dict[str, Any], moved: dict[str, Any]) -> dict[str, Any]:
+    """A line after a move; the same as ``moveLine`` in ``static``."""
+    strip, kept = dict(line["strip"]), moved["kept"]
+    strip["tokens"] = strip["tokens"][:kept] + moved["tokens"]
+    strip |= {name: moved[name] for name in ("finished", "rejected")}
+    if "phases" in moved:
+        alive = strip.get("phases", {}).get("alive", [])[:kept] + moved["phases"]["alive"]
+        strip["phases"] = {**moved["phases"], "alive": alive}
+    told = {name: moved[name] for name in ("index", "length", "generation")}
+    return {**line, **told, "strip": strip}
 
 
 class Page:
@@ -28,6 +39,8 @@ class Page:
         self.made: Any = made
         self.line: dict[str, Any] = {}
         """The line as this page has built it."""
+        self.history: dict[str, Any] = {}
+        """What the charts show of it."""
         self.sent: list[int] = []
         """The size of everything that was sent to it, in characters of JSON."""
         self.heard: list[dict[str, Any]] = []
@@ -57,18 +70,21 @@ class Page:
             self.behind = True
             return
         self.sent.append(len(text))
-        line = json.loads(text)["state"].get("line")
-        if line is None:
+        state = json.loads(text)["state"]
+        self.line, self.history = state.get("line", self.line), state.get("history", self.history)
+        moved = state.get("moved") or {}
+        if "line" in state or moved:
+            self.behind = False
+        if moved.get("generation", 0) <= self.line.get("generation", 0):
             return
-        self.behind = False
-        if "change" not in line:
-            self.line = line
-        elif line["on"] == self.line.get("version"):
-            built = changed(self.line, line["change"])
-            self.line = {**cast("dict[str, Any]", built), "version": line["version"]}
+        if moved["after"] == self.line.get("generation"):
+            self.line = grown(self.line, moved)
+            for name, values in moved.get("history", {}).items():
+                self.history[name] = self.history[name][: moved["kept"]] + values
         else:
             self.wholes += 1
-            self.line = self.ask("line")["line"]
+            answer = self.ask("line")
+            self.line, self.history = answer["line"], answer["history"]
 
     def tell(self, type: str, /, **content: object) -> int:
         """Send a message; its number. This returns when the kernel's callback does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -153,15 +154,19 @@ def test_a_negative_position_is_an_error() -> None:
         Compare(None, regex("foo"), regex("foo")).jump(-1)
 
 
-def test_a_line_goes_out_as_what_changed_of_it(page: Page) -> None:
-    first = page.made.get_state()["left_line"]
-    page.ask("step")
-    second = page.made.get_state("left_line")["left_line"]
-    assert "strip" in first
-    assert "strip" not in second
-    assert second["version"] > first["version"]
+def test_a_step_goes_out_as_what_happened_to_each_line(page: Page) -> None:
+    """A line is sent whole once; of a step each side is told the new token."""
+    sent: list[dict[str, Any]] = []
+    page.made._send = lambda message, buffers=None: sent.append(json.loads(json.dumps(message)))
+    page.tell("step")
+    (state,) = [one["state"] for one in sent if one["method"] == "update"]
+    for side in SIDES:
+        assert f"{side}_line" not in state and f"{side}_editor" not in state
+        moved = state[f"{side}_moved"]
+        assert (moved["kept"], [token["id"] for token in moved["tokens"]]) == (0, [FOO])
+    page.made._send = page._receive
     whole = page.ask("line", side="left")["line"]
-    assert whole["version"] == second["version"]
+    assert whole["generation"] == state["left_moved"]["generation"]
     assert [token["id"] for token in whole["strip"]["tokens"]] == [FOO]
 
 

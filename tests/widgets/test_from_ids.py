@@ -52,7 +52,7 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     assert position is not None
     assert (position["z"], position["entropy_before"], position["top"]) == (None, None, [])
     assert position["allowed"] == 3
-    assert page.line["history"]["z"] == [None, None, None]
+    assert page.history["z"] == [None, None, None]
     rows = page.ask("search", query="foo", k=2)["rows"]
     assert {row["id"]: row["allowed"] for row in rows} == {FOO: True, FOOD: True}
     page.made.close()

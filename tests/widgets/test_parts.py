@@ -20,6 +20,7 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
+from widgets.page_data import PageData
 from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
@@ -86,8 +87,8 @@ def test_every_view_is_a_part() -> None:
 
 def test_only_what_a_page_shows_is_sent() -> None:
     steps, time = Stepper(), OverTime()
-    assert "history" not in steps.line
-    assert time.line["history"]["allowed"] == [3]
+    assert not steps.history and not steps.offered
+    assert time.history["allowed"] == [3]
     assert steps.editor == steps.sampler == {}
     assert SamplerControls().sampler["temperature"] == 0.0
     assert ConstraintEditor().editor["text"] == "(foo)+d"
@@ -134,16 +135,16 @@ def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
 def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Stepper()
     others = [Mask(cursor=steps.cursor), TokenStrip(cursor=steps.cursor)]
-    made: list[ShownPlace] = []
-    state = ShownPlace.state
+    made: list[PageData] = []
+    position = PageData.position
 
-    def counted(self: ShownPlace) -> dict[str, object]:
+    def counted(self: PageData, *place: Any) -> dict[str, object]:
         made.append(self)
-        return state(self)
+        return position(self, *place)
 
-    monkeypatch.setattr(ShownPlace, "state", counted)
+    monkeypatch.setattr(PageData, "position", counted)
     steps.cursor.step()
-    assert made == [steps.shown]
+    assert made == [steps.page_data]
     others[0].close()
     steps.cursor.step()
     assert (others[0].position["k"], others[1].position["k"]) == (1, 2)

@@ -8,11 +8,21 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
+import explorer
 from widgets.export import media_bundle
-from widgets.figures.snapshot import Snapshot
+from widgets.figures.drawing.layout import lay_out_figures
+from widgets.figures.drawing.svg import px
+from widgets.figures.machines.detokenizing_figure import (
+    detokenizing_figure,
+    failing_offsets,
+    masked_tokens,
+    shown_tokens,
+)
+from widgets.figures.snapshot import Snapshot, snapshot
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
@@ -104,6 +114,47 @@ def test_a_message_of_a_widget_is_no_cell_and_draws_nothing() -> None:
         "e.cursor.step()\nget_ipython().events.trigger('post_execute')\nprint(e._still._behind)",
     ).cells
     assert printed(cells[1]) == ["True"]
+
+
+def test_two_lines_and_the_machines_alone_have_an_output_that_follows_the_cells() -> None:
+    cells = executed(
+        "import explorer\nfrom widgets import Compare, Machines\n"
+        "both = Compare(None, explorer.regex('(foo)+d'), explorer.regex('foo'))\nboth",
+        "machines = Machines()\nmachines",
+        "both.step()\nmachines.cursor.step()",
+    ).cells
+    for cell, places in ((cells[0], 2), (cells[1], 1)):
+        widget, still = cell.outputs
+        assert "application/vnd.jupyter.widget-view+json" in widget.data
+        assert still.data["text/plain"].count("Position 1 after 3 bytes: foo") == places
+        page = Elements(still.data["text/html"])
+        image = unquote((page.tags[2][1]["src"] or "").split(",", 1)[1])
+        assert image.count("Detokenizing FST") == places
+        ElementTree.fromstring(image)
+    assert "left:" in cells[0].outputs[1].data["text/plain"]
+
+
+def test_the_still_draws_the_whole_detokenizing_fst() -> None:
+    """Where it is larger than its room it is drawn smaller, not cut."""
+    members = {"name": {"type": "string"}, "age": {"type": "integer"}}
+    record = {"type": "object", "properties": members, "required": ["name"]}
+    session = explorer.Session(
+        explorer.load_model("tiny"), explorer.json_schema(record), "A record: "
+    )
+    session.run(max_tokens=4)
+    trace, machine = session.trace, session.machine
+    larger = 0
+    for k in range(5):
+        shown = shown_tokens(trace, k, machine)
+        masked = masked_tokens(trace, k, shown)
+        fails = failing_offsets(machine, trace.positions[k].state, masked)
+        figure = detokenizing_figure(session.vocabulary, shown, masked, fails)
+        layout = lay_out_figures({"fst": figure})["fst"]
+        if layout.width > 732 or layout.height > 270:
+            larger += 1
+            drawn = snapshot(trace, k, machine).svg.partition("Detokenizing FST")[2]
+            assert f'viewBox="0 0 {px(layout.width)} {px(layout.height)}"' in drawn
+    assert larger
 
 
 def test_a_closed_explorer_is_quiet_and_keeps_its_output() -> None:

@@ -1,4 +1,4 @@
-"""What a page builds from changes is what the kernel has; and a step of a long run stays small."""
+"""What a page builds from moves is what the kernel has; and a step of a long run stays small."""
 
 from __future__ import annotations
 
@@ -13,27 +13,23 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.wide import wide
-from tests.widgets.page import Page
-from tests.widgets.patched import changed
+from tests.widgets.page import Page, grown
 from widgets.cursor import Cursor
 from widgets.page_data import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
-applied = changed
-
 
 def check(page: Page) -> None:
     """The line that a page has built is the kernel's, and no cache had a part in that."""
     made = page.made
-    line = {name: value for name, value in page.line.items() if name != "version"}
-    assert line == json.loads(json.dumps(made.line))
-    cursor = made.cursor
-    session = cursor.session
-    fresh = PageData(session).line(
-        cursor.full_trace(), session.index, cursor.generation, cursor.lines, cursor.current
-    )
-    assert json.loads(json.dumps(fresh)) == line
+    assert page.line == json.loads(json.dumps(made.line))
+    assert page.history == json.loads(json.dumps(made.history))
+    cursor, session, trace = made.cursor, made.session, made.cursor.full_trace()
+    data = PageData(session)
+    fresh = data.line(trace, session.index, cursor.generation, cursor.lines, cursor.current)
+    assert json.loads(json.dumps(fresh)) == page.line
+    assert json.loads(json.dumps(data.history(trace))) == page.history
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def wander(reader: Page, seed: int, moves: int) -> None:
         session = cursor.session
         going = not session.finished
         allowed = session.allowed().nonzero()[0].tolist()
-        reader.deaf = draw.random() < 0.1
+        reader.deaf = draw.random() < 0.25
         match draw.choice(
             [
                 "step",
@@ -94,21 +90,29 @@ def wander(reader: Page, seed: int, moves: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_a_page_builds_from_changes_is_the_line(reader: Page, seed: int) -> None:
+def test_what_a_page_builds_from_moves_is_the_line(reader: Page, seed: int) -> None:
     wander(reader, seed, 60)
-    assert reader.wholes  # It missed some, and found back.
 
 
-def test_a_change_that_is_damaged_would_be_seen(
+def test_a_page_that_missed_a_move_asks_for_the_whole_line(reader: Page) -> None:
+    cursor = reader.made.cursor
+    reader.deaf = True
+    cursor.step()
+    reader.deaf = False
+    cursor.step()
+    assert reader.wholes == 1
+    check(reader)
+    cursor.step()
+    assert reader.wholes == 1
+
+
+def test_a_move_that_is_damaged_would_be_seen(
     reader: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forgetful(before: object, step: dict[str, Any]) -> object:
-        found = applied(before, step)
-        if isinstance(found, dict) and found.get("length"):
-            found = {**found, "length": found["length"] - 1}
-        return found
+    def forgetful(line: dict[str, Any], moved: dict[str, Any]) -> dict[str, Any]:
+        return grown(line, {**moved, "tokens": moved["tokens"][1:]})
 
-    monkeypatch.setattr("tests.widgets.page.changed", forgetful)
+    monkeypatch.setattr("tests.widgets.page.grown", forgetful)
     with pytest.raises(AssertionError):
         wander(reader, 1, 30)
 
@@ -119,7 +123,7 @@ def test_the_whole_goes_to_who_comes_later_and_into_a_notebook() -> None:
     for _ in range(2):
         made.cursor.step()
     state = made.get_state()["line"]
-    assert "change" not in state and len(state["strip"]["tokens"]) == 2
+    assert len(state["strip"]["tokens"]) == 2
     made.cursor.step()  # Whoever looked at the state was told nothing, so nothing is missed.
     check(reader)
     assert reader.wholes == 0

@@ -3,9 +3,10 @@
 The way of a click: the page sends a message (`static/conversation.js`, ``ui.ask``); the widget
 hands it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands
 there (`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
-cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor then tells its
-`ShownPlace`, which works out once what all its widgets show; each widget sends what changed
-(`widgets.views.view`). The answer repeats the number of the message.
+cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor tells its
+`ShownPlace` what happened, which works out once what all its widgets are told
+(`widgets.figures.told`); each widget sends it (`widgets.views.view`). The answer repeats the
+number of the message.
 
 Four flags say what else holds of a message. ``moves``: it moves the session. ``quiet``: the view
 that sent it shows the error itself. ``later``: it is worked out on a thread of its own, without the
@@ -264,7 +265,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "arc": Entry(ask.ArcClasses, handlers.on_arc, unasked=True),
     "composed": Entry(ask.ComposedBy, handlers.on_composed, quiet=True, later=True, unasked=True),
     "words": Entry(ask.TokenTexts, handlers.on_words, later=True),
-    "line": Entry(ask.WholeLine, handlers.of_the_widget),
+    "line": Entry(ask.WholeLine, handlers.on_line),
     "rows": Entry(ask.MaskRowsAt, handlers.on_rows),
     "figure": Entry(ask.RunFigure, handlers.on_figure, later=True),
     "export": Entry(ask.Export, handlers.of_the_widget, later=True),

@@ -305,6 +305,12 @@ def on_words(place: ShownPlace, message: ask.TokenTexts) -> Later:
     return Later.of(lambda: {"words": page.words()})
 
 
+def on_line(place: ShownPlace, message: ask.WholeLine) -> Packet:
+    """Tell the whole line, for a page that missed what became of the one that it has."""
+    told = place.state()
+    return {"line": told.line, "history": told.history}
+
+
 def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
     """Tell the rows of the mask over time."""
     return rows_packet(place.cursor.full_trace(), message.first, message.end)

@@ -1,4 +1,4 @@
-"""The packets that travel to the page: once, at each position, and only the differences of a line.
+"""The packets that travel to the page: once, and at each position.
 
 *Once*: the vocabulary's text per page, by fingerprint, compressed, because it is the same for every
 explorer on it; the class of each token and the machines per constraint. A whole run, for a page
@@ -9,12 +9,6 @@ is drawn. The mask is a bit per token class. The lit path is sent as names of no
 (`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
 would otherwise grow with the square of the text. It takes one or two milliseconds, besides the
 verdicts of the bars.
-
-*Differences*: a packet is plain JSON, and its difference to the packet before is one too: of a
-mapping the entries that changed, of a list the length of the beginning that stayed and what follows
-it. A line of a thousand tokens and one more is then a few hundred bytes. Nothing is assumed about
-how packets change; a jump, an edit or another line is only a larger difference. The page has the
-same function as `patched` (``static/page_reading.js``).
 
 Compressed parts are zlib in base64, which a page inflates by itself.
 """
@@ -27,7 +21,7 @@ import math
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 
@@ -49,66 +43,6 @@ from widgets.figures.machines.lit import path_packet
 from widgets.figures.panels.mask import allowed_at, class_row, count_at, pack_bits
 from widgets.figures.panels.stack import stack_packet
 from widgets.figures.panels.tokens import BARS, bars, strip_packet, table_text
-
-Change = dict[str, Any]
-"""One of: ``{"=": value}``, a value in place of another; ``{"~": {key: change}, "-": [keys]}``,
-entries of a mapping that changed and those that are gone; ``{"<": n, ">": [values]}``, the first n
-of a list and what follows them; ``{"@": {index: change}}``, places of a list that keeps its length.
-Empty if nothing changed."""
-
-
-def change(before: object, after: object) -> Change:
-    """The difference that leads from one value to another.
-
-    Returns:
-        A difference with which `patched`, on the page, turns ``before`` into ``after``.
-
-    Example:
-        >>> change({"k": 1, "ids": [7, 8]}, {"k": 2, "ids": [7, 8, 9]})
-        {'~': {'k': {'=': 2}, 'ids': {'<': 2, '>': [9]}}}
-        >>> change([1, 2], [1, 2])
-        {}
-    """
-    if before is after:
-        return {}
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return _of_mappings(
-            cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
-        )
-    if isinstance(before, list) and isinstance(after, list):
-        return _of_lists(cast("list[object]", before), cast("list[object]", after))
-    # 1, 1.0 and True are equal in Python and not in JSON.
-    same = type(before) is type(after) and before == after  # pyright: ignore[reportUnknownArgumentType]
-    return {} if same else {"=": after}
-
-
-def _of_mappings(before: Mapping[str, object], after: Mapping[str, object]) -> Change:
-    entries: dict[str, Change] = {}
-    for key, value in after.items():
-        if key not in before:
-            entries[key] = {"=": value}
-        elif before[key] is not value and (step := change(before[key], value)):
-            entries[key] = step
-    gone = [key for key in before if key not in after]
-    return {**({"~": entries} if entries else {}), **({"-": gone} if gone else {})}
-
-
-def _of_lists(before: list[object], after: list[object]) -> Change:
-    same = 0
-    for one, other in zip(before, after, strict=False):
-        if one is not other and change(one, other):
-            break
-        same += 1
-    if same == len(before) == len(after):
-        return {}
-    if len(before) == len(after):
-        places = {
-            str(k): step for k in range(same, len(after)) if (step := change(before[k], after[k]))
-        }
-        if not any(["=" in step for step in places.values()]):
-            return {"@": places}
-    return {"<": same, ">": after[same:]}
-
 
 SPANS: Final = 64
 """The most places of the pattern that are marked."""

@@ -28,6 +28,7 @@ from widgets.figures.drawing.svg import (
     chip,
     document,
     line,
+    px,
     text,
     window,
 )
@@ -49,6 +50,9 @@ PAD: Final = 14.0
 TALLEST: Final = 270.0
 """The tallest drawing of one machine."""
 
+HEADING: Final = 26.0
+"""The room of a heading above one of several pictures."""
+
 BARS: Final = 10
 LAST_TOKENS: Final = 12
 """The most tokens of the text that are shown, the last ones."""
@@ -62,11 +66,16 @@ TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A static picture."""
+    """A static picture.
+
+    Args:
+        height: In pixels; 0 where nobody puts it beside another.
+    """
 
     svg: str
     text: str
     title: str = ""
+    height: float = 0.0
 
     def to_mimebundle(self) -> dict[str, str]:
         """By media type, as notebooks want it."""
@@ -92,7 +101,29 @@ def snapshot(
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
     title = f"Position {k}: {mask_summary(trace, k)}"
     svg = document(WIDTH, y, title, [*parts, frame])
-    return Snapshot(svg, snapshot_text(trace, k, machine), title)
+    return Snapshot(svg, snapshot_text(trace, k, machine), title, y)
+
+
+def stacked(pictures: Mapping[str, Snapshot]) -> Snapshot:
+    """Several pictures under each other, each below its heading; one is itself.
+
+    Example:
+        >>> one, other = Snapshot("<svg/>", "a", "A", 10.0), Snapshot("<svg/>", "b", "B", 10.0)
+        >>> both = stacked({"left": one, "right": other})
+        >>> both.title, both.height
+        ('left: A; right: B', 72.0)
+    """
+    if len(pictures) == 1:
+        return next(iter(pictures.values()))
+    parts: list[str] = []
+    y = 0.0
+    for heading, picture in pictures.items():
+        parts.append(text(PAD, y + 18, heading, size=13, bold=True))
+        parts.append(picture.svg.replace("<svg ", f'<svg y="{px(y + HEADING)}" ', 1))
+        y += HEADING + picture.height
+    told = "\n\n".join(f"{heading}:\n{one.text}" for heading, one in pictures.items())
+    title = "; ".join(f"{heading}: {one.title}" for heading, one in pictures.items())
+    return Snapshot(document(WIDTH, y, title, parts), told, title, y)
 
 
 def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine) -> float:

@@ -14,6 +14,7 @@ const MARKED = ["regex", "choices"];
 export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
   island(el, "Prompt and constraint");
   const given = () => model.get("editor") || {};
+  const { kinds = [], presets: examples = [], models: others = [] } = model.get("offered") || {};
   const prompt = h("textarea", { rows: 1, spellcheck: "false", "aria-label": "prompt" });
   const kind = h("select", { "aria-label": "kind of constraint" });
   const presets = h("select", { "aria-label": "presets" });
@@ -113,7 +114,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   // A text of one notation says nothing in another: each kind keeps its own, and begins with an example.
   kind.addEventListener("change", () => {
     written[before] = pattern.value;
-    const example = (given().presets || []).find((preset) => preset.kind === kind.value);
+    const example = examples.find((preset) => preset.kind === kind.value);
     pattern.value = written[kind.value] ?? (given().kind === kind.value ? given().text : example ? example.text : pattern.value);
     submit();
   });
@@ -138,7 +139,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     load();
   });
   presets.addEventListener("change", () => {
-    const preset = (given().presets || [])[Number(presets.value)];
+    const preset = examples[Number(presets.value)];
     presets.selectedIndex = 0;
     if (!preset) return;
     if (preset.kind) kind.value = preset.kind;
@@ -193,12 +194,12 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     prompt.disabled = !!e.prompt_fixed;
     prompt.placeholder = e.prompt_fixed || "(empty)";
     const chosen = kind.value;
-    put(kind, (e.kinds || []).map((name) => h("option", { value: name, selected: name === e.kind }, name)));
+    put(kind, (kinds.includes(e.kind) ? kinds : [...kinds, e.kind || "regex"]).map((name) => h("option", { value: name, selected: name === e.kind }, name)));
     kind.value = open || !other ? chosen : e.kind || "regex";
-    put(models, (e.models || []).map((name) => h("option", { value: name, selected: name === e.model }, name)));
-    if (e.model && !(e.models || []).includes(e.model)) models.append(h("option", { value: "", selected: true }, e.model));
-    models.parentElement.hidden = constraintOnly || (e.models || []).length < 2;
-    put(presets, h("option", { value: "" }, "presets"), (e.presets || []).map((p, i) => h("option", { value: i }, p.name)));
+    put(models, others.map((name) => h("option", { value: name, selected: name === e.model }, name)));
+    if (e.model && !others.includes(e.model)) models.append(h("option", { value: "", selected: true }, e.model));
+    models.parentElement.hidden = constraintOnly || others.length < 2;
+    put(presets, h("option", { value: "" }, "presets"), examples.map((p, i) => h("option", { value: i }, p.name)));
     if (other) [state, ended] = [null, ""];
     say(remark, e.remark || "");
     loaded = e;

@@ -58,7 +58,7 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   let places = null; // {x, n, step}: the axis that the charts share
   let charts = []; // what is drawn: a chart and its element
 
-  const history = () => ui.line.history || {};
+  const history = () => model.get("history") || {};
   const here = () => (ui.position ? ui.position.k : 0);
   const value = (chart, k) => {
     const [after, before] = chart.series.map((key) => (history()[key] || [])[k]);

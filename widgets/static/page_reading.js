@@ -1,5 +1,5 @@
 // What a page reads of what the kernel sends, each part by a reader of its own: the classes of the tokens,
-// their texts, the line of tokens as changes, and the figures around the position.
+// their texts, the line of tokens and its moves, and the figures around the position.
 
 // Vocabularies by fingerprint: one per page, however many explorers.
 const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
@@ -8,23 +8,6 @@ const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 // latest after so many.
 const AROUND_AFTER = 150;
 const AROUND_LATEST = 500;
-
-/** A packet after a change, as `widgets/figures/packets.py` writes it; parts that did not change
- * stay the same objects. */
-function patched(before, change) {
-  if ("=" in change) return change["="];
-  if ("<" in change) return before.slice(0, change["<"]).concat(change[">"]);
-  if ("@" in change) {
-    const made = before.slice();
-    for (const [place, inner] of Object.entries(change["@"])) made[place] = patched(made[place], inner);
-    return made;
-  }
-  if (!("~" in change) && !("-" in change)) return before;
-  const made = { ...before };
-  for (const key of change["-"] || []) delete made[key];
-  for (const [key, inner] of Object.entries(change["~"] || {})) made[key] = patched(made[key], inner);
-  return made;
-}
 
 /** Read the classes of the tokens into `ui.machine`; returns the function that reads them. */
 function machineReader(ui, model) {
@@ -71,33 +54,42 @@ function vocabularyReader(ui, model) {
   return read;
 }
 
+/** Bring a line, and the history of the charts, to where the kernel says that it has moved: a `Moved` of
+ * `widgets/figures/told.py`. Both are changed in place: a second view, and a notebook that is saved, have them too. */
+function moveLine(line, history, moved) {
+  const { strip } = line;
+  const { kept, phases } = moved;
+  const next = { ...strip, finished: moved.finished, rejected: moved.rejected };
+  if (kept < strip.tokens.length || moved.tokens.length) next.tokens = strip.tokens.slice(0, kept).concat(moved.tokens);
+  if (phases) next.phases = { ...phases, alive: ((strip.phases || {}).alive || []).slice(0, kept).concat(phases.alive) };
+  for (const [name, values] of Object.entries(moved.history || {})) history[name] = (history[name] || []).slice(0, kept).concat(values);
+  Object.assign(line, { strip: next, index: moved.index, length: moved.length, generation: moved.generation });
+}
+
 /** Read the line into `ui.line`. The function that is returned says whether it is there; if it had to be asked
  * for, `again` is called when it has come. */
 function lineReader(ui, model, again) {
-  // A line arrives as what changed of the one before. The whole is written into the model in its
-  // place, so that a second view, and a notebook that is saved, have it too.
-  const read = () => {
+  return () => {
     const line = model.get("line") || {};
-    if (line.change) {
-      if (line.on !== ui.line.version) {
-        ui.ask("line").then((answer) => {
-          const now = model.get("line") || {};
-          if (!answer.ok || (now.version !== answer.line.version && now.change)) return;
-          if (now.change) whole(now, answer.line);
-          again();
-        });
-        return false;
-      }
-      whole(line, { ...patched(ui.line, line.change), version: line.version });
-    }
+    const history = model.get("history") || {};
+    const moved = model.get("moved") || {};
     ui.line = line;
-    return true;
+    if (!(moved.generation > line.generation)) return true;
+    if (moved.after === line.generation) {
+      moveLine(line, history, moved);
+      return true;
+    }
+    // A move was missed. Without a kernel there is only what was sent.
+    ui.ask("line").then((answer) => {
+      if (answer.ok) {
+        Object.assign(line, answer.line);
+        Object.assign(history, answer.history);
+      } else if (answer.gone) line.generation = moved.generation;
+      else return;
+      again();
+    });
+    return false;
   };
-  const whole = (line, found) => {
-    for (const key of Object.keys(line)) delete line[key];
-    Object.assign(line, found);
-  };
-  return read;
 }
 
 /** Read the figures around the position into `ui.around`: `read` at once, `later` when the steps have calmed. */

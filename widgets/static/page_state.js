@@ -240,6 +240,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   model.on("change:vocabulary", readVocabulary);
   model.on("change:position", readPosition);
   model.on("change:line", readPosition);
+  model.on("change:moved", readPosition);
   /** Ask for one more thing from now on, as in `wants`, because another view is shown. */
   ui.want = (what) => {
     if (ui.wants.includes(what)) return;

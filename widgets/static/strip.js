@@ -144,15 +144,17 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       traps.mark(row);
     }
     follow(k);
-    if (beside === strip.forks) return;
-    beside = strip.forks;
-    put(forks, (strip.forks || []).map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
+    const lines = strip.forks || [];
+    const shown = lines.length ? [lines, strip.tokens] : [];
+    if (beside && beside.length === shown.length && beside.every((one, i) => one === shown[i])) return;
+    beside = shown;
+    put(forks, lines.map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
       title: fork.current ? "this line" : "go to this line", onclick: () => ui.turn(() => {
         // By its name: a press before this one may have put it in another place.
         const line = (ui.line.strip.forks || []).findIndex((one) => one.name === fork.name);
         return line < 0 ? ui.remark(`Not done: ${fork.name} is no longer kept.`) : ui.ask("switch", { line });
       }),
-    }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
+    }, h("span.dim", {}, fork.name + " "), (fork.current ? strip.tokens : fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
   };
   const off = ui.on("change", update);
   update();

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, cast
 
-import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
@@ -28,20 +27,22 @@ from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import MOST_AT_ONCE, Reply
 from widgets.dialogue.later import Later, Packet
 from widgets.editing import COMPILE
+from widgets.figures.told import AskedState, ToldPlace
 from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel
 from widgets.views import bundle
-from widgets.views.view import SIZES, LineChanges, checked_size, warm
+from widgets.views.stilled import Stilled
+from widgets.views.view import SIZES, checked_size, moved_for, warm
 
-SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
-"""The values of a column; each is a trait whose name begins with the side's name."""
+ASKED: Final = ("place", "machine", "editor", "sampler")
+"""The parts of a column's question; each is a trait whose name begins with the side's name."""
 
 
 def _packet() -> traitlets.Dict[str, Any]:
     return traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
 
 
-class Compare(anywidget.AnyWidget):
+class Compare(Stilled):
     """Two lines side by side.
 
     Args:
@@ -80,18 +81,21 @@ class Compare(anywidget.AnyWidget):
     left_scheme = traitlets.Unicode("").tag(sync=True)
     right_scheme = traitlets.Unicode("").tag(sync=True)
     vocabulary = _packet()
+    offered = _packet()
     size = traitlets.Enum(SIZES, "normal").tag(sync=True)
     left_place = traitlets.Unicode("").tag(sync=True)
     left_machine = _packet()
     left_editor = _packet()
     left_sampler = _packet()
     left_line = _packet()
+    left_moved = _packet()
     left_position = _packet()
     right_place = traitlets.Unicode("").tag(sync=True)
     right_machine = _packet()
     right_editor = _packet()
     right_sampler = _packet()
     right_line = _packet()
+    right_moved = _packet()
     right_position = _packet()
 
     _stops: tuple[Callable[[], None], ...] = ()  # What is refused is closed all the same.
@@ -127,10 +131,10 @@ class Compare(anywidget.AnyWidget):
             "left": place("left", left, left_sampler),
             "right": place("right", right, right_sampler),
         }
-        self._line_changes = {side: LineChanges() for side in self._sides}
+        self._asked: dict[str, AskedState] = {}
         own = {
             "take": self._take, "step": self._step, "jump": self._jump, "run": self._run,
-            "play": self._play, "line": self._whole_line, "scheme": self._on_scheme,
+            "play": self._play, "scheme": self._on_scheme,
         }  # fmt: skip
         self._dialogue = Dialogue(self._say, self._sides, self._inside, own)
         named = {
@@ -138,7 +142,11 @@ class Compare(anywidget.AnyWidget):
             for side, rule in (("left", left), ("right", right))
             if isinstance(rule, str)
         }
-        super().__init__(size=checked_size(size), schemes=list(self._schemes), **named)
+        # A preset may need another model, which both sides share.
+        offered = {**self._sides["left"].offered, "presets": []}
+        super().__init__(
+            size=checked_size(size), schemes=list(self._schemes), offered=offered, **named
+        )
         self.on_msg(self._hear)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stops = tuple(
             place.follow(partial(self._show, side)) for side, place in self._sides.items()
@@ -264,32 +272,23 @@ class Compare(anywidget.AnyWidget):
             elif ahead and not cursor.session.finished:
                 cursor.run(ahead)
 
-    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The state to send; of a line that was sent before, only the changes.
-
-        Args:
-            key: Names of traits; default all, and then the whole lines.
-            drop_defaults: Whether to leave out traits that have their default value.
-        """
-        untyped: Any = super()
-        state: dict[str, Any] = untyped.get_state(key, drop_defaults)
-        for side, told in self._line_changes.items():
-            name = f"{side}_line"
-            if name in state:
-                line = getattr(self, name)
-                state[name] = told.whole(line) if key is None else told.step(line)
-        return state
+    def _pictured(self) -> Mapping[str, Cursor]:
+        return {side: place.cursor for side, place in self._sides.items()}
 
     # --- the page -------------------------------------------------------------------------------
 
-    def _show(self, side: str, state: Mapping[str, Any]) -> None:
+    def _show(self, side: str, told: ToldPlace) -> None:
         with self.hold_sync():
-            self.about, self.vocabulary = state["about"], state["vocabulary"]
-            for name in SHOWN:
-                value: object = state[name]
-                if name == "editor":  # A preset may need another model, which both sides share.
-                    value = {**cast("dict[str, object]", value), "presets": []}
-                self.set_trait(f"{side}_{name}", value)
+            question = told.question
+            if self._asked.get(side) is not question:
+                self._asked[side] = question
+                self.about, self.vocabulary = question["about"], question["vocabulary"]
+                for name in ASKED:
+                    self.set_trait(f"{side}_{name}", question[name])
+            self.set_trait(f"{side}_line", told.line)
+            if told.moved is not None:
+                self.set_trait(f"{side}_moved", moved_for(told.moved, history=False))
+            self.set_trait(f"{side}_position", told.position)
 
     @contextmanager
     def _inside(self) -> Generator[None]:
@@ -311,10 +310,6 @@ class Compare(anywidget.AnyWidget):
 
     def _play(self, message: ask.Play) -> None:
         self.left.playing = self.right.playing = message.on
-
-    def _whole_line(self, message: ask.WholeLine) -> Reply:
-        side = self._side(message.side)
-        return {"line": self._line_changes[side].whole(getattr(self, f"{side}_line"))}
 
     def _on_scheme(self, message: ask.ChooseScheme) -> Later:
         def work() -> Callable[[], Packet]:

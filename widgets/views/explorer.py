@@ -18,19 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from explorer.arguments import file_path
 from explorer.files import file_errors, write_whole
+from widgets.cursor import Cursor
 from widgets.dialogue.handlers import Reply
 from widgets.dialogue.messages import Export
-from widgets.export import Still, exported, page
-from widgets.figures.snapshot import Snapshot, snapshot
+from widgets.export import exported, page
 from widgets.views import bundle
+from widgets.views.stilled import Stilled
 from widgets.views.view import View
 
 
-class Explorer(View):
+class Explorer(Stilled, View):
     """The explorer: constraint, steps, the three machines, the distribution, the mask.
 
     Args:
@@ -56,7 +57,6 @@ class Explorer(View):
 
     _esm = bundle.module("explorer")
     _sent = ("about", "editor", "sampler", "history")
-    _still: Still | None = None
 
     def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
         return {**super()._own_handlers(), "export": self._export}
@@ -64,32 +64,8 @@ class Explorer(View):
     def _export(self, _: Export) -> Reply:
         return exported(self.shown)
 
-    def snapshot(self) -> Snapshot:
-        """A still of the present position, as SVG and as text; at the end of a cell it shows."""
-        with self.cursor.lock:
-            trace, k = self.cursor.full_trace(), self.session.index
-            machine = self.session.machine
-        return snapshot(trace, k, machine)  # Outside the lock: a step does not wait for a picture.
-
-    def close(self) -> None:
-        """End the widget; the cursor no longer tells it."""
-        if self._still is not None:
-            self._still.close()
-        super().close()
-
-    def _ipython_display_(self) -> None:
-        """Display the widget, and below it, collapsed, the still that outlives the kernel."""
-        if self._still is None:
-            self._still = Still(self.cursor, self.snapshot)
-        self._still.show(self._repr_mimebundle_())
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The widget, and a still for where there are no widgets: nbconvert, GitHub, a terminal."""
-        bundled: object = super()._repr_mimebundle_(**kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Untyped.
-        bundles = cast("tuple[dict[str, Any], dict[str, Any]] | None", bundled)
-        if bundles is None:
-            return None
-        return {**bundles[0], **self.snapshot().to_mimebundle()}, bundles[1]
+    def _pictured(self) -> Mapping[str, Cursor]:
+        return {"": self.cursor}
 
     def to_html(self, path: str | Path) -> Path:
         """Write one offline file that replays this line, with the same views and no kernel.
@@ -220,10 +196,9 @@ class Mask(View):
     """
 
     _esm = bundle.module("mask")
-    _sent = ("history",)
 
 
-class Machines(View):
+class Machines(Stilled, View):
     """The character FSA, the detokenizing FST and the token DFA, lit together.
 
     Takes the arguments of `View`.
@@ -237,6 +212,9 @@ class Machines(View):
 
     _esm = bundle.module("machines")
 
+    def _pictured(self) -> Mapping[str, Cursor]:
+        return {"": self.cursor}
+
 
 class OverTime(View):
     """Allowed tokens, feasible mass, entropy and the chosen probability at every position.
@@ -246,7 +224,7 @@ class OverTime(View):
     Example:
         >>> chart = OverTime()
         >>> _ = chart.cursor.step()
-        >>> chart.line["history"]["allowed"]
+        >>> chart.history["allowed"]
         [3, 3]
     """
 

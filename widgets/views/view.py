@@ -1,8 +1,9 @@
 """The base of the widgets on a cursor.
 
-A widget only wires: it hands what its page says to its `Dialogue`, and sends the state that its
-`ShownPlace` works out, each part under the name of a trait, and of what it has sent before only
-what changed. Large things are asked for by the page, and are not kept in a saved notebook.
+A widget only wires: it hands what its page says to its `Dialogue`, and sends what its `ShownPlace`
+tells (`widgets.figures.told`), each part under the name of a trait. The line grows in place, so
+what is sent of a step is what happened, and a page that begins later is sent all of it. Large
+things are asked for by the page, and are not kept in a saved notebook.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import Reply
-from widgets.dialogue.messages import WholeLine
 from widgets.editing import COMPILE
-from widgets.figures.packets import change
+from widgets.figures.told import AskedState, Moved, ToldPlace
 from widgets.page_data import PageData
 from widgets.shown_place import ShownPlace, no_op
 from widgets.toy import ToyModel, toy_constraint
@@ -69,6 +69,7 @@ class View(anywidget.AnyWidget):
     _sent: ClassVar[tuple[str, ...]] = ()
     """The traits that this widget's page gets besides the place itself, such as ``"history"``."""
 
+    _question: AskedState | None = None
     _stop: Callable[[], None] = staticmethod(no_op)  # What is refused is closed all the same.
 
     place = traitlets.Unicode("").tag(sync=True)
@@ -77,6 +78,9 @@ class View(anywidget.AnyWidget):
     vocabulary = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     position = traitlets.Dict(cast("dict[str, Any]", {}), allow_none=True).tag(sync=True)
     line = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    history = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    moved = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    offered = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     editor = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     sampler = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     size = traitlets.Enum(SIZES, "normal").tag(sync=True)
@@ -129,10 +133,10 @@ class View(anywidget.AnyWidget):
             )
             cursor = Cursor(session)
         self.shown = ShownPlace.of(cursor, top_k=top_k)
-        self._line_changes = LineChanges()
         own = self._own_handlers()
         self._dialogue = Dialogue(self._say, {"": self.shown}, lambda: self.shown.cursor.lock, own)
-        super().__init__(size=checked_size(size))
+        offered: Mapping[str, object] = self.shown.offered if "editor" in self._sent else {}
+        super().__init__(size=checked_size(size), offered=offered)
         self.on_msg(self._hear)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stop = self.shown.follow(self._show)
 
@@ -192,47 +196,29 @@ class View(anywidget.AnyWidget):
 
     def refresh(self) -> None:
         """Send the present place once more; a user need not, the cursor tells of every move."""
-        with self.cursor.lock:
-            self._show(self.shown.state())
+        self.shown.refresh()
 
-    def _show(self, state: Mapping[str, Any]) -> None:
+    def _show(self, told: ToldPlace) -> None:
         """Send a place. The position goes last, for it is drawn with what came before it."""
-        for name in ("place", "vocabulary", "machine", *self._sent):
-            if name != "history":
-                self._set(name, state[name])
-        line: dict[str, Any] = state["line"]
-        if "history" not in self._sent:
-            line = {name: value for name, value in line.items() if name != "history"}
+        if self._question is not told.question:
+            self._question = told.question
+            for name in ("place", "vocabulary", "machine", *self._sent):
+                if name in told.question:
+                    self.set_trait(name, told.question[name])
         with self.hold_sync():
-            self.line = line
-            self.position = state["position"]
-
-    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The state to send; of a line that was sent before, only the changes.
-
-        Args:
-            key: Names of traits; default all, and then the whole line.
-            drop_defaults: Whether to leave out traits that have their default value.
-        """
-        untyped: Any = super()
-        state: dict[str, Any] = untyped.get_state(key, drop_defaults)
-        if "line" in state:
-            with self.cursor.lock:
-                told, line = self._line_changes, self.line
-                state["line"] = told.whole(line) if key is None else told.step(line)
-        return state
-
-    def _set(self, name: str, value: object) -> None:
-        """Send a trait only if it says something new."""
-        if getattr(self, name) != value:
-            self.set_trait(name, value)
+            history = "history" in self._sent
+            self.line = told.line
+            if history:
+                if told.moved is None:
+                    self.history = {}  # It goes with the line, also where the values are the same.
+                self.history = told.history
+            if told.moved is not None:
+                self.moved = moved_for(told.moved, history=history)
+            self.position = told.position
 
     def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
         """The handlers of messages that this widget answers itself, by name."""
-        return {"line": self._whole_line}
-
-    def _whole_line(self, _: WholeLine) -> Reply:
-        return {"line": self._line_changes.whole(self.line)}
+        return {}
 
     def _hear(self, _: object, content: object, __: object) -> None:
         self._dialogue.hear(content)
@@ -258,48 +244,6 @@ def _check_cursor(cursor: object, **beside: object) -> None:
         )
 
 
-class LineChanges:
-    """A packet that is sent to the page as differences.
-
-    The line of tokens grows with every step, and a page that was told of 500 tokens need not be
-    told again. So the line goes out as the difference to what went out before
-    (`widgets.figures.packets`), under a version number. A page that has another version, because
-    it came later or missed a message, asks for the whole.
-
-    Example:
-        >>> told = LineChanges()
-        >>> told.whole({"ids": [7]})
-        {'ids': [7], 'version': 1}
-        >>> told.step({"ids": [7, 8]})
-        {'on': 1, 'change': {'~': {'ids': {'<': 1, '>': [8]}}}, 'version': 2}
-    """
-
-    def __init__(self) -> None:
-        self._last: Mapping[str, Any] = {}
-        self._version = 0
-
-    def whole(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        """The packet and its version."""
-        self._change(packet)
-        return {**packet, "version": self._version}
-
-    def step(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        """The difference to the packet that was sent last.
-
-        Args:
-            packet: Plain values for JSON, as for `whole`.
-        """
-        before = self._version
-        return {"on": before, "change": self._change(packet), "version": self._version}
-
-    def _change(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        difference = change(self._last, packet)
-        if difference:
-            self._version += 1
-        self._last = packet
-        return difference
-
-
 def checked_size(size: str) -> str:
     """The size of a widget, if it is one of `SIZES`.
 
@@ -311,6 +255,11 @@ def checked_size(size: str) -> str:
     if size not in SIZES:
         raise wrong("size", size, wanted)
     return size
+
+
+def moved_for(moved: Moved, *, history: bool) -> dict[str, Any]:
+    """The move of a line, for a page that shows its history or one that does not."""
+    return {name: value for name, value in moved.items() if history or name != "history"}
 
 
 @cache

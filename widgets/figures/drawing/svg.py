@@ -273,6 +273,10 @@ def machine(
     return f'<g font-family="{MONO}" text-anchor="middle">{"".join(parts)}</g>'
 
 
+SMALLEST: Final = 0.6
+"""The smallest scale at which a detokenizing FST is drawn whole rather than in part."""
+
+
 def window(
     figure: MachineFigure,
     layout: Layout,
@@ -292,6 +296,15 @@ def window(
     Returns:
         Elements, and the height used, which is no more than the visible part needs.
     """
+    scale = min(1.0, width / layout.width, height / layout.height)
+    # What is cut off of the FST is a token: of a chain of states it is more of the same.
+    if figure.name == "detokenizing_fst" and SMALLEST <= scale < 1.0:
+        w, h = layout.width, layout.height
+        content = machine(figure, layout, nodes, edges)
+        return (
+            f'<svg x="{px(x)}" y="{px(y)}" width="{px(w * scale)}" height="{px(h * scale)}" '
+            f'viewBox="0 0 {px(w)} {px(h)}">{content}</svg>'
+        ), h * scale
     w = min(layout.width, width)
     left = min(max(focus.x - w * 0.5, 0.0), layout.width - w)
     tops: list[float] = [focus.y - focus.r]

@@ -11,19 +11,21 @@ from itertools import groupby
 from explorer.alphabet import letter
 from explorer.decoding.trace.trace import Trace
 from explorer.languages.phases.followed import PhaseNet, phase_net
+from widgets.figures.told import Phases
 
 JOINED = " › "
 """Between the names of phases inside each other."""
 
 
-def phases_packet(trace: Trace) -> dict[str, object] | None:
+def phases_packet(trace: Trace, since: int = 0) -> Phases | None:
     """The phases of a trace; ``None`` if its constraint has none.
 
     Returns:
         Plain values for JSON: ``bands``, rows ``[name, first token, token after the last, role]``
         with an empty name between phases; ``machine``, the phases in the order of the tree, each
         with its ``name``, its ``role`` and the numbers that may come ``next``, -1 for the end; and
-        ``alive``, for each position the numbers of those in which the text may go on.
+        ``alive``, for each position from ``since`` on the numbers of those in which the text may go
+        on.
 
     Example:
         >>> import explorer
@@ -44,8 +46,9 @@ def phases_packet(trace: Trace) -> dict[str, object] | None:
     alive: list[list[int]] = []
     special = trace.tokens.special
     for k in range(len(trace.positions)):
-        pieces = () if trace.positions[k].finished else net.alive(written)
-        alive.append(sorted({number[piece] for piece in pieces} - {-1}))
+        if k >= since:
+            pieces = () if trace.positions[k].finished else net.alive(written)
+            alive.append(sorted({number[piece] for piece in pieces} - {-1}))
         if k < len(trace.steps):
             step = trace.steps[k]
             if step.token not in trace.tokens.eos_ids:
@@ -55,7 +58,7 @@ def phases_packet(trace: Trace) -> dict[str, object] | None:
     for (name, role), group in groupby(range(len(keyed)), key=keyed.__getitem__):
         inside = [*group]
         bands.append([name, inside[0], inside[-1] + 1, role])
-    machine = [
+    machine: list[dict[str, object]] = [
         {"name": name, "role": role, "next": sorted(following[k])}
         for k, (name, role) in enumerate(names)
     ]

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
 from widgets.figures.panels.mask import allowed_at
 from widgets.figures.panels.reasons import short_reason
+from widgets.figures.told import Rejected, Strip, TokenBox
 
 BARS: Final = 14
 
@@ -210,7 +211,7 @@ def surprisal(step: Step) -> float | None:
     return max(0.0, -step.log_prob_model / math.log(2))
 
 
-def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> dict[str, object]:
+def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> TokenBox:
     """One output token as the strip shows it; see `strip_packet`.
 
     A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
@@ -231,7 +232,7 @@ def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> di
     """
     step, healed = trace.steps[k], trace.healed.encode()
     bits = surprisal(step)
-    box: dict[str, object] = {
+    box: TokenBox = {
         "id": step.token,
         "text": table_text(trace, step.token),
         "surprisal": None if bits is None else round(bits, 3),
@@ -251,10 +252,10 @@ def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> di
     scheme = None if machine is None else filtered_of(machine)
     if scheme is not None:
         marks |= dict.fromkeys(scheme.marks(step.before.state, step.token), True)
-    return box | {name: True for name, there in marks.items() if there}
+    return cast(TokenBox, box | {name: True for name, there in marks.items() if there})
 
 
-def rejected_token(trace: Trace, machine: TokenMachine) -> dict[str, object] | None:
+def rejected_token(trace: Trace, machine: TokenMachine) -> Rejected | None:
     """The token of a run from elsewhere that the constraint does not allow; the finding of it.
 
     Returns:
@@ -282,7 +283,7 @@ def rejected_token(trace: Trace, machine: TokenMachine) -> dict[str, object] | N
     }
 
 
-def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str, object]:
+def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> Strip:
     """Prompt and output.
 
     Args:
@@ -293,7 +294,7 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str
         Plain values for JSON.
     """
     shown = trace.prompt_ids[-PROMPT_TOKENS:]
-    prompt: list[dict[str, object]]
+    prompt: list[TokenBox]
     if vocabulary is not None:
         prompt = [{"id": token, "text": token_text(vocabulary, token)} for token in shown]
     else:
@@ -301,11 +302,13 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str
         prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
     for entry in prompt[len(prompt) - trace.prefixed :] if vocabulary is not None else []:
         entry["begins"] = True  # The answer begins with it.
-    packet: dict[str, object] = {
+    packet: Strip = {
         "prompt": prompt,
         "prompt_left_out": len(trace.prompt_ids) - len(shown),
         "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
         "finished": trace.finished,
     }
     # The text of the prompt's last token, where that was taken back (token healing).
-    return packet | ({"healed": readable(trace.healed.encode())} if trace.healed else {})
+    if trace.healed:
+        packet["healed"] = readable(trace.healed.encode())
+    return packet
