@@ -21,9 +21,6 @@ Interval = tuple[int, int, int]
 def byte_intervals(dfa: Dfa) -> list[list[Interval]]:
     """For each state its arcs over bytes, in order; neighbours have different targets.
 
-    Args:
-        dfa: The machine.
-
     Example:
         >>> from explorer import regex
         >>> byte_intervals(regex("[a-cf]").dfa)

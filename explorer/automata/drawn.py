@@ -10,9 +10,7 @@ class DrawnTransducer:
     """A small transducer to be looked at; state 0 is the start.
 
     Args:
-        num_states: How many states there are.
         arcs: Rows ``(source, read, written, target)``; an empty text is ε.
-        accepting: The accepting states.
     """
 
     num_states: int

@@ -266,7 +266,6 @@ class Network:
     Args:
         symbol_class: int32[256], the class of each byte.
         entry: For each rule, its start state.
-        names: For each rule, its name.
         arrays: The automata, and what can come next.
     """
 

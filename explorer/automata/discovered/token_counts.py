@@ -62,10 +62,7 @@ class PartGraph:
 
     Args:
         nodes: How many nodes there are; 0 is the first.
-        arcs: The parts between them.
         silent: Pairs of nodes between which nothing stands.
-        end: The last node.
-        machines: The machines of the parts.
     """
 
     nodes: int
@@ -92,7 +89,6 @@ class CountingTokens(WholeRows[_Reached]):
     """The kind of a machine over bytes and the ends of tokens.
 
     Args:
-        graph: The parts.
         reached: The states that were met before.
     """
 

@@ -34,7 +34,6 @@ class WholeRows(ABC, Generic[K]):
 
     Args:
         symbol_class: int32[symbols], the class of each symbol.
-        classes: The number of classes.
         met: The configurations met so far, by number; the first is the start.
     """
 

@@ -60,7 +60,6 @@ class SmallRules:
 
     Args:
         made: Each by its number; those that were merged into others may be there too.
-        names: The name of each number.
     """
 
     made: Mapping[int, SmallRule]
@@ -138,12 +137,7 @@ def _made_small(
 
 
 def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:
-    """The machines that the first one needs, side by side, and the number of each before.
-
-    Args:
-        rules: The rules.
-        meter: Watches sizes.
-    """
+    """The machines that the first one needs, side by side, and the number of each before."""
     made, names = rules.made, rules.names
     order = [0]
     number = {0: 0}

@@ -68,7 +68,6 @@ class Pushdown:
     Args:
         start: The state to begin in.
         finals: The states in which a text may end, if the stack is empty.
-        arcs: The arcs, ascending.
     """
 
     start: int
@@ -99,10 +98,6 @@ class Pushdown:
 
 def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
     """The automaton over bytes of a deterministic network.
-
-    Args:
-        network, actions: The grammar and its moves.
-        meter: Watches how many arcs there are.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -174,9 +169,7 @@ def composed(machine: Pushdown, words: Sequence[bytes | None], meter: Meter) -> 
     """The automaton over tokens (Koo et al. 2024, Algorithm 3).
 
     Args:
-        machine: An automaton over bytes.
         words: The bytes of each token; ``None`` or empty for a token that writes nothing.
-        meter: Watches how many arcs there are.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -37,7 +37,6 @@ def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
 
     Args:
         program: The rules of a grammar that has words.
-        meter: Watches sizes and time.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -93,10 +92,8 @@ def _with_fewer(
     """The rules with some of them laid in where they are called; ``None`` if not one can be.
 
     Args:
-        rules: The rules.
         order: The number of each rule of the network.
         wanted: For rules of the network the states of the network.
-        meter: Watches sizes and time.
     """
     made = dict(rules.made)
     first = np.cumsum([0, *(made[k][0].num_states for k in order)]).tolist()

@@ -67,8 +67,6 @@ class SingleStack:
     """The kind of a `Discovered` machine over a deterministic network.
 
     Args:
-        network: The grammar.
-        actions: Its moves.
         met: The configurations that were met before.
     """
 

@@ -145,7 +145,6 @@ class Stage:
 
     Args:
         name: One of `STAGES`.
-        num_states: States are ``0 .. num_states - 1``.
         arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
         characters: The character state of each state; `NO_ARC` if it has no character state.
         between: The states between two tokens; the others are within one.

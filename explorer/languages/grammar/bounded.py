@@ -39,11 +39,7 @@ STAGE: Final = "Writing out a grammar to a depth"
 @register("grammar to a depth")
 @dataclass(frozen=True)
 class BoundedGrammar(Source):
-    """The words of a grammar for which the stack holds a number of entries at most.
-
-    Args:
-        depth: The most entries.
-    """
+    """The words of a grammar for which the stack holds a number of entries at most."""
 
     kind: ClassVar[str] = "bounded-grammar"
     plain_text: ClassVar[bool] = False
@@ -117,9 +113,6 @@ class BoundedGrammar(Source):
 
 def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
     """The minimal machine of a tree with grammars inside, for a stack of a depth at most.
-
-    Args:
-        depth: The most entries of the stack.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -81,20 +81,13 @@ class PipelineStage(ABC):
     def picture(self, meter: Meter) -> Dfa | None:
         """The machine of the stage, to be looked at; ``None`` where it is a relation.
 
-        Args:
-            meter: The limits for building it.
-
         Raises:
             BudgetExceeded: A limit was reached.
         """
         return None
 
     def transducer(self, meter: Meter) -> DrawnTransducer | None:
-        """The transducer of the stage, to be looked at; ``None`` where it has none.
-
-        Args:
-            meter: The limits for building it.
-        """
+        """The transducer of the stage, to be looked at; ``None`` where it has none."""
         return None
 
     def to_send(self) -> PipelineStage:

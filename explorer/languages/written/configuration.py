@@ -61,7 +61,6 @@ class Frame:
 
     Args:
         rule: The rule that called, and goes on afterwards.
-        called: The rule that it called.
         start, end: The span of the call in the grammar.
     """
 
@@ -99,7 +98,6 @@ class ClosedRule:
     Args:
         rule: Its name.
         start, end: The bytes of the text that it has read.
-        closed: The rules that have ended in it, in their order.
     """
 
     rule: str
@@ -154,7 +152,6 @@ class Closed:
 
     Args:
         at: How many bytes stand before it.
-        items: All items.
         calls: For each rule that is begun here, its calls.
     """
 

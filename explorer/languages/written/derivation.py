@@ -26,7 +26,6 @@ class OpenRule:
         points: Where it is: the points of the program to go on at; several where the rule goes on
             in several ways that began alike.
         call: Where in the grammar it called the rule inside of it; ``None`` for the innermost.
-        closed: The rules that have ended in it, in their order.
     """
 
     rule: str

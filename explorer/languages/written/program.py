@@ -47,7 +47,6 @@ class Moves:
     Args:
         reads: Rows ``(lowest, highest, point after, origin)`` over bytes.
         calls: Rows ``(rule, point after, origin)``.
-        ends: Whether the rule may end here.
     """
 
     reads: tuple[tuple[int, int, Point, Origin | None], ...]
@@ -60,7 +59,6 @@ class WrittenProgram:
 
     Args:
         node: The tree: a pattern, a grammar, or anything with grammars inside.
-        meter: Watches its size.
         machine: Builds the parts that are machines of their own; default anew.
 
     Raises:

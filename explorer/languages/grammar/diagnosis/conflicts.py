@@ -32,7 +32,6 @@ class AmbiguousText:
         prefix: What was read.
         byte: The byte that may be read in two ways.
         rule: The rule in which it is so.
-        moves: The two ways.
         kind: ``"left recursion"``, ``"end or go on"`` or ``"begin alike"``.
         others: The rules that the moves call, in their order.
     """
@@ -46,12 +45,7 @@ class AmbiguousText:
 
 
 class Shortest:
-    """Shortest words and ways of a network.
-
-    Args:
-        network: The network.
-        meter: Watches the time.
-    """
+    """Shortest words and ways of a network."""
 
     def __init__(self, network: Network, meter: Meter) -> None:
         self._network = network
