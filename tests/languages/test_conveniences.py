@@ -18,7 +18,6 @@ from explorer import Constraint, Vocabulary, choice, gen, literal, many, regex, 
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.template.expression import read_expression
-from explorer.languages.template.spelled import spelled
 
 NAMESPACE = {name: getattr(explorer, name) for name in explorer.__all__}
 
@@ -34,8 +33,8 @@ def keeps(constraint: Constraint) -> None:
     source = constraint.source
     assert source_from_dict(source_to_dict(source)) == source
     assert pickle.loads(pickle.dumps(constraint)).source == source
-    assert read_expression(spelled(source)) == source
-    assert eval(spelled(source), NAMESPACE).source == source
+    assert read_expression(source.spelled()) == source
+    assert eval(source.spelled(), NAMESPACE).source == source
 
 
 BESIDE_TEXTS: dict[str, tuple[Callable[[], Any], Constraint]] = {

@@ -363,21 +363,21 @@ class Source(Changeable, ABC):
     def __str__(self) -> str:
         """A short form on one line, such as ``regex('a+')``."""
 
+    def spelled(self) -> str:
+        """The Python expression that makes it, as far as there is one; else the short form."""
+        return str(self)
+
     @classmethod
     def read(cls, text: str) -> Self:
-        """The source that a person wrote, for kinds that are offered in the editor.
-
-        Raises:
-            ExplorerError: The text is wrong, or this kind cannot be written as text.
+        """The source that a person wrote, for kinds that are offered in the editor; or an
+        `ExplorerError`.
         """
         raise NotImplementedError
 
     def parse(self, text: str) -> object:
         """The meaning of a word of the language to a program; by default the text itself, which a
-        model has written: nothing of it is ever evaluated.
-
-        Raises:
-            ExplorerError: The text has no value, for a reason that no automaton can see.
+        model has written: nothing of it is ever evaluated. An `ExplorerError` says that the text
+        has no value, for a reason that no automaton can see.
         """
         return text
 

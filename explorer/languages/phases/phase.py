@@ -76,12 +76,10 @@ class Phase(Combination):
 
     def spelled(self) -> str:
         """As Python writes it."""
-        from explorer.languages.template.spelled import spelled  # Schemas are imported with it.
-
-        begin = "" if self.begin is None else f", begin={spelled(self.begin)}"
-        end = "" if self.end is None else f", end={spelled(self.end)}"
+        begin = "" if self.begin is None else f", begin={self.begin.spelled()}"
+        end = "" if self.end is None else f", end={self.end.spelled()}"
         role = f", role={self.role!r}" if self.role else ""
-        return f"phase({self.name!r}, {spelled(self.part)}{begin}{end}{role})"
+        return f"phase({self.name!r}, {self.part.spelled()}{begin}{end}{role})"
 
     def __str__(self) -> str:
         return self.spelled()

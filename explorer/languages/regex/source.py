@@ -101,6 +101,10 @@ class Regex(Source):
         verbose = "(?" in self.pattern and "x" in self.pattern
         return tuple(replacements(self.pattern[start:end], rest, verbose))
 
+    def spelled(self) -> str:
+        """The call that makes it."""
+        return f"regex({self.pattern!r})"
+
     def __str__(self) -> str:
         shown = self.pattern if len(self.pattern) <= 80 else f"{self.pattern[:77]}…"
         return f"regex({shown!r})"

@@ -55,6 +55,7 @@ from explorer.languages.schema.machine import (
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, root_of
 from explorer.languages.schema.reading.text import (
+    as_python,
     read_schema,
     repeated_names,
     text_of_data,
@@ -413,6 +414,14 @@ class JsonSchema(Source):
         made = cls(text, SchemaOptions(**options), _texts_of(folder))
         _ = made.parsed  # It is JSON.
         return made
+
+    def spelled(self) -> str:
+        """The call that makes it; the short form where remote documents belong to it."""
+        if self.remotes:
+            return str(self)
+        changed = self.options.changed().items()
+        options = "".join(f", {name}={value!r}" for name, value in changed)
+        return f"json_schema({as_python(self.schema)}{options})"
 
     def __str__(self) -> str:
         short = " ".join(self.schema.split())

@@ -49,13 +49,25 @@ class TakesConstraints:
 
 
 class Combination(Source):
-    """A source that is made of others."""
+    """A source that is made of others; ``sign`` is the operator that does it."""
 
     plain_text: ClassVar[bool] = False
+    sign: ClassVar[str] = ""
 
     def fields(self) -> dict[str, object]:
         """A mapping without further fields; kinds with fields of their own add them."""
         return {}
+
+    def spelled(self) -> str:
+        """The expression of its parts."""
+        return self.written([part.spelled() for part in self.children])
+
+    def written(self, parts: list[str]) -> str:
+        """The expression over those of its parts; by default the parts with its sign between."""
+        return f"({f' {self.sign} '.join(parts)})"
+
+    def __str__(self) -> str:
+        return self.written([str(part) for part in self.children])
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
@@ -104,6 +116,7 @@ class Union(Several):
     """Words of any part."""
 
     kind: ClassVar[str] = "union"
+    sign: ClassVar[str] = "|"
 
     parts: tuple[Source, ...]
 
@@ -120,9 +133,6 @@ class Union(Several):
     def _texts(self) -> tuple[Membership, ...]:
         return tuple(map(Membership, self.parts))
 
-    def __str__(self) -> str:
-        return "(" + " | ".join(map(str, self.parts)) + ")"
-
 
 @register("sequence")
 @dataclass(frozen=True)
@@ -130,15 +140,13 @@ class Concatenation(Several):
     """A word of each part, one after the other."""
 
     kind: ClassVar[str] = "concatenation"
+    sign: ClassVar[str] = "+"
 
     parts: tuple[Source, ...]
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """A sequence."""
         return Concat(0, 0, trees)
-
-    def __str__(self) -> str:
-        return "(" + " + ".join(map(str, self.parts)) + ")"
 
 
 @register("intersection")
@@ -147,6 +155,7 @@ class Intersection(Pair):
     """Words of both parts."""
 
     kind: ClassVar[str] = "intersection"
+    sign: ClassVar[str] = "&"
 
     left: Source
     right: Source
@@ -163,9 +172,6 @@ class Intersection(Pair):
         """The value of the word for the left part."""
         return self.left.parse(text)
 
-    def __str__(self) -> str:
-        return f"({self.left} & {self.right})"
-
 
 @register("difference")
 @dataclass(frozen=True)
@@ -173,6 +179,7 @@ class Difference(Pair):
     """Words of the left part that are not words of the right one."""
 
     kind: ClassVar[str] = "difference"
+    sign: ClassVar[str] = "-"
 
     left: Source
     right: Source
@@ -188,9 +195,6 @@ class Difference(Pair):
     def parse(self, text: str) -> object:
         """The value of the word for the left part."""
         return self.left.parse(text)
-
-    def __str__(self) -> str:
-        return f"({self.left} - {self.right})"
 
 
 @register("complement")
@@ -210,8 +214,9 @@ class Complement(Combination):
         """Whether the part does not have a text; asked of texts that are valid UTF-8."""
         return not has(self.part)
 
-    def __str__(self) -> str:
-        return f"~{self.part}"
+    def written(self, parts: list[str]) -> str:
+        """The sign before the part."""
+        return f"~{parts[0]}"
 
 
 @register("repetition")
@@ -246,8 +251,9 @@ class Repetition(Combination):
         """Repeats of the part."""
         return Repeat(0, 0, trees[0], self.minimum, self.maximum, False)
 
-    def __str__(self) -> str:
-        return f"{self.part}.{repeating_call(self.minimum, self.maximum)}"
+    def written(self, parts: list[str]) -> str:
+        """The call that repeats the part."""
+        return f"{parts[0]}.{repeating_call(self.minimum, self.maximum)}"
 
 
 def counted_times(fewest: object, most: object = ...) -> tuple[int, int | None]:
@@ -355,8 +361,9 @@ class Healed(Combination):
         check_encodable(prefix)
         return cls(prefix, children[0])
 
-    def __str__(self) -> str:
-        return f"({self.prefix!r} of the prompt + {self.part})"
+    def written(self, parts: list[str]) -> str:
+        """The end of the prompt before the part; Python has no expression for it."""
+        return f"({self.prefix!r} of the prompt + {parts[0]})"
 
 
 MOST_NESTED: Final = 100

@@ -147,6 +147,11 @@ class Aliases(Source):
             raise ConstraintError("A choice of nothing has no word.", remedy="Give one text.")
         return cls(tuple(entries))
 
+    def spelled(self) -> str:
+        """The call that makes it, with all names."""
+        entries = {name: t[0] if len(t) == 1 else list(t) for name, t in self.entries}
+        return f"choice({entries!r})"
+
     def __str__(self) -> str:
         shown = [
             f"{name!r}: {(texts[0] if len(texts) == 1 else list(texts))!r}"

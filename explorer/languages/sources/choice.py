@@ -84,6 +84,11 @@ class Choice(Source):
             chosen.append(text)
         return cls(tuple(dict.fromkeys(chosen)))
 
+    def spelled(self) -> str:
+        """The call that makes it, with all texts."""
+        one = len(self.texts) == 1
+        return f"literal({self.texts[0]!r})" if one else f"choice({list(self.texts)!r})"
+
     def __str__(self) -> str:
         if len(self.texts) == 1:
             return f"literal({self.texts[0]!r})"

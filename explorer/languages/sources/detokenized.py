@@ -87,8 +87,9 @@ class Detokenized(Combination):
         ends = listed("accepting", fields["accepting"], "a list of states")
         return cls(children[0], rows, frozenset(map(number, ends)), names)
 
-    def __str__(self) -> str:
-        return f"{self.part} behind a transducer of {len(self.rows):,} arcs"
+    def written(self, parts: list[str]) -> str:
+        """The part, and the size of the transducer; Python has no expression for it."""
+        return f"{parts[0]} behind a transducer of {len(self.rows):,} arcs"
 
 
 def _texts(tokens: Any) -> Dfa:

@@ -78,8 +78,9 @@ class Staged(Combination):
         """The stage and the part that were saved."""
         return cls(children[0], stage_from_dict(fields["stage"]), flag("on", fields["on"]))
 
-    def __str__(self) -> str:
-        return f"{self.part}.{self.stage}" if self.on else str(self.part)
+    def written(self, parts: list[str]) -> str:
+        """The call of the stage, where it is on."""
+        return f"{parts[0]}.{self.stage}" if self.on else parts[0]
 
 
 Placed = tuple[PipelineStage, bool]

@@ -23,7 +23,6 @@ from explorer.languages.regex.source import Regex
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.registry import register
-from explorer.languages.template.spelled import spelled
 from explorer.languages.template.until import Until, UntilMatch
 
 MOST_TOKENS: Final = 10_000
@@ -92,9 +91,9 @@ class Limited(Source):
             case Choice(texts=texts):
                 given = f"choices={list(texts)!r}"
             case Aliases():
-                given = f"choices={spelled(self.part).removeprefix('choice(').removesuffix(')')}"
+                given = f"choices={self.part.spelled().removeprefix('choice(').removesuffix(')')}"
             case _:
-                given = f"constraint={spelled(self.part)}"
+                given = f"constraint={self.part.spelled()}"
         return f"gen({given}, max_tokens={self.most})"
 
     def __str__(self) -> str:

@@ -28,7 +28,6 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
-from explorer.languages.template.spelled import spelled
 from explorer.languages.template.splitting import before, beginnings, longest
 
 MOST: Final = 10_000
@@ -208,7 +207,7 @@ class Many(Source):
         """As Python writes it."""
         most = "" if self.maximum is None else f", max={self.maximum}"
         between = f", separator={self.separator!r}" if self.separator else ""
-        return f"many({spelled(self.part)}, min={self.minimum}{most}{between})"
+        return f"many({self.part.spelled()}, min={self.minimum}{most}{between})"
 
     def __str__(self) -> str:
         return self.spelled()

@@ -19,10 +19,8 @@ from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
 from explorer.automata.tree.walking import letters
 from explorer.errors import ConstraintError, caret
 from explorer.languages.sources.registry import register
-from explorer.languages.template.expression import read_expression
-from explorer.languages.template.spelled import spelled
+from explorer.languages.template.expression import places_in, read_expression
 from explorer.languages.template.splitting import Piece, split
-from explorer.languages.template.string_places import places_in
 
 MOST_SHOWN: Final = 24
 """How many characters of a fixed text name a place in it."""
@@ -56,7 +54,7 @@ class Template(Source):
     def spelled(self) -> str:
         """As Python writes it."""
         parts = [
-            f", {name}={spelled(part)}" for name, part in zip(self.names, self.parts, strict=True)
+            f", {name}={part.spelled()}" for name, part in zip(self.names, self.parts, strict=True)
         ]
         return f"template({self.format!r}{''.join(parts)})"
 

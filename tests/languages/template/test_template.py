@@ -18,9 +18,7 @@ from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from explorer.languages.template.expression import read_expression
-from explorer.languages.template.spelled import spelled
-from explorer.languages.template.string_places import places_in
+from explorer.languages.template.expression import places_in, read_expression
 from tests.languages.sampling import sampled
 
 BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
@@ -118,7 +116,7 @@ def test_expressions_mean_what_python_makes_of_them(expression: str) -> None:
     namespace = {name: getattr(explorer, name) for name in explorer.__all__}
     made = eval(expression, namespace)
     assert read_expression(expression) == made.source
-    assert read_expression(spelled(made.source)) == made.source
+    assert read_expression(made.source.spelled()) == made.source
 
 
 @pytest.mark.parametrize(
