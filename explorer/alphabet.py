@@ -104,6 +104,40 @@ def between_letters(data: bytes) -> list[bytes | tuple[str, int]]:
     return [*parts, data[at:]]
 
 
+def split_letter(data: bytes) -> tuple[bytes, str]:
+    """Bytes without the letter inside of which they stop, and what that letter is called.
+
+    Example:
+        >>> split_letter(b"a" + letter("<b>", 1)[:-2]), split_letter(b"ab")
+        ((b'a', '<b>'), (b'ab', ''))
+    """
+    at = data.rfind(LETTER)
+    if at < 0 or _A_LETTER.match(data, at):
+        return data, ""
+    name, ends, _ = data[at + 1 :].partition(bytes([LETTER_ID]))
+    shown = name.decode(errors="ignore") + ("" if ends else "…")
+    return data[:at], shown if name else "a control token"
+
+
+def shown_letters(data: bytes, errors: str = "replace") -> str:
+    """The text that bytes with letters write, each control token by its name or id.
+
+    Args:
+        errors: The way in which bytes that are not UTF-8 are shown, as `bytes.decode` has it.
+
+    Example:
+        >>> shown_letters(b"a" + letter("<b>", 7) + letter("", 9))
+        'a<b>[9]'
+    """
+    data, begun = split_letter(data)
+    parts = between_letters(data)
+    shown = [
+        (each[0] or f"[{each[1]}]") if isinstance(each, tuple) else each.decode(errors=errors)
+        for each in parts
+    ]
+    return "".join(shown) + begun
+
+
 def without_letters(data: bytes) -> bytes:
     """The text alone: control tokens write nothing into it."""
     return _A_LETTER.sub(b"", data) if LETTER in data else data

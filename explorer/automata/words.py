@@ -9,7 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, TOKEN_END
+from explorer.alphabet import (
+    ID_DIGITS,
+    LETTER,
+    LETTER_ID,
+    NUM_BYTES,
+    TOKEN_END,
+    shown_letters,
+    without_letters,
+)
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
@@ -126,11 +134,13 @@ def check_word(machine: ByteMachine, data: bytes) -> None:
         Traceback (most recent call last):
         explorer.errors.ConstraintError: The constraint does not allow this text ...
     """
-    state, text = machine.start, data.decode(errors="replace")
+    state, text = machine.start, shown_letters(data)
     for k, byte in enumerate(data):
         state = machine.step(state, byte)
         if state == NO_ARC:
-            offset = len(data[:k].decode(errors="ignore"))
+            if LETTER in without_letters(data[: k + 1]):  # It fails inside of a control token.
+                k = data.rindex(LETTER, 0, k + 1)
+            offset = len(shown_letters(data[:k], "ignore"))
             raise ConstraintError(
                 f"The constraint does not allow this text from character {offset} on:\n"
                 f"{caret(text, offset)}\n",
@@ -174,7 +184,9 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     return removed == dfa.num_states
 
 
-def words(machine: ByteMachine, meter: Meter | None = None) -> Iterator[bytes]:
+def words(
+    machine: ByteMachine, meter: Meter | None = None, *, one_letter: bool = False
+) -> Iterator[bytes]:
     """All words, shortest first, then in byte order; without end where there are infinitely many.
 
     Branches that cannot finish sooner than others wait in a queue ordered by the shortest
@@ -183,6 +195,7 @@ def words(machine: ByteMachine, meter: Meter | None = None) -> Iterator[bytes]:
     Args:
         machine: A machine over bytes; one that discovers its states is searched as it grows.
         meter: Watches the time and the bytes in the queue; default the limits of a `Budget`.
+        one_letter: Whether one id and one name stand for all that a control token may have.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -205,11 +218,33 @@ def words(machine: ByteMachine, meter: Meter | None = None) -> Iterator[bytes]:
             yield word
         if state not in arcs:
             arcs[state] = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
-        for byte, target in arcs[state]:
+        following_arcs = arcs[state]
+        if one_letter and LETTER in word:
+            following_arcs = _of_one_letter(word, following_arcs)
+        for byte, target in following_arcs:
             waiting += len(word) + 1
             following = word + bytes([byte])
             # A state that accepts now may also go on: its longer words come from its targets.
             heapq.heappush(queue, (len(following) + remaining(target), following, target))
+
+
+def _of_one_letter(word: bytes, arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The arcs behind a word that lead on in one way where it stops inside of a letter."""
+    begun = word.rindex(LETTER)
+    at = word.find(LETTER_ID, begun)
+    if at >= 0:
+        return arcs[:1] if len(word) - at <= ID_DIGITS else arcs
+    return [arc for arc in arcs if arc[0] == LETTER_ID] or arcs
+
+
+def shown_words(machine: ByteMachine, meter: Meter) -> Iterator[str]:
+    """The words as texts, each once: a control token stands in them by its name or id."""
+    given: set[str] = set()
+    for word in words(machine, meter, one_letter=True):
+        text = shown_letters(word, "backslashreplace")
+        if text not in given:
+            given.add(text)
+            yield text
 
 
 def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:

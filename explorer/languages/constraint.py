@@ -23,7 +23,7 @@ from explorer.automata.discovered.discover import discover, discover_limits
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.tree.build import build, build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.tree.nodes import Source
-from explorer.automata.words import accepts, check_word, has_no_word, is_finite, words
+from explorer.automata.words import accepts, check_word, has_no_word, is_finite, shown_words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.membership import Membership, built_or_discovered
@@ -341,8 +341,8 @@ class Constraint(StageMethods):
         """
         most = min(max(whole_number("n", n, None), 0), sys.maxsize)
         meter = Meter(budget)
-        first = islice(words(built_or_discovered(self.build, meter, self.source), meter), most)
-        return [word.decode(errors="backslashreplace") for word in first]
+        machine = built_or_discovered(self.build, meter, self.source)
+        return list(islice(shown_words(machine, meter), most))
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
         """Whether both have the same words.

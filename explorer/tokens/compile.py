@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
-from explorer.alphabet import in_quotes
+from explorer.alphabet import in_quotes, shown_letters
 from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import shortest_word
@@ -453,7 +453,7 @@ def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> Incompat
     offset = longest_spelled(trie_of(vocabulary), word)
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "
-        f"{in_quotes(word.decode(errors='surrogateescape'))}; "
+        f"{in_quotes(shown_letters(word, 'surrogateescape'))}; "
         f"tokens can write its first {offset} of {len(word)} bytes, and no token goes on from "
         f"there.",
         witness=word,

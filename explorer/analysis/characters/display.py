@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes
+from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes, split_letter
 from explorer.automata.tree.charset import (
     ANY,
     NOT_NEWLINE,
@@ -243,6 +243,9 @@ def show_text(data: bytes, most: int = 60) -> str:
         >>> print(show_text(letter("<a>", 1) + b"<a>"))  # A control token, and text.
         <a>'<a>'
     """
+    data, begun = split_letter(data)
+    if begun:
+        return (show_text(data, most) if data else "") + begun
     if LETTER in data and len(parts := between_letters(data)) > 1:
         texts = [show_text(each, most) for each in parts if isinstance(each, bytes) and each]
         texts.reverse()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from explorer.alphabet import shown_letters
 from explorer.analysis.characters.display import show_characters, show_text
 from explorer.analysis.places.causes import Cause, cause_of
 from explorer.analysis.places.deciding import deciding_parts
@@ -161,7 +162,7 @@ def verdict_dict(verdict: Verdict, parts: Sequence[SourcePart]) -> dict[str, obj
         "token": verdict.token,
         "data": None if verdict.data is None else verdict.data.hex(),
         "prefix": verdict.prefix.hex(),
-        "text": verdict.prefix.decode(errors="replace"),
+        "text": shown_letters(verdict.prefix),
         "state": verdict.state,
         "ended_by": verdict.ended_by,
         "char_state": verdict.char_state,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import LETTER
+from explorer.alphabet import LETTER, shown_letters
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered, TextExplanation, explain_text
 from explorer.analysis.explaining.searched import (
@@ -377,8 +377,8 @@ class Explanation(Answered):
             },
             "completion": None if completion is None else {
                 "tokens": list(completion.tokens),
-                "text": completion.text.decode(errors="replace"),
-                "forced": completion.forced.decode(errors="replace"),
+                "text": shown_letters(completion.text),
+                "forced": shown_letters(completion.forced),
             },
             "cause": None if self.cause is None else self.cause.to_dict(),
             "stopped": list(self.stopped),

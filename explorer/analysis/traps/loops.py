@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from explorer.alphabet import shown_letters
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
@@ -98,14 +99,14 @@ def run_loops(
         position=position,
         evidence={
             "what": what, "byte": begin, "bytes": size, "may_end": may_end,
-            "text": run.data[:begin].decode(errors="replace")[-_TAIL:],
+            "text": shown_letters(run.data[:begin])[-_TAIL:],
         },
     )  # fmt: skip
 
 
 def _after(data: bytes) -> str:
     """The end of the text before the loop, as a clause."""
-    text = data.decode(errors="replace")
+    text = shown_letters(data)
     return "" if not text else f", after {'…' * (len(text) > _TAIL)}{text[-_TAIL:]!r}"
 
 

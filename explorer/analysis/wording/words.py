@@ -211,11 +211,15 @@ def show_writable(verdict: Verdict) -> str:
     writable = verdict.writable
     if writable is None or writable == verdict.expected:
         return ""
+    control = LETTER in writable  # The sentence before names the control tokens.
+    writable = writable.replace(bytes([LETTER]), b"")
     if not writable:
-        return "nothing"
+        return "only control tokens" if control else "nothing"
+    if writable == verdict.expected.replace(bytes([LETTER]), b""):
+        return ""
     if all(byte < 0x80 for byte in writable):
         return show_characters(char_set((byte, byte) for byte in writable))
-    missing = bytes(sorted(set(verdict.expected) - set(writable)))
+    missing = bytes(sorted(set(verdict.expected) - {LETTER} - set(writable)))
     if len(missing) <= 4:
         return f"all but {_first_bytes(missing)}"
     return f"{_first_bytes(writable[:12])}{' and others' if writable[12:] else ''}"

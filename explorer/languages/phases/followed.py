@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
-from explorer.alphabet import LETTER, between_letters
+from explorer.alphabet import LETTER, shown_letters
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Concat, Node, Repeat, Source, Written
@@ -420,20 +420,6 @@ def parsed_word(source: Source, data: bytes) -> object:
     if has_phases(source):
         return phase_net(source).parts(data)
     return source.parse(shown_letters(data))
-
-
-def shown_letters(data: bytes) -> str:
-    """The text that bytes with letters write, each control token by its name or id.
-
-    Example:
-        >>> from explorer.alphabet import letter
-        >>> shown_letters(b"a" + letter("<b>", 7))
-        'a<b>'
-    """
-    return "".join(
-        (each[0] or f"[{each[1]}]") if isinstance(each, tuple) else each.decode(errors="replace")
-        for each in between_letters(data)
-    )
 
 
 def _alike(left: bytes, right: bytes) -> int:

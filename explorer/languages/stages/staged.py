@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from explorer.alphabet import shown_letters
 from explorer.arguments import flag, shown
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import build
@@ -55,7 +56,7 @@ class Staged(Combination):
             return None
         if before.start == NO_ARC:
             return self.part.why_empty()
-        witness = shortest_word(before).decode(errors="backslashreplace")
+        witness = shown_letters(shortest_word(before), "backslashreplace")
         return EmptyConstraint(
             f"No text of {self.part} passes the stage {self.stage}, so nothing could ever be "
             f"generated: {shown(witness)}, for example, does not pass.",

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Generic
 
+from explorer.alphabet import shown_letters
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
@@ -229,7 +230,7 @@ def nothing_left(machine: TokenMachine, rule: TokenFilter[K]) -> IncompatibleVoc
     word = b"" if characters is None else shortest_word(characters)
     message, remedy = rule.nothing_left
     return IncompatibleVocabulary(
-        f"{message} A shortest text is {word.decode(errors='backslashreplace')!r}.",
+        f"{message} A shortest text is {shown_letters(word, 'backslashreplace')!r}.",
         witness=word,
         offset=0,
         remedy=remedy,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from explorer.alphabet import shown_letters
 from explorer.automata.rules.moves import Actions
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Rules
@@ -160,4 +161,4 @@ def _at(text: str, start: int) -> str:
 
 
 def _shown(data: bytes) -> str:
-    return repr(data.decode(errors="backslashreplace"))
+    return repr(shown_letters(data, "backslashreplace"))
