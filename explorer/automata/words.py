@@ -138,7 +138,7 @@ def check_word(machine: ByteMachine, data: bytes) -> None:
     for k, byte in enumerate(data):
         state = machine.step(state, byte)
         if state == NO_ARC:
-            if LETTER in without_letters(data[: k + 1]):  # It fails inside of a control token.
+            if LETTER in without_letters(data[:k]):  # It fails inside of a control token.
                 k = data.rindex(LETTER, 0, k + 1)
             offset = len(shown_letters(data[:k], "ignore"))
             raise ConstraintError(
