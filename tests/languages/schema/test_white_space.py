@@ -173,3 +173,22 @@ def test_both_are_saved() -> None:
     old = source_to_dict(explorer.json_schema(OPEN).source)
     assert old.pop("whitespace_pattern") is None
     assert source_from_dict(old) == explorer.json_schema(OPEN).source
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"whitespace": "dumps"}, {"whitespace": "pretty"}, {"whitespace_pattern": "[ ]?"}],
+)
+def test_white_space_of_every_kind_is_relaxed_to_any(options: dict[str, Any]) -> None:
+    given = explorer.json_schema({"type": "array", "items": {"type": "integer"}}, **options)
+    proposed = {change.label: source for change, source in given.source.relaxed([])}
+    freer = explorer.Constraint(proposed["allow white space"])
+    text = "[1,\t2 ]"
+    assert (given.accepts(text), freer.accepts(text)) == (False, True)
+    assert "flexible" in freer.source.remark and "pattern" not in freer.source.remark
+    assert source_from_dict(source_to_dict(freer.source)) == freer.source
+
+
+def test_white_space_that_is_free_is_not_relaxed() -> None:
+    given = explorer.json_schema({"type": "array"}, whitespace="flexible")
+    assert "allow white space" not in {change.label for change, _ in given.source.relaxed([])}

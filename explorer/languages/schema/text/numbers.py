@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -184,12 +184,20 @@ def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) ->
     return sketch.finish(begin, _compare_plain(sketch, begin, whole, fraction, wanted))
 
 
-def _exponent(wanted: Callable[[int], bool], meter: Meter) -> Dfa | None:
-    """``e-`` and one to three digits, for the exponents (as positive numbers) that are wanted."""
-    good = [value for value in range(1, 1000) if wanted(value)]
+@lru_cache(maxsize=256)
+def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
+    """``e-`` and one to three digits.
+
+    Args:
+        near: From 0 to 1,000.
+        lower, same, higher: Whether exponents (as positive numbers) below it, it, and those above
+            are in it.
+    """
+    good = [*(range(1, near) if lower else ()), *(range(near + 1, 1000) if higher else ())]
+    good += [near] if same and 0 < near < 1000 else []
     if not good:
         return None
-    sketch = Sketch(meter)
+    sketch = Sketch(Meter())
     begin, sign, digits = (sketch.state() for _ in range(3))
     sketch.byte(begin, ord("e"), sign)
     sketch.byte(begin, ord("E"), sign)
@@ -229,7 +237,7 @@ def _small_magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Met
     """Unsigned small numbers whose order to a bound of 0 or more is as wanted."""
     parts: list[Dfa] = []
     if bound == 0:
-        every = _exponent(lambda _: True, meter)
+        every = _exponents(0, lower=False, same=False, higher=True)
         assert every is not None
         return [concatenation([_mantissa(), every], meter)] if wanted(">") else []
     exponent = -bound.adjusted()  # The bound is m × 10^-exponent with 1 <= m < 10.
@@ -237,12 +245,8 @@ def _small_magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Met
     orders: tuple[Order, ...] = ("<", "=", ">")
     for order in orders:
         # A larger negative exponent makes a smaller number.
-        rest = _exponent(
-            lambda value, order=order: wanted(
-                "<" if value > exponent else ">" if value < exponent else order
-            ),
-            meter,
-        )
+        near = max(0, min(exponent, 1000))
+        rest = _exponents(near, wanted(">"), wanted(order), wanted("<"))
         if rest is None:
             continue
         front = intersection(
@@ -330,7 +334,7 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
         mantissa = intersection(
             _mantissa(), _plain_multiples(numerator, decimals - exponent, meter), meter
         )
-        only = _exponent(lambda value, exponent=exponent: value == exponent, meter)
+        only = _exponents(exponent, lower=False, same=True, higher=False)
         if mantissa.num_states and only is not None:
             signed = [mantissa, concatenation([_minus(), mantissa], meter)]
             parts += [concatenation([part, only], meter) for part in signed]

@@ -42,9 +42,7 @@ def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
         escapes: Where a character may also be written ``\\uXXXX`` (with a surrogate pair beyond
             U+FFFF), and the slash ``\\/``.
     """
-    inside = in_strings(machine)
-    if escapes == "free":
-        inside = [state for state in inside if _is_free(machine, state)]
+    inside = _free_states(machine) if escapes == "free" else in_strings(machine)
     if not inside:
         return dfa_to_nfa(machine)
     sketch = Sketch(meter)
@@ -110,10 +108,19 @@ def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
     return runs
 
 
+def _free_states(machine: Dfa) -> list[int]:
+    """The states of a machine of literals in which any text may follow.
+
+    They are between the quotes: elsewhere no state reads every letter and stays.
+    """
+    after = machine.table[:, np.unique(machine.symbol_class[_PLAIN])]
+    staying = (after == np.arange(machine.num_states)[:, None]).all(axis=1)
+    states: list[int] = np.flatnonzero(staying).tolist()
+    return [state for state in states if _is_free(machine, state)]
+
+
 def _is_free(machine: Dfa, state: int) -> bool:
-    """Whether every character that needs no escape stays in a state, and every escape returns."""
-    if (machine.table[state, machine.symbol_class[_PLAIN]] != state).any():
-        return False
+    """Whether the other characters stay in a state too, and every escape returns to it."""
     for sample in ("é", "€", "\ud7ff", "😀", "\U0010ffff"):
         here = state
         for byte in sample.encode():

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.construction import operations
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.build import build
@@ -137,8 +136,3 @@ def among(texts: list[str], meter: Meter) -> Dfa:
 def nothing() -> Dfa:
     """The empty language."""
     return compile_pattern(r"(?!)", Meter())[1]
-
-
-def without(texts: Dfa, excluded: Dfa, meter: Meter) -> Dfa:
-    """The texts of one language that the other does not have."""
-    return operations.difference(texts, excluded, meter)

@@ -57,9 +57,6 @@ MOST_PATTERNS: Final = 5
 
 _TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
 
-KINDS: Final = _TYPES - {"integer"}
-"""The types that no other one is part of."""
-
 _FOLLOWED: Final = frozenset(
     ("type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
      "propertyNames", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems",
@@ -96,27 +93,16 @@ class Certain:
         """Whether the values of a subschema may be made later."""
         return self._is_sound(sub) and self._is_certain(sub, depth)
 
-    def kinds(self, sub: Subschema, depth: Depth) -> tuple[frozenset[str], frozenset[str]]:
-        """The types of which a subschema surely has values, and those of which it may have some."""
-        schema = sub.schema
-        if not isinstance(schema, dict):
-            return KINDS, KINDS
-        if "$ref" in schema and (sub.draft <= 7 or len(schema) == 1):
-            return self.kinds(sub.target(schema["$ref"], "$ref"), depth)
-        if schema.keys() & (IN_PLACE | {"enum", "const"}):
-            return frozenset(), KINDS
+    def _has_plain(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
+        """Whether keywords of which none brings others in place surely leave a value."""
         types = _types_of(schema)
-        possible = frozenset("number" if each == "integer" else each for each in types)
-        certain = types & {"null", "boolean"}
-        if "string" in types and _has_string(schema):
-            certain |= {"string"}
-        if "number" in possible and _has_number(schema, "number" in types):
-            certain |= {"number"}
-        if "array" in types and self._has_array(sub, schema, depth):
-            certain |= {"array"}
-        if "object" in types and self._has_object(sub, schema, depth):
-            certain |= {"object"}
-        return certain, possible
+        return bool(
+            types & {"null", "boolean"}
+            or ("string" in types and _has_string(schema))
+            or (types & {"number", "integer"} and _has_number(schema, "number" in types))
+            or ("array" in types and self._has_array(sub, schema, depth))
+            or ("object" in types and self._has_object(sub, schema, depth))
+        )
 
     def _is_sound(self, sub: Subschema) -> bool:
         """Whether a subschema and all that it leads to can be followed."""
@@ -173,7 +159,7 @@ class Certain:
                     _is_of_type(value, _types_of(schema)) for value in cast("list[object]", listed)
                 )
             )
-        return bool(self.kinds(sub, depth)[0])
+        return self._has_plain(sub, schema, depth)
 
     def _has_choice(
         self, sub: Subschema, schema: dict[str, Any], choices: set[str], depth: Depth

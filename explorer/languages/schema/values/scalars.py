@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, cast
 
 from explorer.automata.construction import operations
@@ -64,6 +64,11 @@ def _of_format(name: str) -> Dfa:
     return compile_pattern(FORMATS[name], Meter())[1]
 
 
+_SHORT: Final = 24
+"""Comparisons with numbers that are written with so few digits are kept: many schemas say the
+same."""
+
+
 class Scalars:
     """The machines of numbers and strings.
 
@@ -121,6 +126,8 @@ class Scalars:
         return numbers.any_digits() if digits else numbers.any_integer()
 
     def _compared(self, bound: Decimal, wanted: str) -> Dfa:
+        if len(bound.as_tuple().digits) + abs(bound.adjusted()) < _SHORT:
+            return _kept(bound, wanted)
         key = "compared", bound, wanted
         if key not in self._machines:
             self._machines[key] = numbers.compared(bound, lambda it: it in wanted, self.meter)
@@ -172,3 +179,8 @@ class Scalars:
         """Whether a pattern is found in a name."""
         machine = self.pattern(sub, pattern, "patternProperties")
         return machine is None or machine.accepts(name.encode(errors="surrogatepass"))
+
+
+@lru_cache(maxsize=512)
+def _kept(bound: Decimal, wanted: str) -> Dfa:
+    return numbers.compared(bound, lambda it: it in wanted, Meter())
