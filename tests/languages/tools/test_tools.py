@@ -13,7 +13,14 @@ import explorer
 from explorer.errors import ConstraintError, ExplorerError, MissingDependency
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.tools import markups
-from tests.languages.tools.beside import OPTIONS, Beside, compared, followed, xgrammar
+from tests.languages.tools.beside import (
+    OPTIONS,
+    Beside,
+    compared,
+    followed,
+    rolled_back,
+    xgrammar,
+)
 from tests.languages.tools.conversations import TEXT, TOOLS, WORDS, Talk, closed, small, tool
 from tests.optional import Optional
 
@@ -47,6 +54,11 @@ def test_the_masks_are_those_of_xgrammar_for_every_markup_that_is_followed() -> 
                 beside.add(compared(style, tools, options, vocabulary, texts=2, seed=k))
     assert beside.masks > 20_000
     assert beside.open == []
+
+
+def test_xgrammar_rolls_drafts_back() -> None:
+    count, changed = rolled_back("qwen_3", "one", small(), texts=1)
+    assert count > 20 and changed == []
 
 
 def test_a_difference_is_found() -> None:
