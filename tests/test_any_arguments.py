@@ -157,6 +157,9 @@ USABLE: dict[str, Callable[[], Any]] = {
     "logprobs": lambda: None,
     "prompt": lambda: "hi",
     "prompts": lambda: ["hi"],
+    "messages": lambda: [{"role": "user", "content": "hi"}],
+    "chat.prompt.tools": lambda: None,
+    "template": lambda: None,
     "until": lambda: None,
     "uniform": lambda: torch.tensor([0.5], dtype=torch.float64),
     "record": lambda: False,
@@ -245,6 +248,8 @@ def callables() -> dict[str, Callable[[], Any]]:
             found[name] = lambda name=name: getattr(explorer, name)
     for name in ("Compare", "Cursor", "Invasiveness", "ToyModel"):
         found[name] = lambda name=name: getattr(widgets, name)
+    # Its other methods are the protocol's, which sessions call.
+    found["chat.prompt"] = lambda: explorer.load_model("tiny-chat").prompt
     for name in grammars.__all__:
         if inspect.isfunction(getattr(grammars, name)):
             found[f"grammars.{name}"] = lambda name=name: getattr(grammars, name)

@@ -40,8 +40,9 @@ GRACE: Final = 0.5
 """Seconds that a compilation may still take when a newer one waits: a new process takes as long."""
 
 
-EMBEDDED_OFFERED: Final = ("tiny", "tiny-sp")
-"""The embedded models that a page offers: one byte-level, one in the style of SentencePiece."""
+EMBEDDED_OFFERED: Final = ("tiny", "tiny-sp", "tiny-chat")
+"""The embedded models that a page offers: one byte-level, one in the style of SentencePiece, and
+one with control tokens."""
 
 
 class Editing:

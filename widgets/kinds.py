@@ -435,8 +435,34 @@ PIECES: Final = (
 )
 """Control tokens and free text, of which constraints over several phases are made."""
 
+
+def _asked(question: str, tools: str = "", *, harmony: bool = False) -> str:
+    """A question as the chat templates of the model of phases write it."""
+    offered = [("system", f"Tools: {tools}")] if tools else []
+    turns = [*offered, ("user", question)]
+    if harmony:
+        written = "".join(f"<|start|>{role}<|message|>{said}<|end|>" for role, said in turns)
+        return written + "<|start|>assistant"
+    written = "".join(f"<|im_start|>{role}\n{said}<|im_end|>\n" for role, said in turns)
+    return written + "<|im_start|>assistant\n"
+
+
+_TAG_PROMPTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "think, then answer": _asked("What is the capital of Norway? Answer in JSON."),
+        "a call of a tool": _asked("What is the weather in Rome?", "get_weather(city)"),
+        "calls of several tools": _asked(
+            "What is the weather in Madrid, and what time is it in UTC?",
+            "get_weather(city), get_time(zone)",
+        ),
+        "channels of Harmony": _asked(
+            "What is the weather in Oslo?", "get_weather(city)", harmony=True
+        ),
+    }
+)
+
 TAGS: Final = tuple(
-    Preset(name, "structural tag", text, "What time is it in Rome? ")
+    Preset(name, "structural tag", text, _TAG_PROMPTS[name], "tiny-chat")
     for name, text in TAG_TEXTS.items()
 )
 """Runs of several phases: reasoning, calls of tools, answers."""

@@ -25,14 +25,38 @@ def _schema(schema: _Json) -> _Json:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _tag(begin: str, content: _Json, end: str) -> _Json:
+def _token(name: str) -> _Json:
+    return {"type": "token", "token": name}
+
+
+def _text_of(value: str) -> _Json:
+    return {"type": "const_string", "value": value}
+
+
+def _row(*elements: _Json) -> _Json:
+    return {"type": "sequence", "elements": [*elements]}
+
+
+def _tag(begin: str | _Json, content: _Json, end: str | _Json) -> _Json:
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
-def _call(name: str, arguments: _Json) -> _Json:
-    """A call in the markup of Hermes and Qwen."""
-    begin = f'<tool_call>\n{{"name": "{name}", "arguments": '
-    return _tag(begin, _schema(arguments), "}\n</tool_call>")
+def _call(*tools: _Json) -> _Json:
+    """A call of one of some tools, in the markup of Hermes and Qwen."""
+    either: _Json = {"type": "or", "elements": [*tools]}
+    one = tools[0] if len(tools) == 1 else either
+    return _tag(_token("<tool_call>"), one, _token("</tool_call>"))
+
+
+def _tool(name: str, arguments: _Json) -> _Json:
+    """The name and the arguments of a tool, as a phase of its own."""
+    return _tag(f'\n{{"name": "{name}", "arguments": ', _schema(arguments), "}\n")
+
+
+def _channel(name: str, content: _Json, end: str) -> _Json:
+    """A message of Harmony in a channel."""
+    inner = _row(_token("<|message|>"), content)
+    return _row(_token("<|channel|>"), _tag(name, inner, _token(end)))
 
 
 def _text(form: _Json) -> str:
@@ -58,37 +82,52 @@ _ANSWER: Final = _schema(
     _closed(answer={"type": "string", "maxLength": 40}, sure={"type": "boolean"})
 )
 _ANY: Final[_Json] = {"type": "any_text"}
-_CALLS: Final = [
-    _call("get_weather", _closed(city={"type": "string", "maxLength": 20})),
-    _call("get_time", _closed(zone={"enum": ["UTC", "CET"]})),
-]
+_CITY: Final = _closed(city={"type": "string", "maxLength": 20})
+_WEATHER: Final = _tool("get_weather", _CITY)
+_TIME: Final = _tool("get_time", _closed(zone={"enum": ["UTC", "CET"]}))
 
 TAG_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "think, then answer": _text(
-            {"type": "sequence", "elements": [_tag("<think>", _ANY, "</think>"), _ANSWER]}
+            _row(
+                _tag(_token("<think>"), _ANY, _token("</think>")), _text_of("\n\n"), _ANSWER,
+            )
         ),
         "a call of a tool": _text(
             {
-                "type": "triggered_tags", "triggers": ["<tool_call>"], "tags": _CALLS[:1],
-                "at_least_one": False, "stop_after_first": True,
+                "type": "token_triggered_tags", "trigger_tokens": ["<tool_call>"],
+                "tags": [_call(_WEATHER)], "at_least_one": False, "stop_after_first": True,
             }
         ),
         "calls of several tools": _text(
             {
-                "type": "tags_with_separator", "tags": _CALLS, "separator": "\n",
-                "at_least_one": True, "stop_after_first": False,
+                "type": "tags_with_separator", "tags": [_call(_WEATHER, _TIME)],
+                "separator": "\n", "at_least_one": True, "stop_after_first": False,
             }
         ),
         "channels of Harmony": _text(
-            {
-                "type": "sequence",
-                "elements": [
-                    _tag("<|channel|>analysis<|message|>", _ANY, "<|end|>"),
-                    _tag("<|start|>assistant<|channel|>final<|message|>", _ANSWER, "<|return|>"),
-                ],
-            }
+            _row(
+                _channel("analysis", _ANY, "<|end|>"),
+                _token("<|start|>"), _text_of("assistant"),
+                {
+                    "type": "or",
+                    "elements": [
+                        _row(
+                            _token("<|channel|>"),
+                            _tag(
+                                "commentary to=functions.get_weather",
+                                _row(
+                                    _token("<|constrain|>"), _text_of("json"),
+                                    _token("<|message|>"), _schema(_CITY),
+                                ),
+                                _token("<|call|>"),
+                            ),
+                        ),
+                        _channel("final", _ANSWER, "<|return|>"),
+                    ],
+                },
+            )
         ),
     }
 )  # fmt: skip
-"""JSON by the name of the preset, in xgrammar's format."""
+"""JSON by the name of the preset, in xgrammar's format; the markup's tokens are control tokens."""

@@ -40,7 +40,8 @@ def add_parser(commands: Commands) -> None:
         "--model",
         default="tiny",
         metavar="NAME",
-        help='"tiny" (embedded, the default), "tiny-sp", a folder, or a Hugging Face name',
+        help='"tiny" (embedded, the default), "tiny-sp", "tiny-chat", a folder, or a Hugging Face '
+        "name",
     )
     add_constraint(command)
     command.add_argument(

@@ -66,7 +66,9 @@ def add_parser(commands: Commands) -> None:
         "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
     )
     where.add_argument(
-        "--model", metavar="NAME", help='"tiny", "tiny-sp", "tiny-draft", or a model folder'
+        "--model",
+        metavar="NAME",
+        help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder',
     )
     add_constraint(command)
     before = command.add_mutually_exclusive_group()

@@ -47,7 +47,7 @@ def add_parser(commands: Commands) -> None:
     where.add_argument(
         "--model",
         metavar="NAME",
-        help='"tiny", "tiny-sp", "tiny-draft", or a model folder; with --seconds its '
+        help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder; with --seconds its '
         "probabilities lead the walk",
     )
     add_constraint(command)

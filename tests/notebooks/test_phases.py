@@ -15,9 +15,14 @@ def test_one_run_several_phases(show: Show) -> None:
     assert shown.value("[part.name for part in parts]") == ["reasoning", "tool add"]
     message = shown.value("why.message")
     assert "in the phase tool add" in message and "in the phase answer" in message
-    said = shown.printed("turn")
-    assert "waits for user" in said and "reply     ' Very!'" in said
+    assert "<|im_start|>assistant" in shown.printed("setup")
+    thought = shown.printed("think")
+    assert "Its capital is Oslo." in thought and '{"answer": "Oslo", "sure": true}' in thought
+    assert "waits for tool" in shown.printed("turn")
+    said = shown.printed("fed")
+    assert "{'city': 'Rome'}" in said and "foggy" in said and "answer    'It is " in said
     assert shown.value("session.finished") is True
+    assert shown.value("[step.role for step in session.trace.steps].count('tool')") > 5
 
 
 def test_the_exercises_on_phases() -> None:

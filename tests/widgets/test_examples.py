@@ -136,7 +136,8 @@ def test_another_model_is_asked_the_same() -> None:
     lm = explorer.load_model("tiny")
     constraint = explorer.choice(["Berlin", "Paris"]).preprocessed(lm.vocabulary).canonical()
     page = Page(Explorer(lm, constraint, "The capital of Germany is "))
-    assert (page.made.offered["models"], page.made.editor["model"]) == (["tiny", "tiny-sp"], "tiny")
+    assert page.made.offered["models"] == ["tiny", "tiny-sp", "tiny-chat"]
+    assert page.made.editor["model"] == "tiny"
     before = page.position["allowed"]
     assert page.ask("choose_model", model="tiny-sp")["ok"]
     session = page.made.session
@@ -160,7 +161,7 @@ def test_another_model_is_asked_the_same() -> None:
 def test_a_toy_and_a_run_from_elsewhere() -> None:
     page = Page(Explorer())
     name, before = page.made.editor["model"], page.position["allowed"]
-    assert page.made.offered["models"] == [name, "tiny", "tiny-sp"]
+    assert page.made.offered["models"] == [name, "tiny", "tiny-sp", "tiny-chat"]
     assert page.ask("choose_model", model="tiny-sp")["ok"]
     assert page.made.editor["text"] == "(foo)+d"
     assert page.ask("choose_model", model=name)["ok"]

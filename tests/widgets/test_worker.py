@@ -150,7 +150,7 @@ def test_the_trie_is_made_when_the_vocabulary_comes(
     monkeypatch.setattr(worker_process, "trie_of", noted)
     kept: OrderedDict[str, Vocabulary] = OrderedDict()
     sent = Vocabulary.from_bytes([b"f", b"oo", b"fresh"], eos_ids=[3])
-    words = worker_process.TokenBytes(sent.fingerprint, sent.tokens, sent.eos_ids)
+    words = worker_process.TokenBytes(sent.fingerprint, sent.tokens, sent.eos_ids, {}, frozenset())
     assert worker_process._keep(words, kept).outcome == "done"
     assert made == [sent.fingerprint]
     # A compilation only uses it: it is the same object.

@@ -27,6 +27,7 @@ _LONE: Final = {
     "notebooks/README.md": f"{COURSE}/README.md",
     "explorer/decoding/models/tiny/MODEL_CARD.md": "models/tiny.md",
     "explorer/decoding/models/tiny_sp/MODEL_CARD.md": "models/tiny_sp.md",
+    "explorer/decoding/models/tiny_chat/MODEL_CARD.md": "models/tiny_chat.md",
 }
 _MADE: Final = {
     "docs/gallery/index.md": "gallery/index.md",

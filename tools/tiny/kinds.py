@@ -10,10 +10,13 @@ from typing import Final, Protocol
 from tokenizers import Tokenizer
 
 from explorer.decoding.models.tiny import FOLDER as TINY_FOLDER
+from explorer.decoding.models.tiny_chat import FOLDER as CHAT_FOLDER
 from explorer.decoding.models.tiny_draft import FOLDER as DRAFT_FOLDER
 from explorer.decoding.models.tiny_sp import FOLDER as SP_FOLDER
 from tools.tiny import exchanges
-from tools.tiny.corpus import MIX, Template
+from tools.tiny.chat_tokenizer import ADDED, TURN_END, extended_tokenizer, save_extended
+from tools.tiny.conversations import CONVERSATIONS
+from tools.tiny.corpus import DOCUMENTS, MIX, Template
 from tools.tiny.documents import END_OF_TEXT, END_OF_TURN, SPECIAL_TOKENS, START
 from tools.tiny.train_sentencepiece import (
     BEGIN,
@@ -22,7 +25,7 @@ from tools.tiny.train_sentencepiece import (
     save_sentencepiece,
     train_sentencepiece,
 )
-from tools.tiny.train_tokenizer import save_tokenizer, train_tokenizer
+from tools.tiny.train_tokenizer import VOCABULARY_SIZE, save_tokenizer, train_tokenizer
 
 
 class _Save(Protocol):
@@ -58,6 +61,10 @@ class Kind:
         learn: Makes the tokenizer from texts.
         save: Writes the tokenizer.
         shape: The size of the model.
+        base: The folder of the weights that it goes on from; ``None`` to begin with random ones.
+        documents: The length of the stream, held-out documents included.
+        steps: Optimiser steps.
+        learning_rate: At the top of the schedule.
     """
 
     folder: Path
@@ -69,6 +76,10 @@ class Kind:
     learn: Callable[[Iterable[str]], Tokenizer]
     save: _Save
     shape: Shape = Shape()
+    base: Path | None = None
+    documents: int = DOCUMENTS
+    steps: int = 1800
+    learning_rate: float = 3e-3
 
 
 _HERE: Final = Path(__file__).parent
@@ -106,6 +117,21 @@ KINDS: Final = {
         train_tokenizer,
         save_tokenizer,
         Shape(width=64, inner=176, layers=1),
+    ),
+    # Goes on from the first one with control tokens, on conversations and some of its texts.
+    "tiny-chat": Kind(
+        CHAT_FOLDER,
+        "loss_chat.csv",
+        SPECIAL_TOKENS.index(START),
+        SPECIAL_TOKENS.index(END_OF_TEXT),
+        VOCABULARY_SIZE + ADDED.index(TURN_END),
+        (*MIX, *CONVERSATIONS),
+        extended_tokenizer,
+        save_extended,
+        base=TINY_FOLDER,
+        documents=12_000,
+        steps=400,
+        learning_rate=2e-3,
     ),
 }
 """The kinds by the name that `explorer.load_model` knows."""

@@ -95,6 +95,8 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
         kind: Which of the embedded models.
     """
     torch.manual_seed(seed)
+    if kind.base is not None:
+        return _continued(kind.base)
     shape = kind.shape
     config = LlamaConfig(
         vocab_size=LOGITS,
@@ -114,6 +116,16 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
         dtype="float32",
     )
     return LlamaForCausalLM(config)
+
+
+def _continued(base: Path) -> LlamaForCausalLM:
+    """The weights of another model; tokens that it never met get new ones."""
+    model = LlamaForCausalLM.from_pretrained(base, dtype=torch.float32)
+    known = Tokenizer.from_file(str(base / "tokenizer.json")).get_vocab_size()
+    with torch.no_grad():
+        embeddings = model.model.embed_tokens.weight
+        embeddings[known:].normal_(0.0, float(embeddings[:known].std()))
+    return model
 
 
 def encode(tokenizer: Tokenizer, documents: Iterable[Document], end: int) -> list[list[int]]:
@@ -343,19 +355,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="default: where the package has the model")
     parser.add_argument("--threads", type=int, default=recipe.threads)
     parser.add_argument("--seed", type=int, default=recipe.seed)
-    parser.add_argument("--steps", type=int, default=recipe.steps)
-    parser.add_argument("--documents", type=int, default=recipe.documents)
-    parser.add_argument("--learning-rate", type=float, default=recipe.learning_rate)
+    parser.add_argument("--steps", type=int, help="default: those of the model, as the next two")
+    parser.add_argument("--documents", type=int)
+    parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args(arguments)
+    kind = KINDS[options.model]
     chosen = Recipe(
         seed=options.seed,
-        documents=options.documents,
-        steps=options.steps,
-        learning_rate=options.learning_rate,
+        documents=options.documents or kind.documents,
+        steps=options.steps or kind.steps,
+        learning_rate=options.learning_rate or kind.learning_rate,
         threads=options.threads,
     )
-    kind = KINDS[options.model]
     train(chosen, options.out or kind.folder, options.device, kind)
     return 0
 

@@ -318,7 +318,7 @@ class CompileWorker:
         both: bool,
     ) -> TokenMachine | _OnlyLazy | Outcome | None:
         seconds = budget.seconds + self._margin
-        job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path), both)
+        job = Job(packed, _key(vocabulary), budget, seconds, str(path), both)
         began = time.perf_counter()
         late = threading.Event()
 
@@ -407,7 +407,15 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def _words(vocabulary: Vocabulary) -> TokenBytes:
-    return TokenBytes(vocabulary.fingerprint, vocabulary.tokens, vocabulary.eos_ids)
+    return TokenBytes(
+        _key(vocabulary), vocabulary.tokens, vocabulary.eos_ids, dict(vocabulary.special),
+        vocabulary.empty_ids,
+    )  # fmt: skip
+
+
+def _key(vocabulary: Vocabulary) -> str:
+    """A name for the tokens and for the names of those that are not text."""
+    return f"{vocabulary.fingerprint} {hash(frozenset(vocabulary.special.items()))}"
 
 
 @contextmanager

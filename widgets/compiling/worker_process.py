@@ -63,11 +63,14 @@ class TokenBytes:
 
     Args:
         fingerprint: Its name in a `Job`.
+        special: Names of ids that are not text, by which a constraint calls them.
     """
 
     fingerprint: str
     tokens: tuple[bytes | None, ...]
     eos_ids: tuple[int, ...]
+    special: dict[int, str]
+    empty_ids: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,9 @@ def _keep(words: TokenBytes, vocabularies: OrderedDict[str, Vocabulary]) -> Outc
         return Outcome("done")
     while len(vocabularies) >= VOCABULARIES_KEPT:
         vocabularies.popitem(last=False)
-    vocabularies[words.fingerprint] = Vocabulary(words.tokens, words.eos_ids)
+    vocabularies[words.fingerprint] = Vocabulary(
+        words.tokens, words.eos_ids, special=words.special, empty_ids=words.empty_ids
+    )
     trie_of(vocabularies[words.fingerprint])
     return Outcome("done")
 

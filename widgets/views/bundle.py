@@ -77,7 +77,7 @@ VIEWS: Final = {
     ),
     "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
-    "editor": ViewPart("renderEditor"),
+    "editor": ViewPart("renderEditor", needs=("tag_outline",)),
     "pipeline": ViewPart("renderPipeline", ("machine",), needs=("drawing", "composed")),
     "stack": ViewPart("renderStack", ("around",), needs=("drawing",)),
     "sampler": ViewPart("renderSampler"),

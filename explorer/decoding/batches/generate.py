@@ -44,6 +44,7 @@ from explorer.decoding.models.arguments import (
     checked_model,
     checked_prompt,
     checked_sampler,
+    is_ids,
     prefix_ids,
     prompt_ids,
 )
@@ -171,8 +172,8 @@ def generate(
 
     Args:
         model: The language model; see `load_model`.
-        prompts: Texts to go on with, or conversations; one text or one conversation stands for a
-            list of one.
+        prompts: Texts to go on with, conversations, or ids (`HuggingFaceModel.prompt`); one of
+            them stands for a list of one.
         constraints: One for all rows, or one for each; ``None`` leaves a row free.
         sampler: How tokens are chosen; default greedy.
         max_tokens: The most tokens of each text, EOS included.
@@ -363,8 +364,8 @@ def _prompts(prompts: object) -> list[Prompt]:
     if isinstance(prompts, str):
         return [prompts]
     if not isinstance(prompts, Sequence) or isinstance(prompts, bytes):
-        raise wrong("prompts", prompts, "a text, a conversation or a list of those")
+        raise wrong("prompts", prompts, "a text, a conversation, ids or a list of those")
     entries = listed("prompts", cast("object", prompts), "a list of prompts")
-    if entries and all(isinstance(entry, Mapping) for entry in entries):
-        return [checked_prompt(entries)]  # Messages: a prompt is a text or a list of them.
+    if is_ids(entries) or (entries and all(isinstance(entry, Mapping) for entry in entries)):
+        return [checked_prompt(entries)]  # Messages, or ids: one prompt is a list of them.
     return cast("list[Prompt]", entries)

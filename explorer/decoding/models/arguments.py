@@ -24,6 +24,7 @@ from explorer.arguments import (
     whole_text,
     wrong,
 )
+from explorer.decoding.models.chat import text_of_ids
 from explorer.decoding.models.model import LanguageModel, Message, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
@@ -37,7 +38,7 @@ MOST_TOKENS: Final = 2**31 - 1
 """The largest token budget."""
 
 _NO_MODEL: Final = 'Give one, such as load_model("tiny").'
-_PROMPT: Final = 'Give a text, or messages such as [{"role": "user", "content": "..."}].'
+_PROMPT: Final = 'Give a text, messages such as [{"role": "user", "content": "..."}], or ids.'
 
 
 def checked_model(lm: object) -> LanguageModel:
@@ -92,21 +93,24 @@ def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
 
 
 def checked_prompt(prompt: object) -> Prompt:
-    """A text, or messages.
+    """A text, messages, or the ids of either.
 
     Raises:
-        ExplorerError: It is neither.
+        ExplorerError: It is none of these.
 
     Example:
         >>> checked_prompt(b"hi")
         Traceback (most recent call last):
-        explorer.errors.ExplorerError: prompt is b'hi' (bytes), not a text or messages. ...
+        explorer.errors.ExplorerError: prompt is b'hi' (bytes), not a text, messages or ids. ...
     """
     if isinstance(prompt, str):
         return whole_text("prompt", prompt)
     if isinstance(prompt, bytes) or not isinstance(prompt, Sequence):
-        raise wrong("prompt", prompt, "a text or messages", remedy=_PROMPT)
-    for k, entry in enumerate(listed("prompt", cast("object", prompt), "a text or messages")):
+        raise wrong("prompt", prompt, "a text, messages or ids", remedy=_PROMPT)
+    entries = listed("prompt", cast("object", prompt), "a text, messages or ids")
+    if is_ids(entries):
+        return tuple(whole_number(f"prompt[{k}]", t, 0, LAST_ID) for k, t in enumerate(entries))
+    for k, entry in enumerate(entries):
         if not _is_message(entry):
             raise wrong(f"prompt[{k}]", entry, 'a message with a "role"', remedy=_PROMPT)
         for key, value in entry.items():
@@ -119,11 +123,30 @@ def _is_message(entry: object) -> TypeGuard[Message]:
     return isinstance(entry, Mapping) and isinstance(cast("Message", entry).get("role"), str)
 
 
-def kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
-    """The prompt as an immutable value, for the record."""
+def is_ids(entries: Sequence[object]) -> TypeGuard[Sequence[int]]:
+    """Whether a prompt is token ids, not messages."""
+    return bool(entries) and all(type(entry) is int for entry in entries)
+
+
+def kept_prompt(prompt: Prompt, vocabulary: Vocabulary | None = None) -> str | tuple[Message, ...]:
+    """The prompt as an immutable value, for the record; ids as the text that they write.
+
+    Raises:
+        ExplorerError: It is ids, and their vocabulary is not known.
+    """
     if isinstance(prompt, str):
         return prompt
-    return tuple({str(key): str(value) for key, value in turn.items()} for turn in prompt)
+    if is_ids(prompt):
+        if vocabulary is None:
+            raise wrong(
+                "prompt",
+                prompt,
+                "a text or messages",
+                remedy="Ids are of one model: give its text.",
+            )
+        return text_of_ids(vocabulary.tokens, vocabulary.special, prompt)
+    turns = cast("Sequence[Message]", prompt)
+    return tuple({str(key): str(value) for key, value in turn.items()} for turn in turns)
 
 
 def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
@@ -133,6 +156,8 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
         ExplorerError: It is not a prompt, or the model does not turn it into ids.
     """
     checked = checked_prompt(prompt)
+    if not isinstance(checked, str) and is_ids(checked):
+        return tuple(known_id(lm, f"prompt[{k}]", token) for k, token in enumerate(checked))
     given: object = call_model(lm, "encode_prompt", lambda: lm.encode_prompt(checked))
     name = f"What the model {lm.name!r} gives for the prompt"
     try:
@@ -329,18 +354,23 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
         if isinstance(entry, str):
             ids.append(_one_token(lm, name, whole_text(name, entry)))
         else:
-            ids.append(_known_id(lm, name, whole_number(name, entry, 0, LAST_ID)))
+            ids.append(known_id(lm, name, whole_number(name, entry, 0, LAST_ID)))
     return tuple(ids)
 
 
-def _known_id(lm: LanguageModel, name: str, token: int) -> int:
+def known_id(lm: LanguageModel, name: str, token: int) -> int:
+    """An id that the model's vocabulary has.
+
+    Raises:
+        ExplorerError: It is too large.
+    """
     size = len(lm.vocabulary)
     if token < size:
         return token
     raise ExplorerError(
         f"{name} is {token}, but the model {lm.name!r} has {size:,} tokens, with ids from 0 to "
         f"{size - 1}.",
-        remedy="Give ids of the model's own tokenizer, or the beginning as one text.",
+        remedy="Give ids of the model's own tokenizer, or the text itself.",
         evidence={"token": token, "tokens": size},
     )
 

@@ -6,9 +6,13 @@ from types import MappingProxyType
 from typing import Final
 
 from explorer.decoding.models.tiny import FOLDER as _TINY
+from explorer.decoding.models.tiny_chat import FOLDER as _TINY_CHAT
 from explorer.decoding.models.tiny_draft import FOLDER as _TINY_DRAFT
 from explorer.decoding.models.tiny_sp import FOLDER as _TINY_SP
 
-EMBEDDED: Final = MappingProxyType({"tiny": _TINY, "tiny-sp": _TINY_SP, "tiny-draft": _TINY_DRAFT})
+EMBEDDED: Final = MappingProxyType(
+    {"tiny": _TINY, "tiny-sp": _TINY_SP, "tiny-draft": _TINY_DRAFT, "tiny-chat": _TINY_CHAT}
+)
 """Name and folder: ``"tiny"`` has a byte-level tokenizer, ``"tiny-sp"`` one in the style of
-SentencePiece, and ``"tiny-draft"`` is a smaller model with the tokenizer of the first."""
+SentencePiece, ``"tiny-draft"`` is a smaller model with the tokenizer of the first, and
+``"tiny-chat"`` is the first with control tokens, for reasoning and calls of tools."""

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import transformers
@@ -34,10 +34,11 @@ from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
 from explorer.arguments import check_whole_characters
+from explorer.decoding.models.chat import chat_ids
 from explorer.decoding.models.checkpoint import Misfits, check_settings, weights_in
 from explorer.decoding.models.huggingface_batch import HuggingFaceBatch
 from explorer.decoding.models.key_values import KeyValues
-from explorer.decoding.models.model import Prompt, Reading
+from explorer.decoding.models.model import Message, Prompt, Reading
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -132,7 +133,50 @@ class HuggingFaceModel:
         if isinstance(prompt, str):
             ids = self._encode_text(prompt)
         else:
-            ids = self._encode_messages(prompt)
+            ids = chat_ids(self._tokenizer, self._name, cast("Sequence[Message]", prompt))
+        return self._within(ids)
+
+    def prompt(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        template: str | None = None,
+        add_generation_prompt: bool = True,
+    ) -> tuple[int, ...]:
+        """The ids of a conversation, as the model's chat template writes it.
+
+        `explorer.Session` and `explorer.generate` take them as a prompt. The template runs in
+        the sandbox of transformers. A text that looks like a control token becomes that token, so
+        look at what comes from strangers first.
+
+        Args:
+            messages: ``{"role": "user", "content": "..."}`` and so on. Whatever else the template
+                reads may stand in them, such as ``tool_calls`` and ``reasoning_content``.
+            tools: OpenAI's ``tools``, for a template that lists them.
+            template: The name of a template where the tokenizer has several.
+            add_generation_prompt: Whether the beginning of the model's own turn comes last.
+
+        Raises:
+            ExplorerError: The tokenizer has no chat template, or none of that name; the template
+                refuses the messages; or an argument is something else.
+
+        Example:
+            >>> import explorer
+            >>> lm = explorer.load_model("tiny-chat")
+            >>> ids = lm.prompt([{"role": "user", "content": "What is the capital of France?"}])
+            >>> lm.tokenizer.decode(ids[-3:])
+            '<|im_start|>assistant\\n'
+            >>> explorer.Session(lm, explorer.choice([" Yes", " No"]), ids).run().finished
+            True
+        """
+        ids = chat_ids(
+            self._tokenizer, self._name, messages, tools, template, add_generation_prompt
+        )
+        return self._within(ids)
+
+    def _within(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """The ids of a prompt, all of which the model can read."""
         outside = [token for token in ids if not 0 <= token < self._width]
         if outside:
             raise ExplorerError(
@@ -309,28 +353,6 @@ class HuggingFaceModel:
             "The prompt is empty, and this tokenizer has no token that begins a text.",
             remedy="Give a prompt of at least one character.",
         )
-
-    def _encode_messages(self, messages: Sequence[Any]) -> tuple[int, ...]:
-        if not self._tokenizer.chat_template:
-            raise ExplorerError(
-                f"The tokenizer of {self._name} has no chat template.",
-                remedy="Give the prompt as one text, in the form that the model was trained on.",
-            )
-        try:
-            ids = self._tokenizer.apply_chat_template(
-                [dict(message) for message in messages],
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=False,
-            )
-        except Exception as error:  # Templates are programs: they raise what they like.
-            reason = str(error).strip().rstrip(".") or type(error).__name__
-            raise ExplorerError(
-                f"The chat template of {self._name} refuses these messages: {reason}.",
-                remedy='Give messages such as [{"role": "user", "content": "..."}].',
-                evidence={"messages": [dict(message) for message in messages]},
-            ) from error
-        return tuple(int(token) for token in ids)
 
 
 def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Find a language model and open it: an embedded one, a folder, or a Hugging Face name.
 
-``"tiny"``, ``"tiny-sp"`` and ``"tiny-draft"`` travel with the package and need no network. A folder
-is read as it is. A name is looked up in the Hugging Face cache of this user first; only if it is
-not there is the hub asked, for the files that are read and no others.
+``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` and ``"tiny-chat"`` travel with the package and need no
+network. A folder is read as it is. A name is looked up in the Hugging Face cache of this user
+first; only if it is not there is the hub asked, for the files that are read and no others.
 
 Nothing untrusted is run: weights come from safetensors files of the model's folder only
 (`explorer.decoding.models.checkpoint`), and code beside a model runs only where the caller says
@@ -146,8 +146,8 @@ def load_model(
     makes another model, and nothing in the files can show it.
 
     Args:
-        name: ``"tiny"``, ``"tiny-sp"`` or ``"tiny-draft"``, a folder in the form of
-            ``save_pretrained``, or a Hugging Face name such as ``"org/model"``.
+        name: ``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` or ``"tiny-chat"``, a folder in the form
+            of ``save_pretrained``, or a Hugging Face name such as ``"org/model"``.
         device: Where to run it; ``"auto"`` is CUDA where there is one, else the CPU.
         dtype: Of the weights; ``"auto"`` is float32 on a CPU, which is slow at anything shorter,
             and what the file holds elsewhere. Logits are always float32.

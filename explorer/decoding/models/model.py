@@ -44,8 +44,8 @@ from explorer.vocabulary import Vocabulary
 Message = Mapping[str, str]
 """One turn of a conversation: ``{"role": "user", "content": "..."}``."""
 
-Prompt = str | Sequence[Message]
-"""A text to go on with, or a conversation for the model's chat template."""
+Prompt = str | Sequence[Message] | Sequence[int]
+"""A text to go on with, a conversation for the model's chat template, or the ids of either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class LanguageModel(Protocol):
         """The ids that the model is to read before the first token, special ones included.
 
         Args:
-            prompt: A text, or messages.
+            prompt: A text, or messages; of ids it is not asked.
         """
         ...
 

@@ -182,7 +182,7 @@ def asked(
     return Setting(
         model=lm,
         rule=rule,
-        prompt=kept_prompt(checked_prompt(prompt)),
+        prompt=kept_prompt(checked_prompt(prompt), lm.vocabulary),
         prompt_ids=ids,
         sampler=checked_sampler(options.sampler),
         max_tokens=max_tokens,
@@ -213,7 +213,7 @@ def given(
     return Setting(
         model=None,
         rule=Rule.of(constraint, vocabulary, budget),
-        prompt=None if prompt is None else kept_prompt(checked_prompt(prompt)),
+        prompt=None if prompt is None else kept_prompt(checked_prompt(prompt), vocabulary),
         prompt_ids=(),
         sampler=Sampler(),
         max_tokens=None,
@@ -241,7 +241,7 @@ def edited(
         ids, end = reopened(old.heal, vocabulary, (*given, *old.begun))
         old = replace(
             old,
-            prompt=kept_prompt(checked_prompt(prompt)),
+            prompt=kept_prompt(checked_prompt(prompt), vocabulary),
             prompt_ids=ids,
             healed=end,
             prefixed=max(0, len(ids) - len(given)),

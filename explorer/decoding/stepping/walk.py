@@ -80,7 +80,8 @@ class Walk(Standing):
         lm: The language model; see `load_model`.
         constraint: What the text must be: a `Constraint`, a token machine for the model's
             vocabulary (as `explorer.compile` makes it), or ``None`` for no constraint.
-        prompt: A text to go on with, or messages for the model's chat template.
+        prompt: A text to go on with, messages for the model's chat template, or their ids
+            (`HuggingFaceModel.prompt`), which the trace keeps as the text that they write.
         sampler: How a token is chosen; default greedy.
         seed: Of the random numbers, 0 to 2**64 - 1.
         stream: Which sequence of random numbers; row b of a batch draws from stream b.

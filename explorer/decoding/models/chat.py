@@ -1,0 +1,108 @@
+"""Messages as token ids, through the chat template that a tokenizer carries.
+
+A template is a program of somebody else's. It is run by transformers in Jinja's sandbox, which has
+no files and no modules, and whatever it raises becomes one of our errors. A text within a message
+that looks like a control token is one afterwards: templates write text, and the tokenizer reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from explorer.arguments import flag, listed, plain, whole_text, wrong
+from explorer.errors import ExplorerError
+
+_MESSAGES = 'Give messages such as [{"role": "user", "content": "..."}].'
+_TOOLS = 'Give tools such as {"type": "function", "function": {"name": "...", "parameters": {}}}.'
+
+
+def chat_ids(
+    tokenizer: Any,
+    name: str,
+    messages: Iterable[Mapping[str, Any]],
+    tools: Iterable[Mapping[str, Any]] | None = None,
+    template: str | None = None,
+    add_generation_prompt: bool = True,
+) -> tuple[int, ...]:
+    """The ids of a conversation; see `HuggingFaceModel.prompt`.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        name: That of the model, for errors.
+
+    Raises:
+        ExplorerError: The tokenizer has no such template, the template refuses the messages, or an
+            argument is something else.
+    """
+    turns = [_message(k, each) for k, each in enumerate(_listed("messages", messages))]
+    offered = (
+        None if tools is None else [_tool(k, t) for k, t in enumerate(_listed("tools", tools))]
+    )
+    adds = flag("add_generation_prompt", add_generation_prompt)
+    if not tokenizer.chat_template:
+        raise ExplorerError(
+            f"The tokenizer of {name} has no chat template.",
+            remedy="Give the prompt as one text, in the form that the model was trained on.",
+        )
+    chosen = None if template is None else _template(tokenizer, template)
+    try:
+        ids = tokenizer.apply_chat_template(
+            turns, tools=offered or None, chat_template=chosen, add_generation_prompt=adds,
+            tokenize=True, return_dict=False,
+        )  # fmt: skip
+        return tuple(int(token) for token in ids)
+    except Exception as error:  # Templates are programs: they raise what they like.
+        reason = str(error).strip().rstrip(".") or type(error).__name__
+        raise ExplorerError(
+            f"The chat template of {name} refuses these messages: {reason}.",
+            remedy=_MESSAGES,
+            evidence={"roles": [turn["role"] for turn in turns], "error": type(error).__name__},
+        ) from error
+
+
+def _listed(name: str, given: object) -> list[object]:
+    if isinstance(given, Mapping):
+        raise wrong(name, cast("object", given), f"a list of {name}", remedy="Put it into a list.")
+    return listed(name, given, f"a list of {name}")
+
+
+def _message(number: int, given: object) -> dict[str, Any]:
+    place = f"messages[{number}]"
+    message = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+    if not isinstance(message.get("role"), str):
+        whole = cast("object", given)
+        raise wrong(place, whole, 'a message with a "role"', remedy=_MESSAGES)
+    for key, value in message.items():
+        if isinstance(value, str):
+            whole_text(f"{place}[{key!r}]", value)
+    return dict(message)
+
+
+def _tool(number: int, given: object) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise wrong(f"tools[{number}]", given, "a tool", remedy=_TOOLS)
+    return dict(cast("Mapping[str, Any]", given))
+
+
+def _template(tokenizer: Any, template: object) -> str:
+    """The template of a name; a template's own text is not taken for one."""
+    carried: object = tokenizer.chat_template
+    names = list(cast("Mapping[str, str]", carried)) if isinstance(carried, Mapping) else []
+    name = plain(template) if isinstance(template, str) else None
+    if name is None or name not in names:
+        known = ", ".join(map(repr, names)) or "only one, without a name"
+        raise wrong(
+            "template", template, "the name of a chat template",
+            remedy=f"This tokenizer has {known}.",
+        )  # fmt: skip
+    return name
+
+
+def text_of_ids(
+    tokens: Sequence[bytes | None], special: Mapping[int, str], ids: Iterable[int]
+) -> str:
+    """The ids of a prompt as a text for the record, control tokens by their names."""
+    return b"".join(
+        (tokens[i] if i < len(tokens) else None) or special.get(i, "").encode() for i in ids
+    ).decode(errors="replace")

@@ -1,0 +1,109 @@
+"""Runs of several phases on the page: each preset is written to its end by the model of phases, its
+tokens are banded, the present phase is lit, and the editor has its tags folded."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from tests.browser.acting import at, press, quiet, rest
+from tests.browser.conftest import LIGHT, Lab, Notebook
+from widgets.kinds import TAGS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+CELL = """from widgets import Explorer
+import explorer
+Explorer(explorer.load_model("tiny-chat"), explorer.regex("[a-z]+"), max_tokens=120)"""
+
+WEATHER = '<tool_call> › {"name": "get_weather", "arguments":'
+SHOWN = {
+    "think, then answer": (["<think>"], ["<think>", "</think>"]),
+    "a call of a tool": (
+        ["<tool_call>", WEATHER],
+        ["<tool_call>", '↵{"name": "get_weather", "arguments": '],
+    ),
+    "calls of several tools": (
+        ["<tool_call>", WEATHER, '<tool_call> › {"name": "get_time", "arguments":'],
+        ["<tool_call>", '↵{"name": "get_time", "arguments": '],
+    ),
+    "channels of Harmony": (
+        ["analysis", "commentary to=functions.get_weather", "final"],
+        ["analysis", "<|end|>", "<|call|>", "final"],
+    ),
+}
+"""The names in the small machine, and what stands in the folded tags."""
+
+
+def shot(notebook: Notebook, root: Locator, name: str) -> None:
+    """Keep a picture, where that is asked for."""
+    folder = os.environ.get("EXPLORER_STILLS")
+    if folder:
+        rest(root)
+        notebook.page.wait_for_timeout(1200)
+        root.screenshot(path=f"{folder}/{name}.png")
+
+
+def test_each_preset_is_written_to_its_end(notebook: Notebook, lab: Lab) -> None:
+    page = notebook.page
+    notebook.open(lab.code("phases.ipynb", CELL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    machine = root.get_by_role("list", name="phases of the run")
+    bands = root.locator(".lmx-band")
+    outline = root.get_by_role("group", name="the tags")
+    assert machine.is_hidden() and not outline.count()
+    for number, preset in enumerate(TAGS):
+        pills, edges = SHOWN[preset.name]
+        root.get_by_label("presets").select_option(label=preset.name)
+        machine.locator("li", has_text=pills[-1]).wait_for()
+        at(root, 0)
+        assert root.get_by_role("textbox", name="prompt").input_value() == preset.prompt
+        names = [re.sub("[↻]$", "", said) for said in machine.locator("li").all_inner_texts()]
+        assert names == pills
+        # The tags are folded; each opens to what is in it, and leads to its place in the text.
+        said = outline.inner_text()
+        assert all(edge.strip() in outline.inner_text() for edge in edges[:1])
+        assert "JSON: " not in said or preset.name == "think, then answer"
+        for place in range(outline.locator("details").count()):
+            outline.locator("details").nth(place).evaluate("(el) => { el.open = true; }")
+        opened = outline.inner_text()
+        assert all(edge.strip() in opened for edge in edges) and "JSON: " in opened
+        press(root, "to the end (End)")
+        root.locator(".where", has_text="finished").wait_for()
+        rest(root)
+        assert bands.count() >= len(set(bands.all_inner_texts())) >= 1
+        shot(notebook, root, f"phases-{number}")
+    # The last one is Harmony's: the band of the reasoning is folded and shown again.
+    band = bands.filter(has_text="analysis")
+    before = root.locator(".lmx-strip .lmx-tok").count()
+    band.click()
+    root.locator(".lmx-band", has_text="▸ analysis").wait_for()
+    assert root.locator(".lmx-strip .lmx-tok").count() < before
+    bands.filter(has_text="analysis").click()
+    root.locator(".lmx-band", has_text=re.compile("^analysis")).wait_for()
+    assert root.locator(".lmx-strip .lmx-tok").count() == before
+    # The present phase is lit, and follows the position.
+    press(root, "to the start (Home)")
+    at(root, 0)
+    lit = machine.locator("[aria-current=step]")
+    assert not lit.count()
+    for _ in range(2):
+        press(root, "step (→)")
+    at(root, 2)
+    assert lit.all_inner_texts() == ["analysis"]
+    press(root, "to the end (End)")
+    root.locator(".where", has_text="finished").wait_for()
+    notebook.theme("JupyterLab Dark")
+    shot(notebook, root, "phases-dark")
+    notebook.theme(LIGHT)
+    page.set_viewport_size({"width": 640, "height": 1000})
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    rest(root)
+    shot(notebook, root, "phases-narrow")
+    wide = root.evaluate("(el) => [el.scrollWidth, el.clientWidth]")
+    assert wide[0] <= wide[1] + 1
+    quiet(notebook)

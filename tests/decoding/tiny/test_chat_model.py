@@ -1,0 +1,223 @@
+"""The model of phases: its tokens, its templates, its card, and conversations that it writes."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+import explorer
+from explorer import Session, any_text, choice, json_schema, phase, phases, token
+from explorer.decoding.models.tiny import FOLDER as TINY
+from tools.tiny.card import card_tables
+from tools.tiny.chat_tokenizer import ADDED, extended_tokenizer
+from tools.tiny.conversations import (
+    CONVERSATIONS,
+    TOOLS,
+    called,
+    chatml,
+    checked,
+    harmony,
+    reasoned,
+)
+from tools.tiny.documents import START
+from tools.tiny.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
+from widgets import kinds
+
+LM = explorer.load_model("tiny-chat")
+CARD = card_tables((KIND.folder / "MODEL_CARD.md").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Asked]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield Asked()
+    torch.set_num_threads(threads)
+
+
+def user(content: str) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def written(ids: tuple[int, ...]) -> str:
+    """Ids as a text, control tokens by their names."""
+    return LM.tokenizer.decode(list(ids))
+
+
+def test_its_tokens_are_those_of_tiny_and_control_tokens() -> None:
+    tiny, own = (
+        Tokenizer.from_file(str(folder / "tokenizer.json")) for folder in (TINY, KIND.folder)
+    )
+    assert own.to_str() == extended_tokenizer().to_str()
+    assert [own.id_to_token(i) for i in range(4000)] == [tiny.id_to_token(i) for i in range(4000)]
+    assert [own.id_to_token(4000 + k) for k in range(len(ADDED))] == [*ADDED]
+    text = 'It is warm: {"city": "Rome"}'
+    assert own.encode(text).ids == tiny.encode(text).ids
+    vocabulary = LM.vocabulary
+    assert vocabulary.eos_ids == (KIND.end, KIND.turn)
+    names = {vocabulary.special[i] for i in vocabulary.not_text}
+    assert {*ADDED, "<|end|>"} - names == {"<|im_end|>"}
+    assert (KIND.folder / "model.safetensors").stat().st_size < 5_500_000
+
+
+@pytest.mark.parametrize("template", ["default", "harmony"])
+def test_the_templates_write_what_was_trained_on(template: str) -> None:
+    write = {"default": chatml, "harmony": harmony}[template]
+    for seed in range(60):
+        rng = random.Random(seed)
+        _, messages = rng.choice([reasoned, lambda r: called(r, 2), checked])(rng)
+        tools = [*TOOLS[: seed % 4]]
+        ids = LM.prompt(messages, tools=tools, template=template, add_generation_prompt=False)
+        assert written(ids) == START + write(messages, tools)
+
+
+def test_conversations_are_repeatable_and_fit_into_the_context() -> None:
+    for make, _ in CONVERSATIONS:
+        documents = [make(random.Random(seed)) for seed in range(40)]
+        assert documents == [make(random.Random(seed)) for seed in range(40)]
+        assert len({made.text for made in documents}) > 30
+        assert max(len(LM.encode_prompt(made.text)) for made in documents) < 250
+
+
+def test_the_card_is_of_these_weights(asked: Asked) -> None:
+    assert CARD["loss"] == loss_table()[1:]
+    assert [row[0] for row in CARD["turns"]] == [*KINDS_OF_TURNS]
+    for name, said in CARD["turns"]:
+        # The same conversations in the same order: the first ones of those on the card.
+        missed = 25 - int(said.split()[0])
+        assert right_of(asked, name, 6) >= 6 - missed
+
+
+ANSWERS = {
+    "think, then answer": [{"answer": "Oslo", "sure": True}],
+    "a call of a tool": [{"city": "Rome"}],
+    "calls of several tools": [{"city": "Madrid"}, {"zone": "UTC"}],
+    "channels of Harmony": [{"city": "Oslo"}],
+}
+
+
+def values(parts: list[dict[str, Any]]) -> list[Any]:
+    """The values of the schemas, in their order."""
+    inside = [value for part in parts for value in values(part.get("parts", []))]
+    return [*(part["value"] for part in parts if "value" in part), *inside]
+
+
+@pytest.mark.parametrize("preset", kinds.TAGS, ids=lambda one: one.name)
+def test_a_preset_is_run_to_the_end(preset: kinds.Preset) -> None:
+    constraint = kinds.constraint_of_kind(preset.kind, preset.text)
+    session = Session(kinds.preset_model(preset), constraint, preset.prompt)
+    trace = session.run(120)
+    assert session.finished and trace.model == "tiny-chat"
+    parts = constraint.parse(LM.vocabulary.written(trace.ids[:-1]))
+    named = [v for part in parts for v in values([part])]
+    assert named == ANSWERS[preset.name]
+    if preset.name == "think, then answer":
+        assert parts[0]["parts"][0]["text"].strip().endswith("Its capital is Oslo.")
+    assert len({step[:1] for step in trace.phases}) > 1
+
+
+@pytest.mark.parametrize("preset", kinds.TAGS, ids=lambda one: one.name)
+def test_a_preset_is_the_chat_template(preset: kinds.Preset) -> None:
+    ids = LM.encode_prompt(preset.prompt)
+    question = preset.prompt.partition("What")[2].partition("<")[0]
+    named = preset.prompt.partition("Tools: ")[2].partition("<")[0]
+    tools = [tool for tool in TOOLS if tool["function"]["name"] in named]
+    template = "harmony" if "Harmony" in preset.name else None
+    assert LM.prompt([user(f"What{question}")], tools=tools, template=template) == ids
+
+
+@pytest.mark.parametrize(("style", "template"), [("hermes", None), ("harmony", "harmony")])
+def test_calls_of_the_markup_of_a_model(style: str, template: str | None) -> None:
+    pytest.importorskip("xgrammar")
+    constraint = explorer.tools(
+        TOOLS, style=style, choice="required", parallel=False, control_tokens=LM.vocabulary
+    )
+    prompt = LM.prompt([user("What is the weather in Rome?")], tools=TOOLS, template=template)
+    session = Session(LM, constraint, prompt, max_tokens=80)
+    trace = session.run()
+    said = constraint.parse(LM.vocabulary.written(trace.ids[:-1]))
+    assert said["calls"] == [{"name": "get_weather", "arguments": {"city": "Rome"}}]
+    assert any(names == ("tool get_weather",) for names in trace.phases)
+
+
+def channel(name: str, role: str, content: explorer.Constraint, end: str) -> explorer.Constraint:
+    """A message of Harmony, the beginning of its turn left out."""
+    begin = token("<|channel|>") + name + token("<|message|>")
+    return phase(role, content, begin=begin, end=token(end))
+
+
+def test_a_tool_answers_within_the_run() -> None:
+    city = json_schema(TOOLS[0]["function"]["parameters"], whitespace="flexible")
+    turn = token("<|start|>") + "assistant"
+    call = token("<|channel|>") + "commentary to=functions.get_weather" + token("<|constrain|>")
+    result = token("<|start|>") + "functions.get_weather to=assistant" + token("<|channel|>")
+    run = phases(
+        channel("analysis", "reasoning", any_text(), "<|end|>") + turn,
+        phase("call", city, begin=call + "json" + token("<|message|>"), end=token("<|call|>")),
+        phase(
+            "result", any_text(), role="tool",
+            begin=result + "commentary" + token("<|message|>"), end=token("<|end|>"),
+        ),
+        turn + channel("final", "answer", any_text(), "<|return|>"),
+    )  # fmt: skip
+    prompt = LM.prompt(
+        [user("What is the weather in Rome?")], tools=TOOLS[:1], template="harmony"
+    )  # fmt: skip
+    session = Session(LM, run, prompt, max_tokens=120)
+    session.run()
+    assert session.waits_for == "tool" and session.phases == (("result",),)
+    said = ["<|channel|>", "commentary", "<|message|>", '{"weather": "foggy"}', "<|end|>"]
+    session.feed(["<|start|>", "functions.get_weather to=assistant", *said])
+    trace = session.run()
+    parts = {part.name: part for part in run.parse(LM.vocabulary.written(trace.ids[:-1]))}
+    assert parts["call"].value == {"city": "Rome"}
+    assert parts["answer"].text.startswith("It is ") and "Rome" in parts["answer"].text
+    assert {step.role for step in trace.steps} == {"", "tool"}
+
+
+def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
+    """Cooper's loop: somebody asks, the model repeats the question, says Y or N, and goes on."""
+    said = token("<|start|>") + "user" + token("<|message|>")
+    turn = token("<|start|>") + "assistant" + token("<|channel|>") + "final" + token("<|message|>")
+    topics = ("weather", "money")
+    run = phases(
+        *[
+            phase(f"question {about}", any_text(), begin=said, end=token("<|end|>"), role="user")
+            + turn
+            + phase(
+                f"check {about}", f"Is it about {about}? " + choice("Y", "N"),
+                end=token("<|end|>"),
+            )
+            for about in topics
+        ]
+    )  # fmt: skip
+    note = LM.prompt([user("x")], template="harmony", add_generation_prompt=False)[:1]
+    session = Session(LM, run, note)
+    for k, about in enumerate(topics):
+        session.run()
+        assert session.waits_for == "user"
+        before = "Rain is expected in Oslo. " if k == 0 else ""
+        words = f"{before}Is it about {about}?"
+        session.feed(["<|start|>", "user", "<|message|>", words, "<|end|>"])
+    trace = session.run()
+    parts = run.parse(LM.vocabulary.written(trace.ids[:-1]))
+    answers = [part.text[-1] for part in parts if part.name.startswith("check")]
+    assert session.finished and [*map("YN".count, answers)] == [1, 1]
+
+
+def test_answers_in_json_are_read() -> None:
+    schema = json.loads(kinds.TAGS[0].text)["format"]["elements"][2]["json_schema"]
+    answer = json_schema(schema, whitespace="flexible")
+    run = phase("think", any_text(), begin=token("<think>"), end=token("</think>")) + "\n\n"
+    session = Session(
+        LM, run + phase("answer", answer), LM.prompt([user("What is the capital of Japan?")])
+    )  # fmt: skip
+    trace = session.run(80)
+    (_, said) = (run + phase("answer", answer)).parse(LM.vocabulary.written(trace.ids[:-1]))
+    assert said.value["answer"] == "Tokyo"
