@@ -50,7 +50,7 @@ def test_time_travel_and_forks_go_across_it() -> None:
     after = session.index
     fork = session.fork()
     fork.back(after - k)
-    fork.feed(["<|user|>", "No", "<|assistant|>"], role="other")
+    fork.feed(["<|user|>", "No", "<|assistant|>"])
     assert fork.text.endswith("No") and session.text.endswith("Yes")
     session.run()
     fork.run()
@@ -58,7 +58,7 @@ def test_time_travel_and_forks_go_across_it() -> None:
     assert session.waits_for == "user"
     session.forward(after - k)
     assert session.text.endswith("Yes") and session.trace.steps[-1].role == "user"
-    assert fork.trace.steps[k].role == "other"
+    assert fork.trace.steps[k].role == "user"
 
 
 def test_the_distributions_are_those_of_the_same_tokens() -> None:
@@ -129,3 +129,23 @@ def test_the_sampler_does_not_write_what_somebody_else_must() -> None:
     again = line_of(LM, "The weather.", session.machine, whole.ids, max_tokens=60)
     again.forward(again.length)
     assert again.ids == whole.ids
+
+
+def test_a_role_that_does_not_write_next_is_refused_with_the_one_that_does() -> None:
+    vocab = explorer.Vocabulary.from_bytes([b"q", b"y", b"n"], eos_ids=[3])
+    turns = explorer.phases("q") + explorer.phase("answer", "y", role="user") + "n"
+    session = explorer.Session.from_ids(vocab, turns, [0])
+    with pytest.raises(ExplorerError, match="The user writes next") as caught:
+        session.feed("y", role="usr")
+    assert "role='user'" in str(caught.value.remedy)
+    assert session.feed("y")[0].role == "user"
+
+
+def test_what_another_role_must_write_is_not_forced() -> None:
+    vocab = explorer.Vocabulary.from_bytes([b"q", b"y", b"n"], eos_ids=[3])
+    turns = explorer.phases("qq") + explorer.phase("answer", "y", role="user") + "n"
+    session = explorer.Session.from_ids(vocab, turns, [])
+    assert [step.token for step in session.take_forced()] == [0, 0]
+    assert session.waits_for == "user" and session.take_forced() == ()
+    session.feed("y")
+    assert [step.token for step in session.take_forced()] == [2]

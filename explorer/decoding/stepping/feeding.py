@@ -84,8 +84,11 @@ def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
 def checked_role(role: object, default: str) -> str:
     """The role that writes what is fed.
 
+    Args:
+        default: The one that must write next; empty where the model may.
+
     Raises:
-        ExplorerError: It is not a short text of one line.
+        ExplorerError: It is not a short text of one line, or another one must write next.
     """
     if role is None:
         return default or "user"
@@ -95,6 +98,12 @@ def checked_role(role: object, default: str) -> str:
             f"{shown(name)} cannot be a role: it must be one line of 1 to {MOST_CHARACTERS} "
             "characters.",
             remedy="Give role='tool' or role='user'.",
+        )
+    if default and name != default:
+        raise ExplorerError(
+            f"The {default} writes next, and what is fed has the role {name!r}.",
+            remedy=f"Give role={default!r}, or leave role out.",
+            evidence={"role": name, "waits_for": default},
         )
     return name
 
@@ -131,3 +140,11 @@ def waits_for(rule: Rule, ids: Sequence[int]) -> str:
     """
     net = rule.phases
     return "" if net is None else net.waits_for(rule.vocabulary.written(ids))
+
+
+def before_others(rule: Rule, ids: Sequence[int], run: tuple[int, ...]) -> tuple[int, ...]:
+    """The part of a forced run that the model writes: up to where another role must write."""
+    if rule.phases is None:
+        return run
+    others = (k for k in range(len(run)) if waits_for(rule, (*ids, *run[:k])))
+    return run[: next(others, len(run))]

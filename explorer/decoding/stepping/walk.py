@@ -38,7 +38,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
-from explorer.decoding.stepping.feeding import waits_for
+from explorer.decoding.stepping.feeding import before_others, waits_for
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Forced
@@ -269,11 +269,11 @@ class Walk(Standing):
         A model that can (`RunLanguageModel`) reads them in one forward pass.
 
         Returns:
-            The steps; none where the model has a choice, or the text ends.
+            The steps; none where the model has a choice or does not write, or the text ends.
         """
         with self._lock:
             tree, node = self._tree, self._node
-            run = tree.forced_run(node)
+            run = before_others(tree.setting.rule, self.ids, tree.forced_run(node))
             if tree.logits is not None:
                 tree.logits.read_ahead(tree.ids(node), run, key=node.key)
             return tuple(self._advance(tree.choose(self._node, token, "sampler")) for token in run)
