@@ -165,11 +165,15 @@ class XmlArguments(Source):
         before = before.replace(re.escape(_KIND), "(?P<kind>[a-z]*)")
         pattern = f"{before}(?P<value>.*?){re.escape(style.after)}"
         known = {each.name: {kind for kind, _ in each.values} for each in self._read}
+        listed = {each.name: {text for _, value in each.values for text in value.choices}
+                  for each in self._read if each.listed}  # fmt: skip
         parsed: dict[str, object] = {}
         for match in re.finditer(pattern, text, re.DOTALL):
             key, value = match["key"], match["value"]
             kinds = known.get(key) or known.get("") or {"string"}
             said = match.groupdict().get("kind") or ""
+            if key in listed and value not in listed[key]:
+                value = value.strip(" \n\t\r")  # White space may stand around it.
             parsed[key] = _value_of(value, kinds, said)
         return parsed
 

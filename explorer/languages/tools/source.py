@@ -23,10 +23,14 @@ class ToolsTag(StructuralTag):
 
         Returns:
             ``calls``, a list of ``{"name": …, "arguments": …}``; ``answer``, the value where the
-            answer is under a schema, else the text around the calls; ``reasoning``, a text.
+            answer is under a schema, else the text around the calls, empty where that is white
+            space alone; ``reasoning``, a text.
         """
         conversation: dict[str, Any] = {"reasoning": "", "calls": [], "answer": ""}
         _gather(super().parse(text), conversation)
+        answer = conversation["answer"]
+        if conversation["calls"] and isinstance(answer, str) and not answer.strip():
+            conversation["answer"] = ""  # It stands between the calls.
         return conversation
 
     def __str__(self) -> str:

@@ -278,3 +278,17 @@ def test_what_cannot_be_asked_is_refused(tools: Any, options: Any, named: str) -
 def test_no_tools_leave_free_text() -> None:
     c = explorer.tools([], style="qwen_3")
     assert c.accepts("so") and not c.accepts("</think>")
+
+
+def test_white_space_around_calls_and_listed_values_is_no_value() -> None:
+    unit = {"enum": ["C", " F", 2]}
+    asked = [tool("f", closed(["unit"], unit=unit))]
+    call = '<tool_call>\n{"name": "f", "arguments": {"unit": "C"}}\n</tool_call>'
+    parsed = explorer.tools(asked, style="qwen_3").parse(f"{call}\n \n{call}")
+    assert parsed["answer"] == "" and len(parsed["calls"]) == 2
+    assert explorer.tools(asked, style="qwen_3").parse(f"so {call}")["answer"] == "so "
+    xml = explorer.tools(asked, style="qwen_3_coder")
+    for written, value in (("\nC\n", "C"), (" F", " F"), ("C", "C"), ("\n2\n", 2)):
+        text = f"<tool_call>\n<function=f>\n<parameter=unit>{written}</parameter>\n</function>\n"
+        (one,) = xml.parse(f"{text}</tool_call>")["calls"]
+        assert one["arguments"] == {"unit": value}
