@@ -358,7 +358,7 @@ OPENINGS_LEFT: Final[Mapping[str, int]] = {}
 NAMELESS_LEFT: Final[Mapping[str, int]] = {
     "explorer/analysis": 1,
     "explorer/cli": 2,
-    "explorer/languages": 22,
+    "explorer/languages": 18,
     "explorer/servers": 1,
     "explorer/sweeps": 7,
     "explorer/witnesses": 1,

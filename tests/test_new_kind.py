@@ -161,7 +161,7 @@ def test_it_is_offered_in_the_editor() -> None:
     page = Page(Explorer(cursor=Cursor(run)))
     editor: Any = page.made.editor
     assert (editor["kind"], editor["text"], editor["pattern"]) == ("repeated word", "ho 2", "ho 2")
-    assert "repeated word" in editor["kinds"]
+    assert "repeated word" in page.made.offered["kinds"]
     assert page.position["spans"] == [[0, 1]]
     page.made.close()
 

@@ -9,7 +9,8 @@ import pytest
 import explorer
 from explorer import Budget, Constraint, choice, from_type, grammar, json_schema, literal, regex
 from explorer.analysis.explaining.answer import explain_text
-from explorer.errors import BudgetExceeded, ConstraintError
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 NESTED = 'root ::= "(" root ")" | "x"'
 TREE = {
@@ -80,6 +81,35 @@ def test_what_is_asked_of_a_constraint_fits_together(kind: str) -> None:
             assert is_word
         if not constraint.over_tokens and examples:
             assert explain_text(constraint, text).allowed is is_word
+
+
+SAVED: dict[str, Callable[[], Constraint]] = KINDS | {
+    "stop": lambda: explorer.gen(stop=["aa", "b"]),
+    "pattern that stops": lambda: explorer.gen(stop_regex="[.!?] ?"),
+    "limited": lambda: explorer.gen(regex="a+", max_tokens=3),
+    "many": lambda: explorer.many(regex("[0-9]"), separator=","),
+    "staged twice": lambda: regex("é").normalized("NFC").restrict(chars="é"),
+    "any text": lambda: explorer.any_text(excluding=["x"]),
+    "text until": lambda: explorer.text_until("END"),
+}
+ANY_NUMBER = {"union", "concatenation"}
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_a_source_is_its_fields_and_its_parts(kind: str) -> None:
+    """With its own children it is itself, saved and read it is equal, and a part too many or too
+    few is a damaged file."""
+    source = SAVED[kind]().source
+    assert source.with_children(source.children) == source
+    saved = source_to_dict(source)
+    assert source_from_dict(saved) == source
+    parts = [source_to_dict(each) for each in source.children]
+    wrong = [parts[:-1]] if len(parts) == 1 else []
+    if source.kind not in ANY_NUMBER:
+        wrong.append([*parts, source_to_dict(literal("one more").source)])
+    for other in wrong:
+        with pytest.raises(DamagedFile):
+            source_from_dict(saved | {"parts": other})
 
 
 @pytest.mark.parametrize("kind", KINDS)
