@@ -149,3 +149,13 @@ def test_what_another_role_must_write_is_not_forced() -> None:
     assert session.waits_for == "user" and session.take_forced() == ()
     session.feed("y")
     assert [step.token for step in session.take_forced()] == [2]
+
+
+def test_a_control_token_is_given_by_its_name_and_the_end_by_its_id() -> None:
+    special = {1: "<t>", 2: "<end>"}
+    vocab = explorer.Vocabulary((b"a", None, None), (2,), special=special)
+    session = Session.from_ids(vocab, token("<t>") + "a", ["<t>", "a"])
+    assert session.ids == (1, 0)
+    with pytest.raises(ExplorerError, match="not one token"):
+        session.step("<end>")
+    assert session.step(2).token == 2

@@ -249,8 +249,8 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     """The id that writes exactly a text.
 
     Args:
-        text: The text of one token. Names of special tokens are text here, so that EOS is only
-            ever chosen by its id.
+        text: The text of one token; or the name of a control token, where no token writes that
+            as text. What ends the text is only ever chosen by its id.
 
     Returns:
         The id; of several with these bytes, the one that the tokenizer itself would write, else
@@ -270,6 +270,9 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
         ids = vocabulary.ids_of(text.encode())
         encoded = vocabulary.encode(text)
     if not ids:
+        named = [token for token, name in vocabulary.special.items() if name == text]
+        if len(named) == 1 and named[0] not in vocabulary.eos_ids:
+            return named[0]
         more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
         raise ExplorerError(
             f"{in_quotes(text)} is not one token{more}.",
