@@ -76,6 +76,7 @@ def test_each_preset_is_written_to_its_end(notebook: Notebook, lab: Lab) -> None
         root.locator(".where", has_text="finished").wait_for()
         rest(root)
         assert bands.count() >= len(set(bands.all_inner_texts())) >= 1
+        assert root.get_by_text("This is not possible").count() == 0
         shot(notebook, root, f"phases-{number}")
     # The last one is Harmony's: the band of the reasoning is folded and shown again.
     band = bands.filter(has_text="analysis")

@@ -13,6 +13,7 @@ from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import written_constraint
+from widgets.figures.machines.character_fsa import character_figure
 from widgets.views.explorer import Explorer
 
 
@@ -33,6 +34,16 @@ def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
         if not session.trace.finished:
             session.step()
     assert session.ids
+
+
+@pytest.mark.parametrize("preset", kinds.TAGS, ids=lambda one: one.name)
+def test_a_machine_with_control_tokens_is_drawn_whole(preset: kinds.Preset) -> None:
+    """Characters and control tokens that lead to one state are one edge."""
+    constraint = kinds.constraint_of_kind(preset.kind, preset.text)
+    machine = explorer.compile(constraint, model_of(preset).vocabulary)
+    for form in ("characters", "bytes"):
+        figure = character_figure(machine, form)
+        assert len({edge.id for edge in figure.edges}) == len(figure.edges) > 0
 
 
 def test_every_kind_of_the_editor_has_a_preset() -> None:

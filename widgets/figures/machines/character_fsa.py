@@ -19,7 +19,7 @@ and is made anew when asked for, because more are met with every step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -296,6 +296,7 @@ def character_figure(
         else:
             edges += _character_edges(state, view.arcs[state], kept)
         edges += _mark_edges(machine, state, kept)
+    edges = _joined(edges)
     caption, about = "what is accepted", "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
         caption = f"{len(drawn)} of {len(view.arcs):,} states"
@@ -343,6 +344,18 @@ def _mark_edges(machine: TokenMachine, state: int, kept: set[int]) -> Iterable[E
     for label, target in _marks(machine, state):
         if target in kept:
             yield Edge(f"c{state}", f"c{target}", label, label, 1)
+
+
+def _joined(edges: Iterable[Edge]) -> list[Edge]:
+    """One edge for each pair of states, where characters and marks lead to the same one."""
+    by_name: dict[str, Edge] = {}
+    for edge in edges:
+        old = by_name.get(edge.id)
+        by_name[edge.id] = edge if old is None else replace(
+            old, label=f"{old.label}, {edge.label}", title=f"{old.title}, {edge.title}",
+            count=old.count + edge.count,
+        )  # fmt: skip
+    return [*by_name.values()]
 
 
 def _by_target(pieces: Iterable[Piece], kept: set[int]) -> dict[int, list[Piece]]:
