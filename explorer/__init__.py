@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from explorer.sweeps.sweep import sweep
     from explorer.tokens.compile import compile
     from explorer.tokens.masks.device import DeviceMasks
-    from explorer.tokens.states import DONE
     from explorer.tokens.token_dfa import TokenDFA
+    from explorer.tokens.words import DONE
     from explorer.vocabulary import Vocabulary
     from explorer.witnesses.disagreements import disagreements
     from explorer.witnesses.witness import witness
@@ -108,7 +108,7 @@ __version__ = "0.1.0"
 
 # Where each name is. These do not need torch, those below do.
 _LATER = {
-    "DONE": "explorer.tokens.states",
+    "DONE": "explorer.tokens.words",
     "Budget": "explorer.budget",
     "Constraint": "explorer.languages.constraint",
     "TokenDFA": "explorer.tokens.token_dfa",

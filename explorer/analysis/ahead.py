@@ -35,8 +35,7 @@ from explorer.decoding.sampling.measure import Float64, highest, log_mass, log_s
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import BudgetExceeded, ContextFull, ExplorerError
 from explorer.tokens.machine import is_free
-from explorer.tokens.states import DONE
-from explorer.tokens.words import unpack
+from explorer.tokens.words import DONE, unpack
 
 MOST: Final = 256
 """The most tokens that are looked at together."""
@@ -53,7 +52,6 @@ class Ahead:
     """An allowed token, and what the constraint leaves the model after it.
 
     Args:
-        token: Its id.
         data: The bytes that it writes; ``None`` for the end of text and other control tokens.
         probability: The model's own probability of it here, between 0 and 1.
         mass: The feasible mass after it: the probability, between 0 and 1, that the model then
@@ -91,7 +89,6 @@ class LookedFrom:
 
     Args:
         ids: The prompt's ids and all tokens since.
-        index: How many tokens stand before.
         state: Of the token machine.
         allowed: bool[len(vocabulary)], the mask.
         model: float64[W], the model's log-probabilities.

@@ -24,7 +24,7 @@ from explorer.analysis.traps import (
 )
 from explorer.arguments import instance, listed, whole_number
 from explorer.budget import Budget
-from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, waits_for
+from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids
 from explorer.decoding.stepping.standing import check_open
 from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.records import Step
@@ -130,7 +130,7 @@ class Session(Walk):
     def waits_for(self) -> str:
         """The role that must write next (`explorer.phase`); empty where the model may."""
         with self._lock:
-            return waits_for(self._tree.setting.rule, self.ids)
+            return self._tree.setting.rule.waits_for(self.ids)
 
     @property
     def phases(self) -> tuple[tuple[str, ...], ...]:

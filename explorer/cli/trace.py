@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         from explorer.decoding.models.load import load_model
         from explorer.decoding.sampling.sampler import Sampler
         from explorer.decoding.trace.recording import MentionedTokens
-        from explorer.decoding.trace.text import HEADER, ending, step_line
+        from explorer.decoding.trace.trace import HEADER, ending, step_line
         from explorer.decoding.trace.writing import to_json
     except ImportError as error:
         raise ExplorerError(

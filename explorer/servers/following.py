@@ -27,10 +27,10 @@ from explorer.errors import ExplorerError
 from explorer.memo import memo
 from explorer.servers.run import ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.tokenizations import check_time, read_tokenizations
 from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 _HALF: Final = "\ufffd"

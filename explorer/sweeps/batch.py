@@ -29,7 +29,7 @@ from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.states import FREE
+from explorer.tokens.words import FREE
 
 
 @dataclass(frozen=True)

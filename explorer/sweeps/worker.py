@@ -33,7 +33,7 @@ from explorer.languages.constraint import Constraint
 from explorer.sweeps.batch import MeasuredText, measured_batch
 from explorer.sweeps.folder import columns, pyarrow
 from explorer.sweeps.grid import SweepBatch, SweepRow, SweepSetup
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 MOST_SETUPS: Final = 2
 """The most setups that a process keeps; the one that was used longest ago goes first."""

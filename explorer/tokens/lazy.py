@@ -32,12 +32,11 @@ from explorer.languages.constraint import Constraint
 from explorer.memo import Kept, memo
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.lettered import walked
 from explorer.tokens.walks.trie import Trie, after_token, trie_for, written
 from explorer.tokens.walks.walk import walk_trie
-from explorer.tokens.words import UInt32, set_bits
+from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state, set_bits
 from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)

@@ -71,8 +71,6 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     """Find the states and arcs that token sequences do not use.
 
     Args:
-        dfa: The character FSA.
-        vocabulary: The tokens.
         char_state: int32[n], the character states that are token states.
 
     Raises:

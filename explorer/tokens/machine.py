@@ -4,15 +4,15 @@ machine.
 A *token machine* says, in every state, which token ids may come next. Sessions, traces, masks on a
 device, explanations, traps, the command line and the widgets ask only what stands in
 `TokenMachine`; so a closed table (`explorer.TokenDFA`), a machine that works its rows out while it
-is used (`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.free`) and machines to
-come are all the same to them.
+is used (`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.numbered_places.Free`)
+and machines to come are all the same to them.
 
 States are ints: 0 or more, or one of the sentinels `DONE`, `FREE` and `DEAD`
-(`explorer.tokens.states`). A machine that discovers its states numbers each when it first meets it
+(`explorer.tokens.words`). A machine that discovers its states numbers each when it first meets it
 and keeps the number, so a state can stand in a message, a trace and a tensor.
 
 A *capability* is what only some machines can do. Each has a protocol here and one function that
-asks for it, `table_of`, `filtered_of`, `planner_of`, `storable_of` and `text_to`; whoever needs it
+asks for it by name, `table_of`, `filtered_of`, `planner_of` and `storable_of`; whoever needs it
 asks that function and says what it does without.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, ByteMachine, Int32
 from explorer.languages.constraint import Constraint
 from explorer.tokens.report import Report
-from explorer.tokens.states import FREE
-from explorer.tokens.words import UInt32
+from explorer.tokens.words import FREE, UInt32
 from explorer.vocabulary import Vocabulary
 
 
@@ -105,8 +104,8 @@ class TokenMachine(Protocol):
 
 
 @runtime_checkable
-class _HasTable(Protocol):
-    """The questions that only a table answers."""
+class TokenTable(TokenMachine, Protocol):
+    """A token machine whose states are all known, as a table of states × token classes."""
 
     @property
     def table(self) -> NDArray[np.int16] | Int32:
@@ -139,11 +138,6 @@ class _HasTable(Protocol):
         ...
 
 
-@runtime_checkable
-class TokenTable(TokenMachine, _HasTable, Protocol):
-    """A token machine whose states are all known, as a table of states × token classes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a filter masks a token.
@@ -167,9 +161,8 @@ Mark = Literal["fixed", "bridge"]
 about, or it crosses a border of terminals."""
 
 
-@runtime_checkable
-class _BehindFilter(Protocol):
-    """The questions that only a machine answers that may stand behind a filter."""
+class Filtered(TokenMachine, Protocol):
+    """A token machine that may stand behind a filter: it masks more than the text does."""
 
     @property
     def unfiltered(self) -> TokenMachine | None:
@@ -189,23 +182,17 @@ class _BehindFilter(Protocol):
         """The remarks of the filter on a token that is allowed in a state."""
         ...
 
-
-class Filtered(TokenMachine, _BehindFilter, Protocol):
-    """A token machine that may stand behind a filter: it masks more than the text does."""
-
-
-@runtime_checkable
-class KnowsText(Protocol):
-    """A machine whose states remember a text that led to them."""
-
     def text_to(self, state: int) -> bytes | None:
-        """A text that leads to a state, not a sentinel; ``None`` where none is remembered."""
+        """A text that led to a state, not a sentinel; ``None`` where none is remembered.
+
+        A state is about the tokens before it, so a shortest text to its byte state need not be one
+        of its texts.
+        """
         ...
 
 
-@runtime_checkable
 class PlansAhead(Protocol):
-    """A machine without a table that may know how many tokens each text still takes."""
+    """A machine that may know how many tokens each text still takes."""
 
     @property
     def knows_distances(self) -> bool:
@@ -237,11 +224,6 @@ class Storable(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class Reusable(Storable, Protocol):
-    """A machine that can be written to a file under any constraint of the same texts."""
-
     def of_constraint(self, constraint: Constraint) -> Storable:
         """This machine under a constraint of the same texts, such as one with a stage."""
         ...
@@ -249,36 +231,26 @@ class Reusable(Storable, Protocol):
 
 def table_of(machine: TokenMachine) -> TokenTable | None:
     """The machine as a table, if it is one; else ``None``."""
-    return machine if isinstance(machine, _HasTable) else None
+    return cast("TokenTable", machine) if hasattr(machine, "token_class") else None
 
 
 def filtered_of(machine: TokenMachine) -> Filtered | None:
     """The machine as one that stands behind a filter; ``None`` where no filter masks anything."""
-    if isinstance(machine, _BehindFilter) and machine.unfiltered is not None:
-        return machine
-    return None
+    behind = cast("Filtered", machine) if hasattr(machine, "filter_name") else None
+    return None if behind is None or behind.unfiltered is None else behind
 
 
 def planner_of(machine: TokenMachine) -> PlansAhead | None:
-    """The machine as one without a table that knows all distances; ``None`` where it does not."""
-    return machine if isinstance(machine, PlansAhead) and machine.knows_distances else None
+    """The machine as one that knows all distances; ``None`` where it does not."""
+    planner = cast("PlansAhead", machine) if hasattr(machine, "mask_within") else None
+    return None if planner is None or not planner.knows_distances else planner
 
 
 def storable_of(machine: TokenMachine) -> Storable | None:
     """The machine as one that can be saved, though it may still refuse; else ``None``."""
-    return machine if isinstance(machine, Storable) else None
-
-
-def reusable_of(machine: TokenMachine) -> Reusable | None:
-    """The machine as one that can be saved under another constraint; else ``None``."""
-    return machine if isinstance(machine, Reusable) else None
-
-
-def text_to(machine: TokenMachine, state: int) -> bytes | None:
-    """A text that led to a state, where the machine remembers one."""
-    return machine.text_to(state) if isinstance(machine, KnowsText) else None
+    return cast("Storable", machine) if hasattr(machine, "of_constraint") else None
 
 
 def is_free(machine: TokenMachine) -> bool:
-    """Whether a machine has no constraint at all; see `explorer.tokens.free`."""
+    """Whether a machine has no constraint at all; see `explorer.tokens.numbered_places`."""
     return machine.start == FREE

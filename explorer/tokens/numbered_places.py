@@ -3,7 +3,7 @@
 What stands behind a number is a *place*: a state of a byte machine, or that and what counts of the
 tokens so far. The machines differ in four answers about places (`_after`, `_can_finish`, `_is_end`,
 `_set_tokens`); what is the same stands here: the numbers, the sentinels, the end of the text, and
-the masks of visited states, of which 64 MB are kept.
+the masks of visited states, of which 64 MB are kept. `Free` is the machine without a constraint.
 """
 
 from __future__ import annotations
@@ -16,11 +16,22 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.machine import Bool
+from explorer.automata.machine import NO_ARC, Bool
 from explorer.memo import Kept
 from explorer.numbering import number_of
-from explorer.tokens.states import DEAD, DONE, FREE, checked_state
-from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.tokens.lost import Lost
+from explorer.tokens.report import Report
+from explorer.tokens.words import (
+    DEAD,
+    DONE,
+    FREE,
+    SENTINEL_DISTANCE,
+    UInt32,
+    checked_state,
+    num_words,
+    set_bits,
+    unpack,
+)
 from explorer.vocabulary import Vocabulary
 
 P = TypeVar("P", bound=Hashable)
@@ -30,7 +41,6 @@ class NumberedPlaces(ABC, Generic[P]):
     """The shared part of machines that number their states when they meet them; thread-safe.
 
     Args:
-        vocabulary: The tokens.
         places: Those that were met, in the order of their numbers; the start first.
     """
 
@@ -165,3 +175,72 @@ class NumberedPlaces(ABC, Generic[P]):
         elif state >= 0:
             self._set_tokens(self._places[state], words)
         return words
+
+
+def _nothing_is_lost() -> Lost:
+    return Lost((), ())
+
+
+class Free(NumberedPlaces[int]):
+    """A token machine that allows everything: one that numbers states and has no place.
+
+    Example:
+        >>> import explorer
+        >>> free = Free(explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2]))
+        >>> free.allowed(free.start).tolist()
+        [True, True, True]
+        >>> free.step(free.start, 1) == free.start, free.step(free.start, 2) == explorer.DONE
+        (True, True)
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary, ())
+
+    @property
+    def constraint(self) -> None:
+        """``None``: every text is allowed."""
+        return None
+
+    @property
+    def byte_machine(self) -> None:
+        """``None``: no machine reads the bytes."""
+        return None
+
+    @property
+    def report(self) -> Report:
+        """An empty report: all figures are 0, and the kind is ``"free"``."""
+        live = len(self._vocabulary)
+        return Report({}, 0, 0, 0, 0, 0, live, 0, 0, "free", _nothing_is_lost, kind="free")
+
+    @property
+    def start(self) -> int:
+        """The sentinel `FREE`."""
+        return FREE
+
+    def distance_to_end(self, state: int) -> int | None:
+        """1 from `FREE`, the end of the text; 0 from `DONE`; ``None`` from `DEAD`."""
+        return SENTINEL_DISTANCE[checked_state(state, 0)]
+
+    def byte_state(self, state: int) -> int:
+        """`NO_ARC`: there is no machine over bytes."""
+        checked_state(state, 0)
+        return NO_ARC
+
+    # There is no place to be asked about.
+    def _after(self, place: int, token: int) -> int | None:
+        return None
+
+    def _can_finish(self, place: int) -> bool:
+        return False
+
+    def _is_end(self, place: int) -> bool:
+        return False
+
+    def _set_tokens(self, place: int, words: UInt32) -> None:
+        return
+
+    def __reduce__(self) -> tuple[type[Free], tuple[Vocabulary]]:
+        return Free, (self._vocabulary,)
+
+    def __repr__(self) -> str:
+        return f"Free({self._vocabulary!r})"

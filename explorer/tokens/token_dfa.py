@@ -27,10 +27,22 @@ from explorer.memo import Kept
 from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
 from explorer.tokens.lost import Lost
-from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, TokenTable, reusable_of
+from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, TokenTable, storable_of
+from explorer.tokens.masks.needed import fitting_words
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, SENTINEL_DISTANCE, checked_state
-from explorer.tokens.words import ClassWords, UInt32, class_words, pack, unpack
+from explorer.tokens.words import (
+    DEAD,
+    DONE,
+    EOS_CLASS,
+    FREE,
+    SENTINEL_DISTANCE,
+    ClassWords,
+    UInt32,
+    checked_state,
+    class_words,
+    pack,
+    unpack,
+)
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -192,6 +204,29 @@ class TokenDFA:
             self._masks.put(state, words, words.nbytes)
         return words
 
+    @property
+    def knows_distances(self) -> bool:
+        """True: a table has them (`distance`)."""
+        return True
+
+    def mask_within(self, state: int, remaining: int) -> UInt32:
+        """The mask of the tokens after which the text can still be ended in time.
+
+        Args:
+            state: A state or a sentinel.
+            remaining: How many tokens may still be written, EOS included.
+
+        Returns:
+            As `mask`, read-only; where the budget removes nothing, the same object.
+
+        Raises:
+            ExplorerError: There is no such state, or ``remaining`` is not a whole number.
+        """
+        state = self._checked_state(state)
+        remaining = whole_number("remaining", remaining, None)
+        words = fitting_words(self).words(state, remaining)
+        return self.mask(state) if words is None else words
+
     def step(self, state: int, token: int) -> int | None:
         """The state after one more token.
 
@@ -304,6 +339,10 @@ class TokenDFA:
         """The remarks of a filter on a token that is allowed in a state."""
         return frozenset() if self.filtered is None else self.filtered.marks(state, token)
 
+    def text_to(self, state: int) -> bytes | None:
+        """A text that led to a state behind a filter; ``None`` where none is remembered."""
+        return None if self.filtered is None else self.filtered.text_to(state)
+
     def of_constraint(self, constraint: Constraint) -> TokenDFA:
         """This table under a constraint of the same texts, such as one with a stage that is off.
 
@@ -318,7 +357,7 @@ class TokenDFA:
         A table behind a filter writes the one before it, and is filtered anew when it is read:
         `explorer.tokens.filtered.apply.load_filtered`.
         """
-        filtered = None if self.filtered is None else reusable_of(self.filtered)
+        filtered = None if self.filtered is None else storable_of(self.filtered)
         if filtered is not None:
             filtered.of_constraint(self.constraint).save(path)
         else:

@@ -22,8 +22,7 @@ from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
-from explorer.tokens.words import unpack
+from explorer.tokens.words import DONE, unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.answers import (
     Disagreement,

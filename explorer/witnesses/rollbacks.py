@@ -15,8 +15,7 @@ import numpy as np
 
 from explorer.automata.machine import Int32
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
-from explorer.tokens.words import unpack
+from explorer.tokens.words import DONE, unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import EngineProcess

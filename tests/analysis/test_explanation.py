@@ -17,7 +17,7 @@ from explorer.analysis.explaining.explanation import Explanation, History, expla
 from explorer.analysis.verdict.background import background_of
 from explorer.errors import ExplorerError
 from explorer.languages.regex.source import reading
-from explorer.tokens.states import DEAD, FREE
+from explorer.tokens.words import DEAD, FREE
 
 TOKENS: list[bytes | None] = [
     "ä".encode(), "ö".encode(), b"\xc3", b"\xb6", b"a", b"ab", None, b"\xc3\xa4x", b"d", b"<b>",

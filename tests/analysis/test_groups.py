@@ -16,7 +16,7 @@ from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explai
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DEAD, FREE
+from explorer.tokens.words import DEAD, FREE
 from tests.analysis.cases import build
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies

@@ -14,9 +14,9 @@ from explorer.analysis.verdict.background import background_of
 from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import FREE
+from explorer.tokens.numbered_places import Free
+from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 from tests.automata.discovered.beside import Renumbered
 from tests.decoding.patterns import random_pattern

@@ -23,8 +23,7 @@ from explorer.tokens.masks import kernels
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.masks.packed import masked_reference
-from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import pack
+from explorer.tokens.words import DEAD, DONE, FREE, pack
 
 TOKENS = [bytes([c]) for c in range(97, 123)] + [b"foo", b"oo", b"food", b"ab", b"ba", None]
 SAMPLERS = [

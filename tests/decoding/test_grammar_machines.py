@@ -16,8 +16,7 @@ from explorer.analysis.explaining.explanation import explain
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import UInt32
+from explorer.tokens.words import DEAD, DONE, FREE, UInt32
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel
 from tests.decoding.untabled import Untabled

@@ -20,7 +20,7 @@ from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from tests.decoding.models import language_model
 
 PATTERNS = [r"(foo)+d", r'"[^"]*"', r"yes|no|maybe", r"[0-9]{4}-[01][0-9]"]

@@ -16,9 +16,9 @@ from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping import walk
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
-from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.numbered_places import Free
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
 from tests.decoding.sessions import LOOSE, PATTERN, Endless, session

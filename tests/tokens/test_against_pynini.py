@@ -20,8 +20,8 @@ from explorer.errors import (
 )
 from explorer.tokens import token_dfa
 from explorer.tokens.closed_form.textbook import class_trie, compose_textbook
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS
 from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import DEAD, DONE, EOS_CLASS
 from tests.bench.constraints import CASES, Case
 from tests.evidence import examples
 from tests.optional import pynini

@@ -30,7 +30,7 @@ from explorer.errors import (
 )
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.words import DEAD, DONE, FREE
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.patterns import program

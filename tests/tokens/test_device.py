@@ -11,12 +11,12 @@ import torch
 
 import explorer
 from explorer.errors import ExplorerError, VocabularyError
-from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
-from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.numbered_places import Free
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.words import DEAD, DONE, FREE
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]

@@ -24,13 +24,13 @@ from explorer.decoding.stepping.healing import healed
 from explorer.errors import ExplorerError
 from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.filtered.table import visited_whole
-from explorer.tokens.free import Free
 from explorer.tokens.machine import Storable, TokenMachine, table_of
+from explorer.tokens.numbered_places import Free
 from explorer.tokens.schemes.fixed import fixed_tokens
 from explorer.tokens.schemes.lookahead import lookahead_machine
 from explorer.tokens.schemes.templates import template_machine
 from explorer.tokens.schemes.terminals import TerminalGrammar
-from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.words import DEAD, DONE, FREE
 from tests.decoding.models import tokenizer
 from tests.decoding.untabled import Untabled
 from tests.evidence import LONG

@@ -18,13 +18,13 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.free import Free
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.numbered_places import Free
 from explorer.tokens.walks import finishing
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import DEAD, DONE, FREE
 from tests.automata.discovered.beside import Renumbered
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies

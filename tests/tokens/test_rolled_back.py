@@ -15,8 +15,7 @@ import pytest
 import explorer
 from explorer import Constraint, Session, Vocabulary, phase, regex, terminals, token
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
-from explorer.tokens.words import unpack
+from explorer.tokens.words import DONE, unpack
 
 TINY = explorer.load_model("tiny")
 LETTERS = Vocabulary(

@@ -16,7 +16,7 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.states import DEAD, DEAD_CLASS, FREE
+from explorer.tokens.words import DEAD, DEAD_CLASS, FREE
 
 TOY = [b"f", b"oo", b"foo", b"for", b"food"]
 

@@ -26,7 +26,7 @@ from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.filtered.canonical_automaton import canonical_automaton
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
 from tests.optional import pynini

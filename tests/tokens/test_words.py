@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 import explorer
 from explorer.memo import Kept
 from explorer.tokens import words as subject
-from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import class_words, ids, num_words, pack, packed_bytes, unpack
+from explorer.tokens.words import (
+    DEAD,
+    DONE,
+    FREE,
+    class_words,
+    ids,
+    num_words,
+    pack,
+    packed_bytes,
+    unpack,
+)
 from tests.evidence import examples
 
 

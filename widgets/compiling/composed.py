@@ -22,8 +22,8 @@ from explorer.automata.textbook.pushdown_composition import token_sequences_by_p
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
-from explorer.tokens.states import DEAD
 from explorer.tokens.token_dfa import TokenDFA, same_machine
+from explorer.tokens.words import DEAD
 from widgets.compiling.worker import CompileWorker
 
 MOST_FOR_PYNINI: Final = 20_000

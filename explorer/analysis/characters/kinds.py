@@ -113,7 +113,6 @@ class TokenKinds:
     """The kind of every byte of every distinct token of a vocabulary.
 
     Args:
-        vocabulary: The tokens.
         trie: Its trie, whose word numbers are used here.
     """
 

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from explorer.alphabet import shown_letters
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.analysis.places.causes import Cause, cause_of
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.widening import Cause, cause_of
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
 from explorer.analysis.wording.markup import answer_html
@@ -204,7 +204,6 @@ class TextExplanation(Answered):
     else `constraint`.
 
     Args:
-        constraint: The constraint.
         recorded: For a token of a record: what it knows of the vocabulary.
         over_budget: For a token of a record: whether only the token budget removed it.
     """
@@ -231,10 +230,6 @@ class TextExplanation(Answered):
 
 def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     """Whether a constraint accepts a text, and where it stops if not.
-
-    Args:
-        constraint: The constraint.
-        text: Any text, or bytes.
 
     Raises:
         ExplorerError: The argument is not a text.

@@ -47,7 +47,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DEAD, DONE
+from explorer.tokens.words import DEAD, DONE
 
 __all__ = [
     "Completion", "Earlier", "Explanation", "History", "TextExplanation", "explain", "explain_text",

@@ -34,8 +34,8 @@ from explorer.automata.machine import NO_ARC, Int32
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import BEFORE, READ, run
+from explorer.tokens.words import DEAD, DONE, FREE
 
 MOST_GROUPS: Final = 12
 """The most groups, "other" not counted."""
@@ -57,7 +57,6 @@ class ReasonGroup:
         stage: What decided; ``None`` for "other", which is mixed.
         expected: What was expected where they fail, in words; empty where that does not apply.
         offered: The kind of text that they offer there; empty where that does not apply.
-        count: How many ids.
         mass: Their probability; ``None`` where none was given.
         examples: Some of them, the likeliest first, else the lowest.
         because: The reason in words where it is not about what is expected: the text has ended.
@@ -115,7 +114,6 @@ class MaskReasons:
         offset: int32[width], the failing offset in the token's bytes; -1 where no byte fails.
         group: int16[width], the index into ``groups``; -1 for allowed ids.
         groups: At most twelve and "other", heaviest first.
-        num_allowed: How many ids are allowed.
         z: Their probability; ``None`` where none was given.
     """
 
@@ -160,7 +158,6 @@ def explain_all(
     """Explain why each id is masked in a state.
 
     Args:
-        machine: The token machine.
         state: A state or a sentinel.
         probabilities: float[width], the model's; it may be wider than the vocabulary, as padded
             logits are, and then so is the answer.

@@ -25,7 +25,6 @@ class History:
 
     Args:
         states: The state before each token, and the one after the last.
-        tokens: The tokens.
     """
 
     states: tuple[int, ...]

@@ -74,7 +74,6 @@ def explain_step(
     """Why a token may come next at a position of a session, or may not.
 
     Args:
-        session: The session.
         token: An id, or a text that the tokenizer splits.
         position: How many tokens stand before it; default the cursor's.
         budget: Limits for the searches of the explanation.
@@ -104,7 +103,6 @@ def explain_trace(
 
     Args:
         machine: The constraint of the trace, compiled for its vocabulary.
-        trace: The trace.
         token: An id, or a text that the tokenizer splits.
         position: How many tokens stand before it; default the last.
         logits: float[W], the model's at that position, for what the sampler removes; without
@@ -167,7 +165,6 @@ def reasons_at(
     """Every id at a position of a session, with the model's probabilities where there is a model.
 
     Args:
-        session: The session.
         position: How many tokens stand before; default the cursor's.
         budget: Limits for what must be searched for.
         trace: The record of its whole line, for a position after the cursor; default the session's.
@@ -200,7 +197,6 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
     end's witness, `Explanation.after` and all else that needs the other tokens is not known.
 
     Args:
-        trace: The trace.
         token: An id that it mentions.
         position: How many tokens stand before it; default the last.
 

@@ -40,7 +40,7 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 Outcome = Literal["valid", "goes on", "cut", "invalid"]
 """The kind of text that the model writes without the constraint.
@@ -149,7 +149,6 @@ def invasiveness(
     """Compare what a model writes with and without a constraint.
 
     Args:
-        lm: The model.
         prompt: What stands before.
         constraint: The language, which says what is valid.
         machine: The scheme that constrains, where it is not the language itself.
@@ -158,7 +157,6 @@ def invasiveness(
         seeds: How many pairs of runs, each with the seed after the one before.
         max_tokens: The most tokens of a run; longer ones are cut off.
         bridges: Counts the tokens of a text that cross terminals.
-        budget: Limits for compiling.
         store: Logits of the model that are known from other runs; what is read here is put there.
 
     Returns:
@@ -232,7 +230,6 @@ class MeanInterval:
     """A mean with half the width of its 95 % interval; NaN where there is one value only.
 
     Args:
-        mean: The mean.
         half: Half the width.
     """
 
@@ -336,7 +333,6 @@ def invasiveness_table(
     """Compare schemes over prompts.
 
     Args:
-        lm: The model.
         prompts: What stands before; the unit of the intervals.
         constraint: The language, which says what is valid.
         schemes: A token machine for each name; ``None`` is the language itself.

@@ -32,7 +32,7 @@ from explorer.tokens.schemes.fixed import FixedTokens, Spots, fixed_tokens
 from explorer.tokens.schemes.lookahead import bridges_of, lookahead_machines
 from explorer.tokens.schemes.templates import template_machine, template_parts
 from explorer.tokens.schemes.terminals import TerminalGrammar
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 LOOKAHEADS: Final = (0, 1, 2)
 """The numbers of borders of terminals that a token may cross, in the schemes beside ours."""
@@ -105,7 +105,6 @@ def schemes_of(
         template: A template to compare with.
         lookaheads: How many borders a token may cross, where terminals are known.
         max_tokens: The most tokens that the model writes to naturalise a template.
-        budget: Limits for compiling.
         failed: Where it is given, the error of each template that cannot be made is put here, by
             the name of its scheme, and the others are made all the same.
 
@@ -176,12 +175,10 @@ def naturalised(
     which the model would write it right after the prompt.
 
     Args:
-        lm: The model.
         prompt: What stands before.
         template: From `explorer.template`.
         max_tokens: The most tokens of the text that is written once; fewer where the model's
             context is full before.
-        budget: Limits for compiling.
 
     Raises:
         ConstraintError: It is another kind of constraint.
@@ -229,7 +226,6 @@ class Retokenized:
     """The tokens of a text.
 
     Args:
-        tokens: The ids.
         pieces: What each writes.
         log_probs: The natural log-probability of each under the model.
     """
@@ -255,7 +251,6 @@ def retokenize(
     among them.
 
     Args:
-        lm: The model.
         prompt: What stands before.
         text: What is to be written.
         budget: Limits for compiling the text.

@@ -53,7 +53,6 @@ class MarkedText:
     """A text of a source, and spans in it.
 
     Args:
-        text: The text.
         spans: ``(start, end)`` in its characters, each.
     """
 

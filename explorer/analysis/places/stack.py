@@ -81,8 +81,6 @@ class GrammarStack:
     """The open rules after a text; a row is made when it is asked for.
 
     Args:
-        reader: The grammar.
-        derivation: The open rules.
         symbols: The machine's symbol of each open rule; ``None`` if it has several stacks.
         state: The state of the machine's network, above the stack.
     """
@@ -129,9 +127,6 @@ class GrammarStack:
     def sentence(self, text: bytes) -> str:
         """A sentence that names the next characters, and the open rule that expects each of them.
 
-        Args:
-            text: The text that the stack is of.
-
         Example:
             >>> from explorer.languages.grammar.functions import grammar
             >>> source = grammar('root ::= "(" root ")" | [0-9]+').source
@@ -163,10 +158,6 @@ a digit 0-9 in root → [0-9]+.
 
 class StackReader:
     """A constraint with grammars inside, and the stacks that texts lead to.
-
-    Args:
-        source: The constraint, without stages.
-        grammars: The grammars inside.
 
     Raises:
         ExplorerError: It cannot be laid out within `LIMITS`.

@@ -25,7 +25,7 @@ from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.nodes import Loop
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 LEAST_SPACE: Final = 24
 """Fewer bytes of white space than these are indentation."""

@@ -33,8 +33,8 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
-from explorer.tokens.states import NUM_FIXED_CLASSES
 from explorer.tokens.walks.failing import READ
+from explorer.tokens.words import NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 MOST_STATES: Final = 400
@@ -139,11 +139,7 @@ class _ArcsOfStates(Protocol):
 
 
 class _Table:
-    """The states of a table, all of them.
-
-    Args:
-        table: The table.
-    """
+    """The states of a table, all of them."""
 
     def __init__(self, table: TokenTable) -> None:
         self._table = table

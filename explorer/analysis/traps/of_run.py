@@ -53,7 +53,6 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
     """Find the traps that a run fell into, or may fall into.
 
     Args:
-        machine: The token machine of the run.
         trace: The run. Without a model's probabilities, its loops and its prompt are looked at.
     """
     prompt = trace.prompt if isinstance(trace.prompt, str) else None
@@ -110,7 +109,6 @@ def run_traps(
     """Find the traps of a run that is given by its positions; `session_traps` asks it of a trace.
 
     Args:
-        machine: The token machine of the run.
         prompt: The prompt, if it is a text.
         moments: The positions of the run, the last one after its last token.
     """
@@ -146,7 +144,6 @@ def prompt_traps(
     """Whether a prompt ends where a token should have gone on, as before a space.
 
     Args:
-        vocabulary: The tokens.
         prompt: The prompt; ``None`` for none.
         allowed: bool[ids], the first mask: only tokens that it makes impossible to join count.
 

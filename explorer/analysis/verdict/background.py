@@ -124,7 +124,6 @@ class Background:
     Args:
         machine: A machine that follows a machine over bytes. It is held weakly, so that it can be
             forgotten: whoever uses its background holds it.
-        byte_machine: That machine over bytes.
     """
 
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:

@@ -31,10 +31,10 @@ from explorer.automata.rules.moves import occurs_nowhere
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.machine import TokenMachine, TokenTable, table_of, text_to
-from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
+from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of, table_of
 from explorer.tokens.walks.trie import Trie, after_token, written
 from explorer.tokens.walks.walk import walk_trie
+from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32
@@ -163,11 +163,7 @@ class _Search:
 
 
 class Paths:
-    """The shortest steps between the states of a machine, and searches with them.
-
-    Args:
-        ground: What is known of the machine.
-    """
+    """The shortest steps between the states of a machine, and searches with them."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -222,7 +218,8 @@ class Paths:
             BudgetExceeded: The state is further away than the limits allow.
         """
         machine = self._ground.machine
-        known = text_to(machine, state)
+        filtered = filtered_of(machine)
+        known = None if filtered is None else filtered.text_to(state)
         return self.text_to(machine.byte_state(state), meter) if known is None else known
 
     def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:

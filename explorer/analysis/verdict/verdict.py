@@ -18,7 +18,7 @@ Cost: microseconds, and the length of the text once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from explorer.alphabet import LETTER, TOKEN_END, between_letters, letter, without_letters
@@ -30,10 +30,10 @@ from explorer.automata.token_marks import ANY_ID, control_tokens_from
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.machine import Refusal, filtered_of
-from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import token_end
+from explorer.tokens.words import DEAD, DONE, FREE
 
 Stage = Literal[
     "beyond_vocabulary",
@@ -66,7 +66,6 @@ class Move:
     """One byte of a token, read by the machine over bytes.
 
     Args:
-        byte: The byte.
         before: The byte state before it.
         after: The byte state after it; -1 if no arc reads the byte, and reading stops.
     """
@@ -142,6 +141,14 @@ class Verdict:
     refusal: Refusal | None = None
     could_end: bool = False
     control: tuple[str, ...] = ()
+
+    @property
+    def here(self) -> int:
+        """The byte state after all that was read."""
+        if not self.walk:
+            return self.char_state
+        last = self.walk[-1]
+        return last.before if last.after == NO_ARC else last.after
 
     @property
     def ends_too_soon(self) -> bool:
@@ -227,11 +234,9 @@ def judge(
     if stage == "dead_end":
         after = token_end(byte_machine, read.walk[-1].after)
         dead_end = _dead_end(background, after, prefix + (data or b""))
-    return Verdict(
-        stage, token, data, prefix, state, byte_state, read.byte_offset, read.char_offset,
-        read.expected, writable, read.may_end, read.begin, read.chars, read.mid_character,
-        read.walk, dead_end, ended_by, _mark(byte_machine, read.here), refusal, read.could_end,
-        control_at(byte_machine, read.here),
+    return replace(
+        read, stage=stage, token=token, data=data, state=state, writable=writable,
+        dead_end=dead_end, ended_by=ended_by, refusal=refusal,
     )  # fmt: skip
 
 
@@ -285,14 +290,13 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
     stage: Stage = "constraint"
     if failed is None and machine.start != NO_ARC:
         stage = "allowed" if machine.is_accepting(read.here) else "end_of_text"
-    control = control_at(machine, read.here)
-    whole = without_letters(text[: begin + read.begin])
-    return Verdict(
-        stage, None, text, b"", -1, machine.start, failed,
-        None if failed is None else len(whole.decode(errors="replace")),
-        read.expected, None, machine.start != NO_ARC and machine.is_accepting(machine.start),
-        begin + read.begin, read.chars, read.mid_character,
-        walk, mark="id" if control else "", could_end=read.could_end, control=control,
+    begin += read.char_begin
+    whole = without_letters(text[:begin]).decode(errors="replace")
+    return replace(
+        read, stage=stage, data=text, char_state=machine.start, byte_offset=failed,
+        char_offset=None if failed is None else len(whole),
+        may_end=machine.start != NO_ARC and machine.is_accepting(machine.start),
+        char_begin=begin, walk=walk, mark="id" if read.control else "",
     )  # fmt: skip
 
 
@@ -327,28 +331,9 @@ def judge_recorded(
     else:
         whole = read.byte_offset is None and token_end(machine, read.here) != NO_ARC
         stage = "dead_end" if whole else "constraint"
-    return Verdict(
-        stage, token, data or None, prefix, state, byte_state, read.byte_offset, read.char_offset,
-        read.expected, None, read.may_end, read.begin, read.chars, read.mid_character,
-        read.walk, ended_by=ended_by, mark=_mark(machine, read.here), could_end=read.could_end,
-        control=control_at(machine, read.here),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Bytes:
-    """The result of reading a token's bytes; it does not depend on the vocabulary."""
-
-    walk: tuple[Move, ...]
-    byte_offset: int | None
-    char_offset: int | None
-    expected: bytes
-    may_end: bool
-    begin: int
-    chars: CharSet
-    mid_character: bool
-    here: int
-    could_end: bool
+    return replace(
+        read, stage=stage, token=token, data=data or None, state=state, ended_by=ended_by
+    )
 
 
 def _read(
@@ -358,8 +343,12 @@ def _read(
     state: int,
     data: bytes,
     ended: bool,
-) -> _Bytes:
-    """Read a token's bytes after a text."""
+) -> Verdict:
+    """The part of a verdict that does not depend on the vocabulary: some bytes, read after a text.
+
+    Args:
+        ended: Whether the text has ended.
+    """
     if LETTER in data:  # A byte of no text, as 0xFF is; here it would begin a letter.
         data = data.replace(bytes([LETTER]), b"\xff")
     states = run(machine, state, data).tolist()
@@ -387,18 +376,20 @@ def _read(
         for k in range(len(prefix) + 1, min(begin, at) + 1)
         if k == len(whole) or not 0x80 <= whole[k] < 0xC0 or k == begin
     )
-    return _Bytes(
-        walk,
-        failed,
-        None if failed is None else ends,
-        machine.expected(here).replace(bytes([LETTER]), b""),
-        machine.is_accepting(state) or ended,
-        begin,
-        chars,
-        bool(split_tail(prefix)[1]),
-        here,
-        begin >= len(prefix) and origin != NO_ARC and machine.is_accepting(origin),
-    )
+    return Verdict(
+        "constraint", None, data, prefix, -1, state, failed,
+        char_offset=None if failed is None else ends,
+        expected=machine.expected(here).replace(bytes([LETTER]), b""),
+        writable=None,
+        may_end=machine.is_accepting(state) or ended,
+        char_begin=begin,
+        expected_chars=chars,
+        mid_character=bool(split_tail(prefix)[1]),
+        walk=walk,
+        mark=_mark(machine, here),
+        could_end=begin >= len(prefix) and origin != NO_ARC and machine.is_accepting(origin),
+        control=control_at(machine, here),
+    )  # fmt: skip
 
 
 def _dead_end(background: Background, state: int, text: bytes) -> DeadEnd:

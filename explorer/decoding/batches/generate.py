@@ -58,7 +58,7 @@ from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept
 from explorer.errors import ExplorerError
 from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.states import FREE
+from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 
 

@@ -26,8 +26,7 @@ from torch import Tensor
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.masks.packed import IMPOSSIBLE, Results, masked_on_device, masked_rows
-from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import UInt32, ids
+from explorer.tokens.words import DEAD, DONE, FREE, UInt32, ids
 
 
 @dataclass(eq=False, slots=True)

@@ -52,7 +52,7 @@ from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.masks.packed import MINUS_INFINITY, Results
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 

@@ -22,10 +22,9 @@ from explorer.decoding.batches.constrained_batch import ConstrainedBatch
 from explorer.decoding.models.arguments import call_model
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
-from explorer.decoding.stepping.prefilling import prefilled_run
-from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, Rule, forced_run
+from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, Rule, forced_run, prefilled_run
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.states import DEAD, DONE
+from explorer.tokens.words import DEAD, DONE
 
 _LOGITS_BYTES: Final = 256_000_000
 """How much memory the logits of skipped tokens may take; longer runs are read in parts."""

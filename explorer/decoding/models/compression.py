@@ -29,7 +29,6 @@ class CompressionModel:
     """A `LanguageModel` by zlib.
 
     Args:
-        vocabulary: The tokens.
         end_bits: What the end of the text costs.
 
     Example:
@@ -76,11 +75,7 @@ class CompressionModel:
         return ids
 
     def read(self, tokens: Sequence[int]) -> Reading:
-        """The cost of each token after some others, as logits.
-
-        Args:
-            tokens: Ids.
-        """
+        """The cost of each token after some others, as logits."""
         known = self._vocabulary.tokens
         packer = zlib.compressobj(9)
         so_far = len(packer.compress(b"".join(known[token] or b"" for token in tokens)))

@@ -27,7 +27,7 @@ from explorer.decoding.probability.written import (
     log_sum,
 )
 from explorer.decoding.stepping.rule import Rule
-from explorer.tokens.states import DONE, FREE
+from explorer.tokens.words import DONE, FREE
 
 ROWS: Final = 64
 """How many prefixes are read abreast."""

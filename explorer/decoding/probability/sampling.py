@@ -45,7 +45,6 @@ class ConditionalSample:
     """Texts drawn given a constraint.
 
     Args:
-        texts: As many as were asked for.
         data: What each writes.
         method: How they were drawn.
         log_mass: The log of the constraint's probability, estimated by the way.
@@ -82,13 +81,11 @@ def sample_conditional(
         lm: The model, at temperature 1.
         prompt: A text to go on with, or messages.
         constraint: The language; texts end after a word of it (with EOS).
-        count: How many texts.
         method: ``"rejection"`` (exact) or ``"smc"`` (sequential Monte Carlo).
         tries: The most texts that rejection begins.
         particles: How many texts sequential Monte Carlo writes abreast, at least ``count``.
         max_tokens: The longest text, EOS included; longer ones are given up.
         seed: Of the random numbers.
-        budget: Limits for compiling the constraint.
         progress: See `explorer.decoding.probability.progress.Progress`.
 
     Returns:

@@ -33,7 +33,6 @@ class TokenProbabilities:
     """Ids with their natural log-probabilities.
 
     Args:
-        tokens: The ids.
         pieces: What each writes; empty for the end of the text.
         model: Of each id under the model.
         constrained: Of each id under the mask, renormalised among the allowed tokens; -inf from
@@ -99,7 +98,6 @@ def probability(
     A model that reads runs (`RunLanguageModel`) is asked once, another one at each id.
 
     Args:
-        lm: The model.
         prompt: A text to go on with, or messages.
         ids: The tokens after it, each as its id or as its text, the end of the text (by its id)
             included if it is meant; or several such sequences, each of which follows the prompt.

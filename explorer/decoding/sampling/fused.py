@@ -45,7 +45,7 @@ from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.randomness import seed_words
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.tokens import states
+from explorer.tokens import words as states
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.kernels import (

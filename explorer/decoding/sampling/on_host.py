@@ -26,8 +26,7 @@ from explorer.jit import jit
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.masks.packed import MINUS_INFINITY, AnyInt
-from explorer.tokens.states import DONE
-from explorer.tokens.words import UInt32
+from explorer.tokens.words import DONE, UInt32
 
 _ALL = np.uint32(0xFFFFFFFF)
 _BIT = np.uint32(1)

@@ -20,7 +20,7 @@ from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
-from explorer.tokens.states import DEAD, DONE
+from explorer.tokens.words import DEAD, DONE
 
 
 @dataclass(eq=False)

@@ -73,14 +73,12 @@ def measured_acceptance(
     """Write a text for each prompt with the draft constrained and not, judged in each way.
 
     Args:
-        lm: The model.
         draft: The draft; what it says of ``masked`` and ``accept`` is replaced.
         prompts: Texts to go on with.
         constraint: For all of them.
         sampler: How tokens are chosen; default temperature 1.
         max_tokens: The most tokens of each text; longer ones are cut off.
         seed: Of the random numbers.
-        budget: Limits for compiling the constraint.
 
     Returns:
         Four rows, each of which prints as a line.

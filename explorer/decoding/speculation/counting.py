@@ -27,7 +27,7 @@ from explorer.arguments import instance, real_number, whole_number, wrong
 from explorer.decoding.speculation.drafting import MOST_AHEAD, Drafting
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 
 class TokenCounts:
@@ -72,7 +72,6 @@ class TokenCounts:
 
         Args:
             state: The state of the machine before it.
-            token: Its id.
         """
         with self._lock:
             self._counts.setdefault(self._place(state), Counter())[token] += 1
@@ -98,9 +97,6 @@ class TokenCounts:
 
     def likeliest(self, state: int) -> tuple[int, float, int] | None:
         """The token that came most often at the place of a state.
-
-        Args:
-            state: A state of the machine.
 
         Returns:
             The token, its share and how often the place was counted at; ``None`` for a new place.
@@ -171,11 +167,7 @@ class Counting:
         return "counts" if self.draft is None else f"counts and {self.draft.name}"
 
     def guess(self, state: int) -> tuple[int, float] | None:
-        """The token that the counts propose, and the logarithm of its share.
-
-        Args:
-            state: A state of the machine.
-        """
+        """The token that the counts propose, and the logarithm of its share."""
         likeliest = self.counts.likeliest(state)
         if likeliest is None or likeliest[2] < self.seen or likeliest[1] < self.least:
             return None

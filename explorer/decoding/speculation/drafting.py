@@ -93,9 +93,6 @@ Draft = Drafting | LanguageModel | None
 def checked_draft(draft: object, lm: LanguageModel) -> Drafting | None:
     """The draft that a caller gave; a language model proposes as `Drafting` has it by default.
 
-    Args:
-        draft: A `Drafting`, a language model, or ``None``.
-
     Raises:
         ExplorerError: It is something else, or has another vocabulary.
     """

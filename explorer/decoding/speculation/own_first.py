@@ -45,7 +45,7 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 _MISSED: Final = 2**60
 """Positions of the random numbers after a miss, which no text reaches."""
@@ -118,7 +118,6 @@ def own_first(
     """Write a text, asking for masks only where the model's own choice is not allowed.
 
     Args:
-        lm: The model.
         prompt: A text to go on with, or messages.
         constraint: What the text must be; ``None`` for nothing.
         sampler: How the model chooses; without filters.
@@ -126,7 +125,6 @@ def own_first(
         seed, stream: Of the random numbers.
         counting: Proposes tokens from counts, which the model reads in one pass; the text is the
             one without.
-        budget: Limits for compiling the constraint.
 
     Returns:
         The text, with its misses.

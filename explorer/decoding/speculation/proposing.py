@@ -23,7 +23,7 @@ from explorer.decoding.speculation.taking import PlaceNumbers, masked_logits, ta
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.records import Proposal
 from explorer.errors import ContextFull, ExplorerError
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 _KEPT: Final = 128
 """Proposals that are remembered with their distributions: two rounds of the longest kind."""

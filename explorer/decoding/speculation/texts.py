@@ -23,7 +23,7 @@ from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 _LOGITS_BYTES: Final = 64_000_000
 """Enough for the longest round at 131,072 tokens."""

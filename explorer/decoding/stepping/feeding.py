@@ -15,7 +15,7 @@ from explorer.decoding.models.arguments import token_of_text
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Setting, StepNode
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 Fed = str | Sequence[str | int]
@@ -133,18 +133,9 @@ def check_fed(setting: Setting, node: StepNode, ids: Sequence[int]) -> int | Non
     return None
 
 
-def waits_for(rule: Rule, ids: Sequence[int]) -> str:
-    """The role that must write next, where that is not the model; empty where it is.
-
-    A phase with a role waits for it (`explorer.phase`).
-    """
-    net = rule.phases
-    return "" if net is None else net.waits_for(rule.vocabulary.written(ids))
-
-
 def before_others(rule: Rule, ids: Sequence[int], run: tuple[int, ...]) -> tuple[int, ...]:
     """The part of a forced run that the model writes: up to where another role must write."""
     if rule.phases is None:
         return run
-    others = (k for k in range(len(run)) if waits_for(rule, (*ids, *run[:k])))
+    others = (k for k in range(len(run)) if rule.waits_for((*ids, *run[:k])))
     return run[: next(others, len(run))]

@@ -52,7 +52,6 @@ def compare_healing(
     """Write an answer both ways.
 
     Args:
-        lm: The model.
         constraint: What the answer must be; ``canonical()`` is added for the second way.
         prompt: A text to go on with.
         sampler, seed, budget: As `Walk` has them.

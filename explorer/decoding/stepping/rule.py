@@ -4,6 +4,12 @@ A thin layer over any token machine (`explorer.tokens.machine`). What it adds is
 which needs the distance of every target and therefore a table, and the mask in a form that a trace
 can keep. `forced_run` follows the tokens that are the only ones allowed.
 
+Where only one text can follow, such as a tag or the key of a member, the model has no say in the
+text, only in how it is cut into tokens. ``forced="prefill"`` does not ask it that either
+(`prefilled_run`): it takes the tokens that the tokenizer writes, all read in one forward pass. The
+last of them is left out where a token that is allowed would write it and go on beyond the forced
+text: then the model chooses, as without a forced text before.
+
 Cost: a visited (state, budget) answers in microseconds, a new one in about 100 µs at 131,072 ids.
 """
 
@@ -16,6 +22,7 @@ from typing import Final, Literal, cast, get_args
 
 import numpy as np
 
+from explorer.alphabet import LETTER
 from explorer.arguments import named_way, plain, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
@@ -26,7 +33,6 @@ from explorer.languages.phases.followed import PhaseNet, phase_net
 from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
-from explorer.tokens.free import Free
 from explorer.tokens.machine import (
     PlansAhead,
     TokenMachine,
@@ -35,10 +41,10 @@ from explorer.tokens.machine import (
     planner_of,
     table_of,
 )
-from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, FittingWords, needed_rows
+from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, fitting_words
+from explorer.tokens.numbered_places import Free
 from explorer.tokens.shared import shared_machine
-from explorer.tokens.states import DONE, FREE
-from explorer.tokens.words import UInt32, unpack
+from explorer.tokens.words import DONE, FREE, UInt32, unpack
 from explorer.vocabulary import Vocabulary
 
 
@@ -69,9 +75,6 @@ class Rule:
     @classmethod
     def of(cls, constraint: object, vocabulary: Vocabulary, budget: Budget | None = None) -> Rule:
         """The rule of what a user gave.
-
-        Args:
-            constraint: A `Constraint`, a token machine or ``None``.
 
         Raises:
             ConstraintError: It is something else; a string could mean a pattern or a text.
@@ -130,6 +133,13 @@ class Rule:
         phased = constraint is not None and constraint.source.phased
         return phase_net(constraint.source) if constraint is not None and phased else None
 
+    def waits_for(self, ids: Sequence[int]) -> str:
+        """The role that must write next, where that is not the model; empty where it is.
+
+        A phase with a role waits for it (`explorer.phase`).
+        """
+        return "" if self.phases is None else self.phases.waits_for(self.vocabulary.written(ids))
+
     @property
     def num_byte_states(self) -> int:
         """The number of known states of the machine over bytes; 0 without a constraint."""
@@ -174,21 +184,16 @@ class Rule:
         whole = self.machine.mask(state)
         if remaining is None or state < 0:
             return whole
-        if self._ahead is not None:
-            return self._ahead.mask_within(state, remaining)
-        fitting = None if self._fitting is None else self._fitting.words(state, remaining)
-        return whole if fitting is None else fitting
+        return whole if self._planner is None else self._planner.mask_within(state, remaining)
 
     @property
     def knows_distances(self) -> bool:
         """Whether the fewest tokens to the end are known, so that a budget can be planned with."""
-        known = self.planned is not None or self._ahead is not None
-        return known or is_free(self.machine)
+        return self._planner is not None or is_free(self.machine)
 
     @cached_property
-    def _ahead(self) -> PlansAhead | None:
-        """The machine, if it has no table and knows its distances all the same."""
-        return None if self.planned is not None else planner_of(self.machine)
+    def _planner(self) -> PlansAhead | None:
+        return planner_of(self.planned or self.machine)
 
     @cached_property
     def planned(self) -> TokenTable | None:
@@ -261,24 +266,12 @@ class Rule:
 
     @cached_property
     def _needed(self) -> Int32:
-        return np.empty((0, 0), np.int32) if self.planned is None else _needed_of(self.planned)
-
-    @cached_property
-    def _fitting(self) -> FittingWords | None:
-        return None if self.planned is None else _fitting_of(self.planned)
+        if self.planned is None:
+            return np.empty((0, 0), np.int32)
+        return fitting_words(self.planned).needed
 
 
 # Sessions that share a machine share what is worked out from it.
-
-
-@memo
-def _needed_of(table: TokenTable) -> Int32:
-    return needed_rows(table)
-
-
-@memo
-def _fitting_of(table: TokenTable) -> FittingWords:
-    return FittingWords(_needed_of(table), table.token_class)
 
 
 @memo
@@ -352,3 +345,75 @@ def forced_run(
         run.append(token)
         state = following
     return tuple(run)
+
+
+LONGEST_TEXT: Final = 2_000
+"""The most bytes of a forced text that are followed."""
+
+
+def prefilled_run(
+    rule: Rule, state: int, remaining: int | None, longest: int = LONGEST_FORCED_RUN
+) -> tuple[int, ...]:
+    """The tokens from a state on that write what is forced.
+
+    Args:
+        remaining: Tokens that may still be written, EOS included; ``None`` for no limit.
+
+    Example:
+        >>> import explorer
+        >>> lm = explorer.load_model("tiny")
+        >>> rule = Rule.of(explorer.literal("The answer is ") + explorer.choice("yes", "no"),
+        ...                lm.vocabulary)
+        >>> lm.vocabulary.written(prefilled_run(rule, rule.start, None))
+        b'The answer is'
+    """
+    run: list[int] = []
+    while len(run) < longest and state >= 0:
+        left = None if remaining is None else remaining - len(run)
+        more = forced_run(rule, state, left, longest - len(run))
+        more = more or _own_tokens(rule, state, left)[: longest - len(run)]
+        if not more:
+            break
+        run += more
+        for token in more:
+            state = rule.step(state, token) or 0
+    return tuple(run)
+
+
+def _own_tokens(rule: Rule, state: int, remaining: int | None) -> tuple[int, ...]:
+    """The tokenizer's tokens of the text that is forced from a state on."""
+    text = _forced_text(rule, state)
+    ids = rule.vocabulary.encode(text) if text else None
+    known = rule.vocabulary.tokens
+    if not ids or b"".join(known[token] or b"" for token in ids) != text.encode():
+        return ()
+    taken: list[int] = []
+    for k, token in enumerate(ids):
+        allowed = rule.mask(state, None if remaining is None else remaining - k).allowed
+        following = rule.step(state, token)
+        if following is None or not allowed[token]:
+            break
+        data = known[token] or b""
+        longer = (known[int(other)] or b"" for other in np.flatnonzero(allowed))
+        if k == len(ids) - 1 and any(
+            len(each) > len(data) and each.startswith(data) for each in longer
+        ):
+            break
+        taken.append(token)
+        state = following
+    return tuple(taken)
+
+
+def _forced_text(rule: Rule, state: int) -> str:
+    """The text that every word goes on with; empty where there is a choice."""
+    machine = rule.machine.byte_machine
+    if machine is None or machine.over_tokens:
+        return ""
+    here, forced = rule.byte_state(state), bytearray()
+    while here >= 0 and not machine.is_accepting(here) and len(forced) < LONGEST_TEXT:
+        following = machine.expected(here)
+        if len(following) != 1 or following[0] == LETTER:
+            break
+        forced += following
+        here = machine.step(here, following[0])
+    return forced.decode(errors="ignore")

@@ -34,7 +34,7 @@ from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 
@@ -313,6 +313,7 @@ def trace_of(
         unread=unread,
         draft=None if setting.drafting is None else setting.drafting.name,
         prefixed=setting.prefixed,
+        made_with=rule.machine.constraint,
     )
 
 

@@ -28,8 +28,7 @@ from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.proposing import Drafter, DrawPlace, Proposer, proposer_of
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore, following_key, path_key
-from explorer.decoding.stepping.prefilling import prefilled_run
-from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run
+from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run, prefilled_run
 from explorer.decoding.trace.masks import MaskRows, SeenClasses
 from explorer.decoding.trace.records import (
     ChosenBy,
@@ -42,7 +41,7 @@ from explorer.decoding.trace.records import (
 )
 from explorer.errors import BudgetExceeded, ContextFull, ExplorerError
 from explorer.languages.stages.restricted import Restricted
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 _MEASURED_KEPT: Final = 4
 

@@ -38,7 +38,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
-from explorer.decoding.stepping.feeding import before_others, waits_for
+from explorer.decoding.stepping.feeding import before_others
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Forced
@@ -374,7 +374,7 @@ class Walk(Standing):
         for _ in range(limit):
             with self.request(seen) as fresh:
                 rule = self._tree.setting.rule
-                if not fresh or not self._open() or waits_for(rule, self.ids):
+                if not fresh or not self._open() or rule.waits_for(self.ids):
                     break
                 child = self._tree.prefilled(self._node)
                 # Who writes is known already, which a session's own step asks once more.

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
 from explorer.jit import jit
-from explorer.tokens.states import DEAD_CLASS, EOS_CLASS, NUM_FIXED_CLASSES
-from explorer.tokens.words import UInt32
+from explorer.tokens.words import DEAD_CLASS, EOS_CLASS, NUM_FIXED_CLASSES, UInt32
 
 EXAMPLES_PER_CLASS: Final = 6
 """The most tokens of a token class whose bytes a trace keeps."""

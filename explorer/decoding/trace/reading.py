@@ -26,13 +26,13 @@ import numpy as np
 from explorer.automata.machine import NO_ARC, Bool, Int32
 from explorer.decoding.models.arguments import LAST_ID, LAST_SEED
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.faults import Faults
 from explorer.decoding.trace.form import (
     KIND,
     VERSION,
     CandidatesForm,
     ConstraintForm,
     DistributionForm,
+    Faults,
     HexForm,
     PositionForm,
     RejectionForm,
@@ -59,7 +59,7 @@ from explorer.decoding.trace.writing import MOST_BYTES, MOST_VALUES, checksum
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import holds_at_most, parse_json
 from explorer.languages.sources.serial import source_from_dict
-from explorer.tokens.states import DEAD, DONE, FREE, NUM_FIXED_CLASSES
+from explorer.tokens.words import DEAD, DONE, FREE, NUM_FIXED_CLASSES
 
 _LONGEST_VERSION: Final = 40
 _MENTIONED: Final = "an id among `tokens.data`"

@@ -7,7 +7,7 @@ file, whose modules read and write a `Recording`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
 from types import NoneType
@@ -156,6 +156,7 @@ class Recording:
     unread: tuple[int, ...] = ()
     draft: str | None = None
     prefixed: int = 0
+    made_with: Constraint | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, kind, wanted in _KINDS:
@@ -189,6 +190,11 @@ class Recording:
                 f"{len(masks.row_of)} and {len(masks.kept_row_of)}.",
                 remedy=_MADE_BY,
             )
+
+    def __getstate__(self) -> dict[str, object]:
+        # As a file does, a pickle holds the source and nothing that was read from it.
+        kept: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kept | {"made_with": None}
 
     def __len__(self) -> int:
         """The number of tokens."""
@@ -229,7 +235,9 @@ class Recording:
 
     @cached_property
     def constraint(self) -> Constraint | None:
-        """The constraint, from its source; ``None`` if the run was free."""
+        """The constraint; of a saved trace from its source. ``None`` if the run was free."""
+        if self.made_with is not None:  # To read the source anew takes longer than a step.
+            return self.made_with
         return None if self.source is None else Constraint(source_from_dict(self.source))
 
     @cached_property

@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 
 ChosenBy = Literal["sampler", "user", "given", "kept", "fed", "prefilled"]
 """Who chose a token: the sampler; the user; a run from elsewhere (`Session.from_ids`); it was kept
@@ -42,7 +42,6 @@ class Candidate:
     """One token at one position, in the three distributions.
 
     Args:
-        token: The id.
         allowed: Whether the mask (token budget included) allows it.
         model: Log-probability under the model.
         filtered: After temperature and filters; -inf if a filter removed it.
@@ -232,7 +231,6 @@ class Proposal:
     """The token that a second model proposed for a step.
 
     Args:
-        token: The id.
         log_prob: Under the distribution that it was drawn from.
         accepted: Whether it was taken.
     """
@@ -247,7 +245,6 @@ class Step:
     """One token.
 
     Args:
-        token: The id.
         data: The bytes it writes; ``None`` if it writes none, as EOS does.
         chosen_by: Who chose it.
         before: The position it was chosen at.

@@ -16,15 +16,189 @@ Cost: about a kilobyte per step, in memory and as JSON, and the token classes on
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from explorer.arguments import file_path
 from explorer.decoding.trace.reading import fields_of_json
-from explorer.decoding.trace.recording import Recording
-from explorer.decoding.trace.text import record, trace_summary
+from explorer.decoding.trace.recording import MentionedTokens, Recording
+from explorer.decoding.trace.records import Position, Step, Timing, TokenDistribution
 from explorer.decoding.trace.writing import MOST_BYTES, to_json
 from explorer.files import file_errors, write_whole
+
+_TOKEN_WIDTH = 18
+
+HEADER = (
+    f"{'step':>4}  {'token':<{_TOKEN_WIDTH}} {'allowed':>9}  {'mass Z':>7}  {'p model':>7}  "
+    f"{'p constr':>8}  {'bits':>11}  remarks"
+)
+"""The columns of `step_line`: "bits" is the entropy before and after the mask."""
+
+
+def step_line(tokens: MentionedTokens, step: Step) -> str:
+    """One step in one line."""
+    before = step.before
+    distribution = before.distribution
+    shown = _fit(tokens.show(step.token))
+    mass = entropy = ""
+    if distribution is not None:
+        mass = _share(distribution.log_z)
+        entropy = f"{distribution.entropy_before:5.2f} {distribution.entropy_after:5.2f}"
+    return (
+        f"{step.index:>4}  {shown:<{_TOKEN_WIDTH}} {before.num_allowed:>9,}  {mass:>7}  "
+        f"{_share(step.log_prob_model):>7}  {_share(step.log_prob_constrained):>8}  {entropy:>11}  "
+        f"{'; '.join(remarks(tokens, step))}"
+    ).rstrip()
+
+
+def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
+    """Remarks on a step that is out of the ordinary, a few words each."""
+    distribution = step.before.distribution
+    if step.chosen_by == "user":
+        yield "chosen by the user"
+    elif step.chosen_by == "kept":
+        yield "kept"
+    elif step.chosen_by == "fed":
+        yield f"fed by {step.role}" if step.role else "fed"
+    elif step.chosen_by == "prefilled":
+        yield "prefilled"
+    if step.forced:
+        yield "forced"
+    if step.proposal is not None and not step.proposal.accepted:
+        yield f"draft {_fit(tokens.show(step.proposal.token))}, rejected"
+    if distribution is not None and distribution.intervention:
+        first = _fit(tokens.show(distribution.first_choice))
+        yield f"masked {first} ({_share(distribution.first_choice_log_prob)})"
+    if step.before.over_budget:
+        yield f"budget removed {step.before.over_budget:,}"
+    if distribution is not None and distribution.note:
+        yield distribution.note
+
+
+def trace_summary(trace: Recording) -> str:
+    """The run as a table, with a heading and how it ended."""
+    return "\n".join(_summary_lines(trace))
+
+
+def _summary_lines(trace: Recording) -> Iterator[str]:
+    yield f"model       {trace.model or 'none: a run from elsewhere'}"
+    if trace.prompt is not None:
+        shown = trace.prompt if isinstance(trace.prompt, str) else str(list(trace.prompt))
+        yield f"prompt      {_fit(repr(shown), 80)} ({len(trace.prompt_ids)} tokens)"
+    yield f"constraint  {_fit(str(trace.constraint) if trace.constraint else 'none', 80)}"
+    if trace.model is not None:
+        budget = "no token budget" if trace.max_tokens is None else f"max_tokens {trace.max_tokens}"
+        yield f"sampler     {trace.sampler}, seed {trace.seed}, {budget}"
+    yield ""
+    yield HEADER
+    for step in trace.steps:
+        yield step_line(trace.tokens, step)
+    yield ""
+    yield f"text        {trace.text!r}"
+    yield f"ended       {ending(trace)}"
+    last = trace.positions[-1]
+    if last.log_prob_model is not None and trace.steps:
+        yield (
+            f"log-prob    model {last.log_prob_model:.3f}, under the constraint "
+            f"{_nats(last.log_prob_constrained)}"
+        )
+    changed = sum(step.intervention for step in trace.steps)
+    forced = sum(step.forced for step in trace.steps)
+    yield f"steps       {len(trace.steps)}, interventions {changed}, forced {forced}"
+    proposals = [step.proposal for step in trace.steps if step.proposal is not None]
+    if trace.draft is not None:
+        taken = sum(proposal.accepted for proposal in proposals)
+        yield f"draft       {trace.draft}: {taken} of {len(proposals)} proposals taken"
+
+
+def ending(trace: Recording) -> str:
+    """A sentence on how the run ended, or that it goes on."""
+    last = trace.positions[-1]
+    if trace.rejection is not None:
+        rejection = trace.rejection
+        shown = trace.tokens.show(rejection.token)
+        return (
+            f"rejected: token {rejection.index} is {rejection.token} {shown}, which state "
+            f"{rejection.state} does not allow ({last.num_allowed:,} others are)"
+        )
+    if trace.finished:
+        return "with the end of text" + (", matching" if trace.source is not None else "")
+    if trace.max_tokens is not None and len(trace.steps) >= trace.max_tokens:
+        unplanned = "" if trace.masking_budget else ", which took no part in the mask"
+        return f"cut off by max_tokens{unplanned}"
+    return f"not yet: {last.num_allowed:,} tokens are allowed next"
+
+
+def record(trace: Recording, k: int) -> dict[str, object]:
+    """Position k and the step taken there, as one flat mapping.
+
+    Args:
+        k: A position; the last one has no step, and its token is ``None``.
+    """
+    position: Position = trace.positions[k]
+    step = trace.steps[k] if k < len(trace.steps) else None
+    proposal = None if step is None else step.proposal
+    entry: dict[str, object] = {
+        "position": k,
+        "text_before": position.text,
+        "state": position.state,
+        "char_state": position.char_state,
+        "num_allowed": position.num_allowed,
+        "over_budget": position.over_budget,
+        "forced": position.forced,
+        "token": None if step is None else step.token,
+        "token_text": None if step is None else trace.tokens.show(step.token),
+        "chosen_by": None if step is None else step.chosen_by,
+        "phase": None if step is None else " › ".join(trace.phases[k]),
+        "log_prob_model": None if step is None else step.log_prob_model,
+        "log_prob_filtered": None if step is None else step.log_prob_filtered,
+        "log_prob_constrained": None if step is None else step.log_prob_constrained,
+        "rank": None if step is None else step.rank,
+        "uniform": None if step is None else step.uniform,
+        "proposed": None if proposal is None else proposal.token,
+        "proposal_accepted": None if proposal is None else proposal.accepted,
+        "cumulative_log_prob_model": position.log_prob_model,
+        "cumulative_log_prob_constrained": position.log_prob_constrained,
+    }
+    return entry | _distribution_record(position.distribution)
+
+
+def _distribution_record(distribution: TokenDistribution | None) -> dict[str, object]:
+    known = distribution
+    times: Timing | None = None if known is None else known.timing
+    return {
+        "z": None if known is None else known.z,
+        "entropy_before": None if known is None else known.entropy_before,
+        "entropy_after": None if known is None else known.entropy_after,
+        "kl": None if known is None else known.kl,
+        "num_drawable": None if known is None else known.num_drawable,
+        "first_choice": None if known is None else known.first_choice,
+        "first_choice_log_prob": None if known is None else known.first_choice_log_prob,
+        "intervention": None if known is None else known.intervention,
+        "ms_model": None if times is None else times.model,
+        "ms_mask": None if times is None else times.mask,
+        "ms_sampling": None if times is None else times.sampling,
+        "computed": None if known is None else known.computed,
+        "note": None if known is None else known.note,
+    }
+
+
+def _fit(text: str, width: int = _TOKEN_WIDTH) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _share(log_prob: float | None) -> str:
+    """A probability in at most seven characters."""
+    if log_prob is None:
+        return ""
+    value = math.exp(log_prob)
+    return f"{value:.4f}" if value >= 0.0001 or value == 0 else f"{value:.1e}"
+
+
+def _nats(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +229,7 @@ class Trace(Recording):
         draft: The name of the model that proposed tokens; ``None`` without one.
         prefixed: How many of the last ``prompt_ids`` are the beginning of the answer
             (``response_prefix``).
+        made_with: The constraint itself, where the session is at hand; it is not saved.
     """
 
     def to_records(self) -> list[dict[str, object]]:

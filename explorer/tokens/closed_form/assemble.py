@@ -24,9 +24,9 @@ from explorer.automata.machine import Bool, Int32
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.walks.functions import Functions
 from explorer.tokens.walks.trie import Trie
+from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 
 STAGE: Final = "Trimming"
 
@@ -213,7 +213,6 @@ def token_classes(
     """The class of every id of the vocabulary, from the functions of the words that live.
 
     Args:
-        trie: The vocabulary.
         word: int32[n], live words.
         function: int32[n], their functions.
         class_of: int32[functions], the class of each function.
@@ -242,7 +241,6 @@ def assemble(
 
     Args:
         functions: The function of each word on the character states.
-        trie: The vocabulary.
         eos_ids: Ids of the end of the text.
         accepting: bool[character states].
         start: The character FSA's start state.

@@ -42,9 +42,9 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.walks.rows import columns_of
 from explorer.tokens.walks.trie import written
+from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 MOST_BYTES: Final = 2**30

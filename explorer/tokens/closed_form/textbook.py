@@ -35,8 +35,8 @@ from explorer.tokens.closed_form.assemble import (
     merged_columns,
     token_classes,
 )
-from explorer.tokens.states import DEAD
 from explorer.tokens.walks.trie import Trie, UInt8, trie_for
+from explorer.tokens.words import DEAD
 from explorer.vocabulary import Vocabulary
 
 STAGE: Final = "Tabulating pynini's machine"

@@ -57,7 +57,6 @@ def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> T
 
     Args:
         machine: The machine of the constraint's texts.
-        constraint: The constraint.
         budget: Limits for each stage.
 
     Returns:

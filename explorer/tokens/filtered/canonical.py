@@ -2,8 +2,8 @@
 
 c.canonical()   a stage of the constraint, `explorer.languages.stages.canonical`
 its rules       what a tokenizer does, read from it: `explorer.vocabulary.canonical`
-their filter    `neighbours` for a tokenizer that merges (with `guard` beside a normal form and
-                added tokens), `by_words` for one that looks ahead for its pieces
+their filter    `neighbours` for a tokenizer that merges (a guard beside a normal form and added
+                tokens), `of_tokenizer` for one that looks ahead for its pieces
 the machine     `machine`, behind that filter, with the rows that `trimmed` makes
 """
 
@@ -16,10 +16,9 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.characters import alphabet_of
-from explorer.tokens.filtered.by_words import WordFilter
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.neighbours import CanonicalFilter, GuardedFilter
-from explorer.tokens.filtered.of_tokenizer import TokenizersFilter, kept_filter
+from explorer.tokens.filtered.of_tokenizer import TokenizersFilter, WordFilter, kept_filter
 from explorer.tokens.filtered.trimmed import WrittenSoFar
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary

@@ -13,20 +13,22 @@ and 5,018; 426 ids, 164 and 64,273, in 7 s. So it is for small vocabularies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
 
 from explorer.alphabet import token_label
+from explorer.automata.construction.minimize import minimize
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.openfst import fst_from_arrays
-from explorer.automata.machine import Int32
+from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.automata.textbook.detokenizing import readable
 from explorer.budget import Budget, Meter
 from explorer.languages.constraint import regex
 from explorer.tokens.compile import compile
-from explorer.tokens.states import DONE
+from explorer.tokens.filtered.table import after_each, exhausted
 from explorer.vocabulary import Vocabulary
 
 STAGE: Final = "Writing out canonical tokenization"
@@ -91,56 +93,25 @@ def canonical_automaton(vocabulary: Vocabulary, budget: Budget | None = None) ->
     meter = Meter(budget)
     constraint = regex(r"(?s:.*)").canonical(vocabulary)
     machine = compile(constraint, vocabulary, meter.budget)
-    number = {machine.start: 0}
-    waiting = [machine.start]
-    rows: list[tuple[int, int, int]] = []
-    ends: list[int] = []
-    for state in waiting:
-        for token in np.flatnonzero(machine.allowed(state)).tolist():
-            target = machine.step(state, token)
-            if target == DONE:
-                ends.append(number[state])
-            elif target is not None:
-                if target not in number:
-                    number[target] = len(number)
-                    waiting.append(target)
-                rows.append((number[state], token, number[target]))
-        meter.check(STAGE, states=len(number), arcs=len(rows), bytes=100 * len(rows))
-    return _joined(vocabulary, len(number), rows, set(ends))
+    arcs = 0
 
+    def ways(state: int) -> Iterator[tuple[int, int]]:
+        nonlocal arcs
+        for token, target in after_each(machine, state):
+            arcs += 1
+            meter.check(STAGE, arcs=arcs, bytes=100 * arcs)
+            yield token, target
 
-def _joined(
-    vocabulary: Vocabulary, count: int, rows: list[tuple[int, int, int]], ends: set[int]
-) -> CanonicalAutomaton:
-    """The smallest automaton of the same sequences: states that no sequence tells apart are one."""
-    leaving: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-    for source, token, target in rows:
-        leaving[source].append((token, target))
-    block = [int(state in ends) for state in range(count)]
-    while True:
-        keys: dict[object, int] = {}
-        after = [
-            keys.setdefault(
-                (block[state], tuple((token, block[target]) for token, target in leaving[state])),
-                len(keys),
-            )
-            for state in range(count)
-        ]
-        if len(keys) == len(set(block)):
-            break
-        block = after
-    numbers: dict[int, int] = {}
-    first: list[int] = []
-    for state in range(count):
-        if block[state] not in numbers:
-            numbers[block[state]] = len(numbers)
-            first.append(state)
-    arcs = [
-        (numbers[block[state]], token, numbers[block[target]])
-        for state in first
-        for token, target in leaving[state]
-    ]
-    accepting = frozenset(numbers[block[state]] for state in ends)
-    return CanonicalAutomaton(
-        vocabulary, len(first), np.array(arcs, np.int32).reshape(-1, 3), accepting
-    )
+    rows = exhausted(machine.start, ways, meter, 4 * len(vocabulary))
+    number = {state: k for k, state in enumerate(rows)}
+    table = np.full((len(rows), len(vocabulary)), NO_ARC, np.int32)
+    for row, there in zip(table, rows.values(), strict=True):
+        row[[*there]] = [number[state] for state in there.values()]
+    accepting = np.array([machine.is_final(state) for state in rows])
+    tokens = np.arange(len(vocabulary), dtype=np.int32)
+    small = minimize(Dfa(tokens, table, accepting, 0), meter)
+    targets = small.table[:, small.symbol_class]
+    source, token = np.nonzero(targets != NO_ARC)
+    leading = np.column_stack([source, token, targets[source, token]]).astype(np.int32)
+    ends = frozenset(np.flatnonzero(small.accepting).tolist())
+    return CanonicalAutomaton(vocabulary, small.num_states, leading, ends)

@@ -26,11 +26,10 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.languages.constraint import Constraint
 from explorer.tokens.filtered.token_filter import K, MaskedToken, TokenFilter
-from explorer.tokens.machine import Mark, Refusal, TokenMachine, filtered_of, reusable_of
+from explorer.tokens.machine import Mark, Refusal, TokenMachine, filtered_of, storable_of
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
-from explorer.tokens.words import UInt32
+from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state
 
 
 class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
@@ -123,14 +122,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         return self._places[checked_state(state, len(self._places))][1]
 
     def text_to(self, state: int) -> bytes | None:
-        """The text that first led to a state; ``None`` where the machine was not there to see it.
-
-        A state is about the tokens before it, so a shortest text to its byte state need not be one
-        of its texts.
-
-        Args:
-            state: A state, not a sentinel.
-        """
+        """The text that first led to a state; ``None`` where the machine did not see it."""
         state = checked_state(state, len(self._places))
         tokens: list[int] = []
         while state in self._came:
@@ -203,7 +195,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         Raises:
             ExplorerError: The machine before the filters is not a table.
         """
-        machine = reusable_of(self._machine)
+        machine = storable_of(self._machine)
         if machine is None:
             raise ExplorerError(
                 "Only a machine over a table can be saved; this one works its rows out.",

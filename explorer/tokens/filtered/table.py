@@ -32,8 +32,8 @@ from explorer.tokens.filtered.machine import FilteredMachine, nothing_left
 from explorer.tokens.filtered.rules import REFUSED, TokenRule
 from explorer.tokens.filtered.trimmed import WrittenSoFar
 from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 
 STAGE: Final = "Filtering the tokens"
 
@@ -46,7 +46,7 @@ it does not depend on how busy a computer is whether a budget takes part in a ma
 P = TypeVar("P", bound=Hashable)
 
 
-def _exhausted(
+def exhausted(
     start: P, ways: Callable[[P], Iterable[tuple[int, P]]], meter: Meter, row_bytes: int = 0
 ) -> dict[P, dict[int, P]]:
     """The rows of all places that can be come to, in the order in which they are met.
@@ -67,6 +67,15 @@ def _exhausted(
                 waiting.append(target)
                 meter.check(STAGE, states=len(rows), bytes=row_bytes * len(rows))
     return rows
+
+
+def after_each(machine: TokenMachine, state: int) -> Iterator[tuple[int, int]]:
+    """The tokens of text that a state allows, and the state after each."""
+    ends = machine.vocabulary.eos_ids
+    allowed: list[int] = np.flatnonzero(machine.allowed(state)).tolist()
+    for token in allowed:
+        if token not in ends and (target := machine.step(state, token)) is not None:
+            yield token, target
 
 
 def filtered_table(
@@ -90,7 +99,7 @@ def filtered_table(
         return zip((allowed + NUM_FIXED_CLASSES).tolist(), there, strict=True)
 
     width = NUM_FIXED_CLASSES + len(sample)
-    rows = _exhausted((0, 0), ways, meter, 8 * width)
+    rows = exhausted((0, 0), ways, meter, 8 * width)
     number = {place: k for k, place in enumerate(rows)}
     table = np.full((len(rows), width), DEAD, np.int64)
     table[machine.accepting[[before for before, _ in rows]], EOS_CLASS] = DONE
@@ -159,17 +168,14 @@ def visited_whole(machine: TokenMachine) -> TokenDFA | None:
     ends, meter = machine.vocabulary.eos_ids, Meter(MOST)
     steps = 0
 
-    def ways(state: int) -> Iterator[tuple[int, int]]:
+    def ways(state: int) -> Iterable[tuple[int, int]]:
         nonlocal steps
-        allowed = np.flatnonzero(machine.allowed(state)).tolist()
-        steps += len(allowed)
+        steps += int(np.count_nonzero(machine.allowed(state)))
         meter.check(STAGE, arcs=steps)
-        for token in allowed:
-            if token not in ends and (target := machine.step(state, token)) is not None:
-                yield token, target
+        return after_each(machine, state)
 
     try:
-        rows = _exhausted(machine.start, ways, meter)
+        rows = exhausted(machine.start, ways, meter)
     except BudgetExceeded:
         return None
     used = sorted({token for row in rows.values() for token in row})

@@ -55,7 +55,7 @@ class WrittenSoFar:
             number of the model's state; `NO_TOKEN` at the start.
         places: States of the marked text, ascending; of a rule, its state.
         guard: The state of the text's normal form and of the search for added tokens
-            (`explorer.tokens.filtered.guard`); 0 without either.
+            (`explorer.tokens.filtered.neighbours.Guard`); 0 without either.
     """
 
     last: int

@@ -38,7 +38,6 @@ from torch import Tensor
 from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError, VocabularyError
-from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ErrorWord, ints
@@ -51,10 +50,15 @@ from explorer.tokens.masks.packed import (
     masked_reference,
     uploaded,
 )
-from explorer.tokens.masks.tables import device_tables
-from explorer.tokens.masks.tensors import checked_device, checked_rows, checked_tensor, misfit
-from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
-from explorer.tokens.words import UInt32
+from explorer.tokens.masks.tensors import (
+    checked_device,
+    checked_rows,
+    checked_tensor,
+    device_tables,
+    misfit,
+)
+from explorer.tokens.numbered_places import Free
+from explorer.tokens.words import DEAD, DEAD_CLASS, EOS_CLASS, FREE, UInt32
 from explorer.vocabulary import Vocabulary
 
 _COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
@@ -132,7 +136,7 @@ class DeviceMasks:
 
         self.tables = device_tables(rows, classes, self.device)
         machines = self.constraints or (Free(self.vocabulary),)
-        self._host = HostMasks(machines, self._asked, self._needed, classes)
+        self._host = HostMasks(machines, self._asked, self._needed)
 
     @property
     def nbytes(self) -> int:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.arguments import whole_number
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.words import DEAD, DONE, FREE
 
 NOTHING_ALLOWED: Final = 1
 """The mask leaves no token: the budget is too small, or the row was dead to begin with."""

@@ -15,46 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.arguments import whole_number
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import TokenMachine, planner_of
+from explorer.tokens.machine import PlansAhead, TokenMachine, planner_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.masks.needed import (
     FIRST_STATE,
     NO_BUDGET,
     UNLIMITED,
-    FittingWords,
     least_needed,
 )
-from explorer.tokens.states import DEAD
-from explorer.tokens.words import UInt32, unpack
-
-
-def _mask_in_time(machine: TokenMachine, state: int, remaining: int) -> UInt32:
-    """The mask of a state of a machine without a table, under a token budget.
-
-    Raises:
-        ExplorerError: The budget is one that could be reached, and the machine does not know how
-            many tokens its texts still take.
-    """
-    planner = planner_of(machine)
-    if planner is not None:
-        return planner.mask_within(state, remaining)
-    raise ExplorerError(
-        f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
-        "end from every state. A machine without a table does not know them.",
-        remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
-        "enough), or give no budget.",
-        evidence={"remaining": remaining},
-    )
+from explorer.tokens.words import DEAD, UInt32, unpack
 
 
 class HostMasks:
@@ -65,7 +41,6 @@ class HostMasks:
         without_table: The numbers of the machines that are asked state by state.
         needed: For each machine int32[rows, classes], the tokens that each choice needs; see
             `explorer.tokens.masks.needed`.
-        classes: For each machine the class of each id.
     """
 
     def __init__(
@@ -73,11 +48,11 @@ class HostMasks:
         machines: Sequence[TokenMachine],
         without_table: frozenset[int],
         needed: Sequence[Int32],
-        classes: Sequence[NDArray[np.integer[Any]]],
     ) -> None:
         self._machines, self._without_table = machines, without_table
         self._needed = needed
-        self._fitting = [FittingWords(*pair) for pair in zip(needed, classes, strict=True)]
+        # Whether a machine knows all distances takes a search, once.
+        self._planners: dict[int, PlansAhead | None] = {}
 
     def num_rows(self, which: int) -> int:
         """The number of states and sentinels that a machine has by now.
@@ -173,15 +148,29 @@ class HostMasks:
         return 0 <= which < len(self._needed) and 0 <= state + FIRST_STATE < self.num_rows(which)
 
     def _words(self, which: int, state: int, remaining: int | None) -> UInt32:
-        """The packed mask of a state that is known, without checks, which would cost too much."""
+        """The packed mask of a state that is known.
+
+        Raises:
+            ExplorerError: The machine does not know how many tokens its texts still take.
+        """
         machine = self._machines[which]
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
         if budget >= NO_BUDGET:
             return machine.mask(state)
-        if which in self._without_table and state >= 0:
-            return _mask_in_time(machine, state, budget)
-        fitting = self._fitting[which].words(state, budget)
-        return machine.mask(state) if fitting is None else fitting
+        if which not in self._planners:
+            self._planners[which] = planner_of(machine)
+        planner = self._planners[which]
+        if planner is not None:
+            return planner.mask_within(state, budget)
+        if state < 0:
+            return machine.mask(state)
+        raise ExplorerError(
+            f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
+            "end from every state. A machine without a table does not know them.",
+            remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
+            "enough), or give no budget.",
+            evidence={"remaining": remaining},
+        )
 
     @cached_property
     def _least(self) -> list[list[int]]:

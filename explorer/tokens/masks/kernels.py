@@ -24,9 +24,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from explorer.tokens import states
+from explorer.tokens import words as states
 from explorer.tokens.masks import error_word, needed
-from explorer.tokens.masks.tables import Tables
+from explorer.tokens.masks.tensors import Tables
 
 FIRST_STATE = tl.constexpr(needed.FIRST_STATE)
 DEAD_ROW = tl.constexpr(states.DEAD + needed.FIRST_STATE)

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
 from explorer.jit import jit
-from explorer.memo import Kept
+from explorer.memo import Kept, memo
 from explorer.tokens.machine import TokenTable
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE
-from explorer.tokens.words import UInt32, num_words
+from explorer.tokens.words import DEAD, DONE, EOS_CLASS, FREE, UInt32, num_words
 
 FORBIDDEN: Final = 2**31 - 1
 """Needed by a token that the constraint does not allow: more than any budget."""
@@ -53,9 +52,6 @@ The row of any state is ``state + FIRST_STATE``, so that a negative state never 
 def target_rows(machine: TokenTable) -> Int32:
     """The machine's table with rows for the sentinels in front.
 
-    Args:
-        machine: A token DFA.
-
     Returns:
         int32[3 + states, classes]: the rows of `FREE`, `DONE`, `DEAD`, then of the states.
     """
@@ -67,9 +63,6 @@ def target_rows(machine: TokenTable) -> Int32:
 
 def needed_rows(machine: TokenTable) -> Int32:
     """The tokens that each choice commits to, the token itself and EOS included.
-
-    Args:
-        machine: A token DFA.
 
     Returns:
         int32[3 + states, classes], `FORBIDDEN` where the constraint does not allow the class; rows
@@ -139,7 +132,7 @@ class FittingWords:
     """
 
     def __init__(self, needed: Int32, classes: NDArray[np.integer[Any]]) -> None:
-        self._needed, self._classes = needed, classes
+        self.needed, self._classes = needed, classes
         self._most: list[int] = np.where(needed <= UNLIMITED, needed, 0).max(axis=1).tolist()
         self._masks: Kept[tuple[int, int], UInt32] = Kept()
 
@@ -159,7 +152,13 @@ class FittingWords:
         words = self._masks.get((state, remaining))
         if words is None:
             words = np.zeros(num_words(len(self._classes)), np.uint32)
-            _set_classes(self._needed[state + FIRST_STATE] <= remaining, self._classes, words)
+            _set_classes(self.needed[state + FIRST_STATE] <= remaining, self._classes, words)
             words.setflags(write=False)
             self._masks.put((state, remaining), words, words.nbytes)
         return words
+
+
+@memo
+def fitting_words(table: TokenTable) -> FittingWords:
+    """The masks of a table under token budgets, kept as long as the table lives."""
+    return FittingWords(needed_rows(table), table.token_class)

@@ -157,8 +157,6 @@ class StackEnds:
     thread-safe.
 
     Args:
-        machine: The machine.
-        trie: The vocabulary.
         at_hand: bool[256], the bytes that are tokens.
     """
 
@@ -183,7 +181,6 @@ class StackEnds:
         """The fewest tokens of one byte to the end of the text, EOS included.
 
         Args:
-            state: A state of the machine.
             meter: Watches the search.
 
         Returns:
@@ -196,7 +193,6 @@ class StackEnds:
         """Whether some tokens lead from a state to the end of the text.
 
         Args:
-            state: A state of the machine.
             meter: Watches the sizes and the time.
 
         Raises:
@@ -215,7 +211,6 @@ class StackEnds:
         """The fewest tokens to the end of the text, EOS included.
 
         Args:
-            state: A state of the machine.
             meter: Watches the time.
 
         Returns:

@@ -112,7 +112,6 @@ def word_graph(trie: Trie, symbol_class: Int32, read: Bool) -> WordGraph:
     """The words of a vocabulary in classes of bytes.
 
     Args:
-        trie: The vocabulary.
         symbol_class: int32[256], the class of each byte; fewer than 256.
         read: bool[256], the bytes that may occur; words with others are left out.
 

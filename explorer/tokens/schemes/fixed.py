@@ -34,7 +34,6 @@ class FixedTokens(MaskFilter[Spots]):
     Args:
         ids: For each part its fixed ids; none for a hole.
         holes: For each part the machine of a hole; ``None`` for a fixed text.
-        vocabulary: The tokens.
     """
 
     name = kind = "template"
@@ -130,7 +129,6 @@ def fixed_tokens(
 
     Args:
         parts: In order: the ids of a fixed text, or a constraint for a hole.
-        vocabulary: The tokens.
         budget: Limits for compiling the holes and the language.
 
     Raises:

@@ -85,10 +85,8 @@ def template_machine(
 
     Args:
         template: From `explorer.template`.
-        vocabulary: The tokens.
         flexible: Whether the white space in the fixed text is left to the model.
         tokenize: How the fixed text is tokenized; default the vocabulary's tokenizer.
-        budget: Limits for compiling.
 
     Raises:
         ConstraintError: It is another kind of constraint.

@@ -49,7 +49,6 @@ def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
     """The byte states along some bytes.
 
     Args:
-        machine: The machine over bytes.
         state: Where reading starts; `NO_ARC` stays there.
         data: What is read.
 
@@ -76,8 +75,6 @@ def fail_words(
     """For every word of a vocabulary where it fails.
 
     Args:
-        trie: The vocabulary.
-        machine: The machine over bytes.
         state: The byte state in which the words would be read.
         owed: The number of bytes that the text before still owes to a character that it has begun.
 
@@ -127,8 +124,6 @@ def writable_bytes(
     The bytes in ``data`` and the one after them may be spread over tokens in any way.
 
     Args:
-        trie: The vocabulary.
-        machine: The machine over bytes.
         finishing: Whether the vocabulary can finish from each of some byte states in which tokens
             end.
         state: The byte state at which a token begins; one of those.

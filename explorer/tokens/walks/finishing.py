@@ -58,7 +58,6 @@ class Finishing:
 
     Args:
         machine: The byte machine.
-        trie: The vocabulary.
         letters_stand: Whether the vocabulary has each control token that the machine asks for
             (`Source.letters_stand`), so that letters need not be looked for.
 

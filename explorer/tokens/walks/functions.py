@@ -185,8 +185,6 @@ def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Fun
     """Work out where each word of the vocabulary leads from each state of the character FSA.
 
     Args:
-        trie: The vocabulary.
-        dfa: The character FSA.
         meter: Watches bytes and seconds.
         max_bytes: The memory at which to give up, in bytes.
 

@@ -49,7 +49,6 @@ class Letters:
     """The words of each set of letters; thread-safe.
 
     Args:
-        trie: The vocabulary.
         letters: uint64[words, 2], the letters of each word.
         lengths: How many each has.
     """
@@ -261,7 +260,6 @@ def walked(trie: Trie, plain: bool) -> Walked:
     """A vocabulary for the rows of one machine, which `explorer.automata.discovered.broad` walks.
 
     Args:
-        trie: The vocabulary.
         plain: Whether its words are bytes alone, so that they have letters.
     """
     broad, letters = _broad(trie, plain)

@@ -17,9 +17,9 @@ from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.tokens.closed_form.assemble import Assembled, merged_columns, token_classes
-from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.walks.trie import trie_for, written
 from explorer.tokens.walks.walk import walk_trie
+from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 STAGE: Final = "Composition, state by state"

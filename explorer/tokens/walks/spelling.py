@@ -19,8 +19,6 @@ def nodes_along(trie: Trie, data: bytes, begin: int = 0) -> Iterator[tuple[int, 
     """The nodes of the trie that some bytes lead through, and where each ends in the bytes.
 
     Args:
-        trie: The vocabulary.
-        data: The bytes.
         begin: Where the way through the trie begins.
     """
     if begin >= len(data):
@@ -51,8 +49,6 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
     """The tokens that stand in some bytes at one place.
 
     Args:
-        trie: The vocabulary.
-        data: The bytes.
         begin: Where the tokens begin.
 
     Returns:
@@ -75,10 +71,6 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
 def longest_spelled(trie: Trie, data: bytes) -> int:
     """The number of bytes, from the first on, that tokens can spell and end there.
 
-    Args:
-        trie: The vocabulary.
-        data: The bytes.
-
     Example:
         >>> from explorer import Vocabulary
         >>> from explorer.tokens.walks.trie import trie_of
@@ -95,10 +87,6 @@ def longest_spelled(trie: Trie, data: bytes) -> int:
 
 def fewest_tokens(trie: Trie, data: bytes) -> tuple[int, ...] | None:
     """The fewest tokens that spell some bytes; the longer one first where there is a choice.
-
-    Args:
-        trie: The vocabulary.
-        data: The bytes.
 
     Returns:
         Their ids, of those that write the same the lowest; ``None`` if no tokens spell it.

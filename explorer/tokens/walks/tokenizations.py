@@ -24,9 +24,9 @@ from explorer.automata.machine import Int32
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DEAD, DONE
 from explorer.tokens.walks.spelling import nodes_along, tokens_at
 from explorer.tokens.walks.trie import Trie, trie_of
+from explorer.tokens.words import DEAD, DONE
 
 LOOK_BACK: Final = 65_536
 """Other ways are looked for so many bytes before the place where the given tokens fail."""
@@ -81,7 +81,6 @@ def read_tokenizations(
     """Write a text with tokens that a machine allows, in whichever way goes furthest.
 
     Args:
-        machine: The machine.
         data: The text.
         given: Tokens that write it, the tokenizer's own for example: taken where the machine allows
             them; empty for none.

@@ -123,7 +123,6 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
     """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
 
     Args:
-        vocabulary: The tokens.
         with_ends: Whether the words are what tokens write for a machine over token ends.
         with_letters: Whether the letters of control tokens are words; they always are with ends.
     """

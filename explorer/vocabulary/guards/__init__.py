@@ -1,5 +1,5 @@
 """Libraries that read tokenizers, and what is checked before they do.
 
-Reading order: `optional` (imported when first needed), `library` (their errors as ours), `charsmap`
-and `limits` (declarations that are refused before a library sees them).
+Reading order: `library` (imported when first needed, their errors as ours), `charsmap` and `limits`
+(declarations that are refused before a library sees them).
 """

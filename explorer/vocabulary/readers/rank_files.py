@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from explorer.errors import DamagedFile
-from explorer.vocabulary.guards.optional import load_if_installed
+from explorer.vocabulary.guards.library import load_if_installed
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 if TYPE_CHECKING:

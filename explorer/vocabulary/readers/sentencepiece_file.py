@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary.guards.charsmap import check_charsmap
-from explorer.vocabulary.guards.optional import load_if_installed, not_proved
+from explorer.vocabulary.guards.library import load_if_installed, not_proved
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 from explorer.vocabulary.tokenizer.decoder import byte_of
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.textbook.composition import composition_stages
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DONE
 from explorer.tokens.walks.failing import run
+from explorer.tokens.words import DONE
 from tests.evidence import examples
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of

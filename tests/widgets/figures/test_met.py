@@ -14,7 +14,7 @@ from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import MOST_TWINS, STEPPED, arcs_of, state_names
 from widgets.figures.machines.character_fsa import character_view

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import explorer
-from explorer.tokens.states import DONE
+from explorer.tokens.words import DONE
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
 from widgets.figures.machines.drawn import Drawn, draw_whole, missing_arcs

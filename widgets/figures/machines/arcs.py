@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from explorer.automata.machine import NO_ARC, whole_table
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
 from explorer.tokens.walks.failing import fail_words
 from explorer.tokens.walks.trie import trie_for
+from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS
 from widgets.figures.drawing.labels import token_text, tokens_label
 from widgets.figures.machines.character_fsa import Form, character_view
 from widgets.figures.machines.machine_figure import Edge, TokenGroup

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
 from explorer.decoding.trace.trace import Trace
-from explorer.tokens.states import DEAD_CLASS, EOS_CLASS
+from explorer.tokens.words import DEAD_CLASS, EOS_CLASS
 from explorer.witnesses.answers import OURS, Testimony, Witness
 
 Order = Literal["id", "class", "probability"]

@@ -29,7 +29,7 @@ from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.states import DONE, FREE
+from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
 from widgets.figures.panels.mask import allowed_at

@@ -1,7 +1,7 @@
 """The options and keywords of a schema that are changed most often, and the words for each change.
 
 A change is only proposed here. Whoever asks compiles the changed schema and sees whether it allows
-what was forbidden (`explorer.analysis.places.causes`), so a proposal may be wrong, and the first
+what was forbidden (`explorer.analysis.places.widening`), so a proposal may be wrong, and the first
 that helps is the cause.
 """
 
