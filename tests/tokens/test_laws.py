@@ -426,6 +426,9 @@ class Broken(Untabled):
         )
         explorer.compile(other, vocabulary()).save(path)
 
+    def of_constraint(self, constraint: explorer.Constraint) -> Broken:
+        return self
+
     def __reduce__(self) -> Any:
         return (Free, (vocabulary(),)) if self.fault == "travels" else (Broken, (self.fault,))
 
