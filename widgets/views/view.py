@@ -214,7 +214,7 @@ class View(anywidget.AnyWidget):
                 self.history = told.history
             if told.moved is not None:
                 self.moved = moved_for(told.moved, history=history)
-            self.position = told.position
+            self.set_trait("position", told.position)
 
     def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
         """The handlers of messages that this widget answers itself, by name."""
