@@ -242,10 +242,13 @@ def show_text(data: bytes, most: int = 60) -> str:
         >>> from explorer.alphabet import letter
         >>> print(show_text(letter("<a>", 1) + b"<a>"))  # A control token, and text.
         <a>'<a>'
+        >>> print(show_text(b"\\xf8"))  # A byte of its own.
+        <F8>
     """
-    data, begun = split_letter(data)
-    if begun:
-        return (show_text(data, most) if data else "") + begun
+    before, begun = split_letter(data)
+    # One such byte alone is a token of a vocabulary that has every byte.
+    if begun and data != bytes([LETTER]):
+        return (show_text(before, most) if before else "") + begun
     if LETTER in data and len(parts := between_letters(data)) > 1:
         texts = [show_text(each, most) for each in parts if isinstance(each, bytes) and each]
         texts.reverse()
