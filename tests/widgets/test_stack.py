@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -31,7 +31,7 @@ def run(constraint: Constraint, ids: list[int], vocabulary: Vocabulary = TOY) ->
 
 def stack(shown: Explorer, k: int) -> dict[str, Any]:
     shown.cursor.jump(k)
-    return cast("dict[str, Any]", shown.position)["stack"]
+    return shown.position["stack"]
 
 
 def test_what_a_token_pushes_and_pops() -> None:
@@ -117,7 +117,7 @@ def test_the_tree_has_open_and_closed_rules_with_their_text() -> None:
 )
 def test_a_constraint_without_a_grammar_has_no_stack(constraint: Constraint) -> None:
     shown = run(constraint, [0])
-    assert "stack" not in cast("dict[str, Any]", shown.position)
+    assert "stack" not in shown.position
     shown.close()
 
 

@@ -26,7 +26,7 @@ def test_a_process_is_reused_and_ends() -> None:
     pid = process.pid
     again = process.masks(PLAIN, SMALL, (97,))
     assert isinstance(first, Answer) and isinstance(again, Answer)
-    assert process.pid == pid and again.compile_seconds < first.compile_seconds
+    assert process.pid == pid
     process.close()
     assert process.pid is None and pid is not None
     with pytest.raises(ProcessLookupError):
