@@ -22,6 +22,14 @@ def press(root: Locator, name: str) -> None:
     root.get_by_role("button", name=name, exact=True).click()
 
 
+def opened(machine: Locator) -> Locator:
+    """A machine whose menu is open."""
+    closed = machine.locator(".lmx-menu:not([open]) > summary")
+    if closed.count():
+        closed.click()
+    return machine
+
+
 STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to the end (End)"
 
 

@@ -360,10 +360,20 @@ class Notebook:
             )
         )
 
-    def explorer(self, number: int = 0) -> Locator:
-        """The n-th explorer of the notebook, drawn."""
+    def explorer(self, number: int = 0, *, along: bool = False) -> Locator:
+        """The n-th explorer of the notebook, drawn.
+
+        Args:
+            along: Whether a large vocabulary stays drawn along the text; else each machine is drawn
+                by itself.
+        """
         root = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .lmx-root").nth(number)
-        root.locator(".lmx-machine svg .n").first.wait_for(state="attached", timeout=PATIENCE)
+        drawn = root.locator(".lmx-machines svg .n").first
+        drawn.wait_for(state="attached", timeout=PATIENCE)
+        other = root.get_by_role("button", name="as machines", exact=True)
+        if not along and other.count():
+            other.click()
+            root.locator(".lmx-machine svg .n").first.wait_for(state="attached", timeout=PATIENCE)
         return root
 
 

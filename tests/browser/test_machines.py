@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import BACK, STEP, TOY, at, press, quiet, rest
+from tests.browser.acting import BACK, STEP, TOY, at, opened, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 
 if TYPE_CHECKING:
@@ -64,12 +64,15 @@ def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
     one.wait_for(state="attached")
     assert characters.locator(".n.dot").count() == 0
     before = drawn.count()
-    press(characters, "bytes")
+    press(opened(characters), "bytes")
     one.wait_for(state="detached")
     drawn.nth(before).wait_for(state="attached")
     dots = characters.locator(".n.dot").count()
     assert dots > 4
-    assert characters.get_by_role("button", name="bytes").get_attribute("aria-pressed") == "true"
+    assert (
+        opened(characters).get_by_role("button", name="bytes").get_attribute("aria-pressed")
+        == "true"
+    )
     # Both machines have the form, and a step lights the arcs of its bytes.
     rest(root)
     assert machine(root, "token_dfa").locator(".n.dot").count() == dots
@@ -78,7 +81,7 @@ def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
     characters.locator(".a.past").first.wait_for(state="attached")
     assert machine(root, "token_dfa").locator(".n.now").count() == 1
     assert root.evaluate(OVERLAPS) == []
-    press(characters, "bytes")
+    press(opened(characters), "bytes")
     one.wait_for(state="attached")
     assert drawn.count() == before
     quiet(notebook)
@@ -93,7 +96,7 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
     tokens = machine(root, "token_dfa")
     sizes = {"composed": 8, "ε-free": 8, "determinized": 4, "trimmed": 4}
     for number, (name, states) in enumerate(sizes.items(), 1):
-        tokens.get_by_label("construction").select_option(str(number))
+        opened(tokens).get_by_label("construction").select_option(str(number))
         caption = tokens.locator(f'header span[title*="{name}: {states} states"]')
         caption.wait_for(state="attached")
         assert tokens.locator("svg .n").count() == states + 1  # The end of the text.
@@ -103,7 +106,7 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
         if number > 1:
             tokens.locator('.a.past[data-arc="q0-q3"]').wait_for(state="attached")
     # Pair by pair: the new arc, and the two that it is made of.
-    tokens.get_by_label("construction").select_option("1")
+    opened(tokens).get_by_label("construction").select_option("1")
     tokens.get_by_role("button", name="pair by pair").click()
     assert tokens.locator("svg .a:not(.later)").count() == 0
     for number in (1, 2, 3):
@@ -114,7 +117,7 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
             assert machine(root, name).locator(".a.go").count() == 1
         assert pair_in_view(root)
     assert tokens.locator("li.now").count() == 1
-    tokens.get_by_label("construction").select_option("0")
+    opened(tokens).get_by_label("construction").select_option("0")
     # Beside the name and the tools there may be no room for it.
     caption = tokens.locator("header span", has_text="tokens on the arcs")
     caption.wait_for(state="attached")
@@ -166,7 +169,7 @@ def test_slow_motion_lights_a_state_of_each_machine_and_their_pair(
     tokens = machine(root, "token_dfa")
     root.get_by_label("slow motion").check()
     for number, states in (("1", 8), ("2", 8), ("3", 4), ("4", 4), ("0", 5)):
-        tokens.get_by_label("construction").select_option(number)
+        opened(tokens).get_by_label("construction").select_option(number)
         tokens.locator("svg .n").nth(states - 1).wait_for(state="attached")
         rest(root)
         if number == "1":
@@ -247,7 +250,7 @@ def test_a_machine_as_a_table_by_keyboard(notebook: Notebook, lab: Lab) -> None:
     press(root, STEP)
     at(root, 1)
     tokens = machine(root, "token_dfa")
-    toggle = tokens.get_by_role("button", name="table")
+    toggle = opened(tokens).get_by_role("button", name="table")
     toggle.focus()
     notebook.page.keyboard.press("Enter")
     rows = tokens.locator("tr[data-row]")
@@ -277,12 +280,12 @@ def test_on_a_real_model_what_is_allowed_is_drawn_told_apart_and_added(
         machine(root, name).locator(".a.go").first.wait_for(state="attached")
     assert inner.locator(".a.go.no").count() == 0
     # One can be chosen by typing.
-    field = inner.get_by_label("add a token")
+    field = opened(inner).get_by_label("add a token")
     field.fill("Athens")
     field.press("Enter")
     inner.locator("text[data-arc]", has_text="Athens : s").wait_for()
     # The construction is not empty: it has the tokens of the drawing.
-    tokens.get_by_label("construction").select_option("4")
+    opened(tokens).get_by_label("construction").select_option("4")
     tokens.locator("svg .n").nth(2).wait_for(state="attached")
     quiet(notebook)
 
@@ -291,7 +294,7 @@ def test_all_in_view_keeps_words_and_no_two_of_them_collide(notebook: Notebook, 
     root = real(notebook, lab, "fit", "(red|green|blue)-[0-9]{3}(x|y)?")
     characters = machine(root, "character_fsa")
     assert characters.locator(".n").count() >= 14
-    characters.get_by_label("fit, all of it in view").click()
+    opened(characters).get_by_label("fit, all of it in view").click()
     rest(root)
     shown = characters.locator(".words text").evaluate_all(
         "(all) => all.filter((one) => getComputedStyle(one).display !== 'none').length"

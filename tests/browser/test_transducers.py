@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from tests.browser.acting import FOR, TOY, allowed, press, quiet, rest
+from tests.browser.acting import FOR, TOY, allowed, opened, press, quiet, rest
 from tests.browser.conftest import LIGHT, Lab, Notebook
 
 
@@ -24,7 +24,7 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     )
     line.filter(has_text=said).wait_for()
     transducer = root.locator('[data-machine="detokenizing_fst"]')
-    press(transducer, "Detokenizing FST: edit an arc")
+    press(opened(transducer), "Detokenizing FST: edit an arc")
     form = transducer.locator(".lmx-arcs")
     form.get_by_label("token whose arc is edited").fill(str(FOR))
     form.get_by_label("token whose arc is edited").press("Enter")

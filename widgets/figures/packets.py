@@ -40,6 +40,7 @@ from widgets.figures.drawing.labels import token_text
 from widgets.figures.machines.character_fsa import character_view, expects
 from widgets.figures.machines.drawn import Drawn, draw_whole, drawn_states, drawn_whole
 from widgets.figures.machines.lit import path_packet
+from widgets.figures.panels.along import along_text
 from widgets.figures.panels.mask import allowed_at, class_row, count_at, pack_bits
 from widgets.figures.panels.stack import stack_packet
 from widgets.figures.panels.tokens import BARS, bars, strip_packet, table_text
@@ -77,8 +78,11 @@ def position_packet(
             "constrained": _probability(step.log_prob_constrained),
         }
     stack = stack_packet(trace, k, machine)
+    top = bars(trace, k, machine, bars_shown)
+    along = along_text(trace, k, machine, top)
     return {
         "k": k,
+        **({} if along is None else {"along": along}),
         **({} if stack is None else {"stack": stack}),
         "state": position.state,
         "lit": {} if machine.constraint is None else path_packet(trace, k, machine),
@@ -89,7 +93,7 @@ def position_packet(
         "entropy_before": None if distribution is None else _number(distribution.entropy_before),
         "entropy_after": None if distribution is None else _number(distribution.entropy_after),
         "kl": None if distribution is None else _number(distribution.kl),
-        "top": [bar.to_dict() for bar in bars(trace, k, machine, bars_shown)],
+        "top": [bar.to_dict() for bar in top],
         "taken": taken,
         "rank": None if step is None else step.rank,
         "forced": position.forced,

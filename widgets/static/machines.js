@@ -10,6 +10,21 @@ const MACHINES = [
   ["token_dfa", "Token DFA = FSA ∘ FST", "tokens on the arcs", "Token DFA"],
 ];
 
+const SMALL = 16; // A vocabulary of so many tokens is drawn whole.
+const BESIDE = 1200; // In a view so wide the machines stand side by side.
+
+/** What can be done with a machine, behind one quiet sign. */
+function quietMenu(title, tools) {
+  const menu = h("details.lmx-menu", {}, h("summary", { title: "size, table, …", "aria-label": title + ": more" }, "⋯"), tools);
+  const close = (event) => {
+    if (event.key === "Escape" ? menu.contains(document.activeElement) : !menu.contains(event.target)) menu.open = false;
+  };
+  menu.addEventListener("toggle", () => {
+    for (const what of ["pointerdown", "keydown"]) (menu.open ? document.addEventListener : document.removeEventListener).call(document, what, close, true);
+  });
+  return menu;
+}
+
 export function renderMachines({ model, el, ui = pageState(model) }) {
   island(el, "The three machines");
   const graphs = {};
@@ -19,14 +34,25 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let active = "character_fsa";
   let built = null; // The construction of the token DFA.
   const tabs = h("div.lmx-tabs", { role: "tablist" });
-  const holder = h("div.lmx-machines", {}, tabs);
+  let along = null; // Whether they are drawn along the text; null until somebody has chosen.
+  const choose = (wanted) => () => {
+    along = wanted;
+    update();
+    (wanted ? asMachines : asText).focus({ preventScroll: true });
+  };
+  const asMachines = h("button.quiet", { "aria-label": "as machines", title: "each machine by itself: the whole of it, its loops, its construction", onclick: choose(false) }, "as machines");
+  const asText = h("button.quiet.lmx-astext", { "aria-label": "along the text", title: "the machines on one axis: the text", onclick: choose(true) }, "along the text");
+  const text = alongText(ui, asMachines);
+  const holder = h("div.lmx-machines", {}, text.box, tabs);
   el.append(holder);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
     update();
   });
-  const room = () => wide.width - 2;
+  const whole = sizeOf(el.closest(".lmx") || holder, () => ui.changed());
+  const isBeside = () => whole.width >= BESIDE && !(ui.position && ui.position.stack);
+  const room = () => (isBeside() ? wide.width / 3 - 14 : wide.width) - 2;
   const sizes = machineSizes(graphs, room, (all) => {
     for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", all);
     scroll.looked();
@@ -51,15 +77,17 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       update();
       const row = table.querySelector("[aria-current]");
       if (open && row) row.scrollIntoView({ block: "nearest" });
-    } }, "table");
+    } }, "as a table");
     const fit = h("button.quiet", { title: "all of it in view", "aria-label": title + ": fit, all of it in view", "aria-pressed": "false", onclick: () => sizes.set(sizes.all() ? null : "all") }, "fit");
-    const tools = h("div.tools", {},
-      h("button.quiet", { title: "smaller", "aria-label": title + ": − smaller", onclick: () => sizes.set(sizes.factor(name) / 1.25) }, "−"), fit,
-      h("button.quiet", { title: "larger", "aria-label": title + ": + larger", onclick: () => sizes.set(sizes.factor(name) * 1.25) }, "+"), asTable);
+    const size = h("div.row", {},
+      h("button.quiet", { title: "smaller", "aria-label": title + ": − smaller", onclick: () => sizes.set(sizes.factor(name) / 1.25) }, "− smaller"), fit,
+      h("button.quiet", { title: "larger", "aria-label": title + ": + larger", onclick: () => sizes.set(sizes.factor(name) * 1.25) }, "+ larger"));
+    const tools = h("div.tools", {}, size, asTable);
     const box = h("section.lmx-machine", { "data-machine": name, "aria-label": title },
-      h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, lesson, table, panel);
+      h("header", {}, h("h4", {}, title), caption, quietMenu(title, tools)), offer, over, body, lesson, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
     if (!replay && name === "character_fsa") tools.prepend(asked.inBytes);
+    if (name === "character_fsa") box.querySelector(".lmx-menu").before(asText);
     if (!replay && name === "detokenizing_fst") {
       const editor = arcEditor(ui, title);
       tools.prepend(addToken(ui, title), editor.open);
@@ -168,6 +196,14 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let followed = "";
   let wanted = "";
   const update = () => {
+    // A small vocabulary is drawn whole, as T_V; of a large one the part that the text goes through says more.
+    const drawable = !!(ui.position && ui.position.along);
+    asText.hidden = !drawable;
+    const columns = drawable && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
+    text.box.hidden = !columns;
+    holder.classList.toggle("along", columns);
+    holder.classList.toggle("beside", isBeside());
+    if (columns) return text.update();
     // A token that is clicked is drawn, wherever it was clicked.
     if (wanted !== ui.asked().join()) {
       wanted = ui.asked().join();
@@ -216,6 +252,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   update();
   return () => {
     wide.end();
+    whole.end();
     missing.end();
     off();
   };

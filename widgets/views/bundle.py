@@ -65,6 +65,7 @@ VIEWS: Final = {
             "whole_machine",
             "kept_tokens",
             "arc_editor",
+            "along",
         ),
     ),
     "stepper": ViewPart("renderStepper", ("words",), keys=True),
@@ -174,4 +175,4 @@ def module(view: str = "explorer") -> str:
 
 def style() -> str:
     """The style sheet of all views."""
-    return source("explorer.css") + source("phases.css")
+    return "".join(source(f"{name}.css") for name in ("explorer", "along", "phases"))

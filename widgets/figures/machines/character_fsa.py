@@ -137,7 +137,7 @@ def _dots(
     return frozenset(dots)
 
 
-class _Steps(dict[int, list[Interval]]):
+class ByteSteps(dict[int, list[Interval]]):
     """The byte intervals of each state, worked out when it is asked for."""
 
     def __init__(self, machine: ByteMachine) -> None:
@@ -162,7 +162,7 @@ def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) 
     Whether a state lies between two characters is not written on it. A text is valid UTF-8, so one
     that can be continued by a continuation byte lies in the middle of a character.
     """
-    steps = _Steps(byte_machine)
+    steps = ByteSteps(byte_machine)
     met = [machine.byte_state(state) for state in range(machine.num_states)]
     listed = dict.fromkeys([byte_machine.start, *also, *reversed(met)])
     arcs: dict[int, list[Piece]] = {}

@@ -60,7 +60,7 @@ def prefix_text(data: bytes) -> str:
     return shorten(readable(data), 8)
 
 
-def _prefix_label(data: bytes) -> str:
+def prefix_label(data: bytes) -> str:
     """A prefix of three letters, of a longer one its end; empty if it cannot be shown."""
     text = data.decode(errors="replace")
     if "\ufffd" in text or not text.isprintable():
@@ -105,7 +105,7 @@ def detokenizing_figure(
     nodes = [
         FigureNode(
             prefix_node(prefix),
-            "r" if not prefix else _prefix_label(prefix),
+            "r" if not prefix else prefix_label(prefix),
             "prefix" if prefix else "root",
             accepting=not prefix,
             start=not prefix,

@@ -1,0 +1,246 @@
+// The three machines along the text: a column is a character of it. Read downwards it holds a state of the FSA, a
+// state of the FST, which is unrolled, and their pair; where a token ends, the pair is a state of the token DFA.
+//
+// The kernel sends the columns with each position (`figures/panels/along.py`), so this is drawn with the numbers.
+
+const NARROWEST = 58; // Of a column.
+const LETTER = 6.7; // The width of one, of a label.
+const RING = 13;
+const FIRST = 46; // Where the first column is.
+const APART = { fsa: 34, fst: 27, pairs: 30 }; // Between the rows of a machine.
+const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
+const SAID = 34; // The most letters of a reason.
+
+const short = (text, most) => ([...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…");
+
+/** A token that is looked at, in the form of those that the kernel sends ahead. */
+const aheadOf = ({ token, labels, failed_at: fails, lit }) => {
+  const { target } = formOf(lit, "characters") || {};
+  const fst = labels.slice(0, -1).map((_, i) => (i < 3 ? labels.slice(0, i + 1).join("") : "…" + labels.slice(i - 1, i + 1).join("")));
+  return { id: token, text: labels.length ? labels.slice(0, 6) : ["ε"], fst, long: labels.length > 6, fails, pair: target ? (target === "done" ? "end" : target.slice(1)) : null };
+};
+
+/** The columns up to the present place; in slow motion those of the letters of a token that are written. */
+function columnsOf(ui) {
+  const sent = ui.position.along;
+  const columns = sent.text.map((text, i) => ({ text, reads: sent.reads[i], writes: sent.writes[i] }));
+  const states = sent.fsa.map((fsa, i) => ({ fsa, fst: sent.fst[i], pair: sent.pairs[i] }));
+  const tokens = sent.tokens.map(([from, to, text, others]) => ({ from, to, text, others }));
+  const inside = ui.inside;
+  if (!inside) return { columns, states, tokens };
+  const { walk, byte } = inside;
+  const one = aheadOf(walk);
+  const { steps } = formOf(walk.lit, "characters");
+  const begin = states.length - 1;
+  for (let i = 0; i < byte; i++) {
+    const last = i === walk.labels.length - 1;
+    const node = steps[i][1].find((name) => name[0] === "c");
+    columns.push({ text: walk.labels[i], reads: walk.labels[i], writes: `${last ? walk.text : "ε"} : ${walk.labels[i]}` });
+    states.push({ fsa: node ? node.slice(1) : "", fst: last ? "r" : one.fst[i], pair: last ? one.pair : null });
+  }
+  if (byte >= walk.labels.length) tokens.push({ from: begin, to: begin + byte, text: walk.text, others: 0 });
+  return { columns, states, tokens };
+}
+
+/** The tokens ahead, one row each: allowed ones, then masked ones. Those that fail at the same letter share a row. */
+function rowsAhead(ui) {
+  const { ahead } = ui.position.along;
+  const shown = ui.selected === null || ui.inside ? null : ui.walk(ui.selected);
+  const every = shown && !ahead.some(({ id }) => id === shown.token) && shown.labels.length ? [...ahead, aheadOf(shown)] : ahead;
+  const reasons = new Map((ui.position.top || []).map(({ id, reason }) => [id, reason]));
+  const rows = [];
+  for (const one of every) {
+    const allowed = one.pair !== null;
+    const length = allowed || one.fails === null ? one.text.length : one.fails + 1;
+    const key = allowed ? "" : one.text.slice(0, length).join(" ") + (one.fails === null ? one.id : "");
+    const same = key && rows.find((row) => row.key === key);
+    if (same) same.ids.push(one.id);
+    else rows.push({ ...one, name: short(ui.text(one.id) || one.text.join(""), 10), key, allowed, length: Math.min(length, one.text.length), ids: [one.id], reason: reasons.get(one.id) || "" });
+  }
+  return [...rows.filter(({ allowed }) => allowed), ...rows.filter(({ allowed }) => !allowed)];
+}
+
+/** The drawing along the text; `other` is the button that leads to the machines. */
+function alongText(ui, other) {
+  const scroller = h("div.lmx-graph.lmx-columns-of", { tabindex: 0, role: "group", "aria-label": "the machines along the text" });
+  // The names of the lanes stay where they are when the text is scrolled.
+  const titles = LANES.map(([name, title, about]) => h("div.lane", { "data-lane": name }, h("b", {}, title), h("span.dim", {}, " " + about)));
+  const box = h("section.lmx-along", { "aria-label": "Along the text", hidden: true },
+    h("header", {}, h("h4", {}, "Along the text"), h("span", {}, "each column: a state of the FSA, of the FST, and their pair"), h("div.tools", {}, other)),
+    h("div.lanes", {}, scroller, h("span.lane.dim", { style: "top: 2px" }, "text"), titles));
+  let drawn = [];
+  let most = { key: "", fsa: 1, fst: 2, pairs: 1 }; // Rows that were needed so far: a lane only grows, so that a step moves little.
+  const id = "lmx-a" + ++serial;
+
+  const draw = () => {
+    const { columns, states, tokens } = columnsOf(ui);
+    const here = states.length - 1;
+    const inside = !!ui.inside;
+    const { next, left_out: leftOut } = ui.position.along;
+    const levels = inside ? [] : next;
+    const rows = inside ? [] : rowsAhead(ui);
+    const key = (ui.model.get("machine") || {}).key;
+    if (most.key !== key) most = { key, fsa: 1, fst: 2, pairs: 1 };
+    most.fsa = Math.max(most.fsa, ...levels.map((level) => level.states.length));
+    most.fst = Math.max(most.fst, rows.length);
+    const goals = [...new Map(rows.filter((row) => row.allowed && row.length).map((row) => [row.length + " " + row.pair, row])).values()];
+    most.pairs = Math.max(most.pairs, goals.length);
+
+    // The columns: as wide as their widest label.
+    const pill = (state, prefix) => (state === "end" ? "end" : `${state},${prefix}`);
+    const wide = columns.map(({ reads, writes }, i) => Math.max(reads.length, short(writes, 16).length, pill(states[i + 1].fsa, states[i + 1].fst).length));
+    const future = Math.max(levels.length, ...rows.map(({ length }) => length), 0);
+    for (let i = 0; i < future; i++) {
+      const labels = (levels[i]?.arcs || []).map(([, , label]) => label);
+      for (const row of rows) if (i < row.length) labels.push(writesOf(row, i));
+      for (const row of goals) if (i === row.length - 1) labels.push(pill(row.pair, "r") + "  ");
+      wide.push(Math.max(i ? 5 : 6, ...labels.map((label) => Math.min([...label].length, 16))));
+    }
+    const xs = [FIRST];
+    for (const letters of wide) xs.push(xs[xs.length - 1] + Math.max(NARROWEST, letters * LETTER + 2 * RING + 8));
+    const said = rows.map((row) => (row.allowed ? "allowed" : wordsOf(ui, row)));
+    const right = Math.max(xs[xs.length - 1] + 34, ...rows.map((row, i) => xs[here + row.length] + 26 + said[i].length * 6.2));
+
+    // The lanes.
+    const top = { fsa: 32 };
+    const middle = { fsa: top.fsa + 33 + ((most.fsa - 1) * APART.fsa) / 2 };
+    top.fst = middle.fsa + ((most.fsa - 1) * APART.fsa) / 2 + 32;
+    middle.fst = top.fst + 36;
+    top.pairs = middle.fst + most.fst * APART.fst + 17;
+    middle.pairs = top.pairs + 58;
+    const height = middle.pairs + (most.pairs - 1) * APART.pairs + 18;
+
+    const arrow = (name) => s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
+    const svg = s("svg", { role: "img", width: right, height, viewBox: `0 0 ${right} ${height}` }, s("defs", {}, ["g", "past", "ko"].map(arrow)));
+    const back = s("g"), lines = s("g"), words = s("g.words"), rings = s("g");
+    svg.append(back, lines, words, rings);
+    const word = (x, y, text, kind = "", about = null) => words.append(s("text" + kind, { x, y }, text, about ? s("title", {}, about) : null));
+    const line = (d, kind, about) => lines.append(s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind === "no" ? "ko" : kind})` })));
+    const straight = (from, to, y, kind, about, room = RING) => line(`M${from + room},${y} L${to - room - 1},${y}`, kind, about);
+    const ring = (x, y, label, kind, about, room = RING) => rings.append(s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { cx: x, cy: y, r: room }), s("text", { x, y: y + 4 }, label)));
+    const stadium = (x, y, label, kind, about) => {
+      const half = Math.max(RING, [...label].length * LETTER * 0.5 + 6);
+      rings.append(s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("rect", { x: x - half, y: y - RING + 1, width: 2 * half, height: 2 * RING - 2, rx: RING - 1 }), s("text", { x, y: y + 4 }, label)));
+      return half;
+    };
+
+    // Behind all: where we are, and where tokens end.
+    back.append(s("rect.here", { x: xs[here] - 24, y: 20, width: 48, height: height - 20, rx: 8 }));
+    for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== here) back.append(s("path.ends", { d: `M${xs[end]},24 L${xs[end]},${height}` }));
+    if (leftOut) word(FIRST + 4, 15, "…", ".soft");
+    const between = (i) => (xs[i] + xs[i + 1]) / 2;
+    columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
+    if (!inside && here + 1 < xs.length) word(between(here), 16, "?", ".ask");
+    for (const title of titles) title.style.top = top[title.dataset.lane] - 9 + "px";
+
+    // The path so far.
+    const at = (i) => (i === here ? ".now" : ".past");
+    states.forEach(({ fsa, fst, pair }, i) => {
+      ring(xs[i], middle.fsa, fsa, at(i), `state ${fsa} of the character FSA`);
+      ring(xs[i], middle.fst, fst, at(i), fst === "r" ? "the root of the FST: between two tokens" : `the FST inside of a token, after ${fst}`);
+      const both = pair === "end" ? "end" : pill(pair ?? fsa, fst);
+      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === here ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is no state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
+    });
+    columns.forEach(({ reads, writes }, i) => {
+      straight(xs[i], xs[i + 1], middle.fsa, "past", reads);
+      word(between(i), middle.fsa - 7, short(reads, 16), ".lit", reads);
+      straight(xs[i], xs[i + 1], middle.fst, "past", writes);
+      word(between(i), middle.fst - 7, short(writes, 16), ".lit", writes);
+    });
+    const leap = (from, to, y, kind, text, about) => {
+      const up = from === to ? 0 : 15 + 5 * Math.min(to - from, 5);
+      const [x, z] = [xs[from] + 8, xs[to] - 8];
+      if (to - from < 2) {
+        line(`M${xs[from] + RING + 6},${y} L${xs[to] - RING - 8},${y}`, kind, about);
+        word((xs[from] + xs[to]) / 2, y - 9, text, kind === "past" ? ".lit" : "", about);
+      } else {
+        line(`M${x},${y - RING} C${x + 24},${y - RING - up} ${z - 24},${y - RING - up} ${z},${y - RING}`, kind, about);
+        word((x + z) / 2, y - RING - up * 0.75 - 3, text, kind === "past" ? ".lit" : "", about);
+      }
+    };
+    for (const { from, to, text, others } of tokens) leap(from, to, middle.pairs, "past", short(text, 12) + (others ? ` +${count(others)}` : ""), others ? `${text}, or one of ${count(others)} other tokens that lead to the same state` : text);
+
+    // What the FSA reads next.
+    let placed = [middle.fsa];
+    levels.forEach((level, i) => {
+      const ys = level.states.map((_, row) => middle.fsa + (row - (level.states.length - 1) / 2) * APART.fsa);
+      for (const [from, to, label] of level.arcs) {
+        const [x, y, z, w] = [xs[here + i], placed[from], xs[here + i + 1], ys[to]];
+        const long = Math.hypot(z - x, w - y);
+        const [dx, dy] = [((z - x) / long) * (RING + 1), ((w - y) / long) * (RING + 1)];
+        line(`M${x + dx},${y + dy} L${z - dx},${w - dy}`, "g", label);
+        word((x + z) / 2 + (w === y ? 0 : 7), (y + w) / 2 + (w > y ? 13 : -6), short(label, 16), "", label);
+      }
+      level.states.forEach((state, row) => ring(xs[here + i + 1], ys[row], state, level.ends.includes(row) ? ".accepts" : "", `state ${state} of the character FSA${level.ends.includes(row) ? ": the text may end here" : ""}`));
+      if (level.more) word(xs[here + i + 1], ys[ys.length - 1] + 25, `+${count(level.more)}`, ".soft");
+      placed = ys;
+    });
+
+    // The tokens ahead, each on a row of its own.
+    rows.forEach((row, r) => {
+      const y = middle.fst + r * APART.fst;
+      const kind = row.allowed ? "past" : "no";
+      const own = [s("g"), s("g"), s("g")];
+      const group = s("g.ahead" + (row.allowed ? "" : ".masked"), { "data-token": row.id }, s("title", {}, row.allowed ? "why is it allowed?" : "why is it masked?"));
+      group.append(s("rect.hit", { x: xs[here] + 16, y: y - APART.fst / 2, width: Math.max(10, right - xs[here] - 16), height: APART.fst, rx: 4 }), ...own);
+      for (let i = 0; i < row.length; i++) {
+        const [x, z] = [xs[here + i], xs[here + i + 1]];
+        const fails = !row.allowed && i === row.length - 1;
+        const d = i === 0 && r > 0 ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${z - (fails ? 8 : 11)},${y}` : `M${x + (i ? 9 : RING)},${y} L${z - (fails ? 8 : i === row.length - 1 ? RING + 1 : 10)},${y}`;
+        const label = writesOf(row, i);
+        own[0].append(s("g.a" + (fails ? ".no" : row.allowed ? ".past" : ""), {}, s("path.line", { d, "marker-end": `url(#${id}-${fails ? "ko" : row.allowed ? "past" : "g"})` })));
+        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 ? (r > 0 ? 28 : 3) : 0) + z - 6) / 2, y: y - 5 }, short(label, 16)));
+        if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
+        else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 11 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
+      }
+      own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[here + row.length] + 17, y: y + 4 }, said[r]));
+      group.addEventListener("click", () => ui.select(row.id));
+      group.classList.toggle("sel", row.ids.includes(ui.selected));
+      svg.append(group);
+    });
+    const rest = inside || !ui.position.width ? 0 : ui.position.width - ui.position.allowed - rows.reduce((sum, { allowed, ids }) => sum + (allowed ? 0 : ids.length), 0);
+    const free = ui.position.allowed - rows.filter(({ allowed }) => allowed).length;
+    const counted = [free > 0 ? `${count(free)} more allowed` : "", rest > 0 ? `${count(rest)} more masked` : ""].filter(Boolean).join(", ");
+    if (!inside && !ui.position.finished && counted) word(xs[here] + 30, middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
+
+    // The pairs that the allowed tokens lead to.
+    goals.forEach((row, r) => {
+      const y = middle.pairs + r * APART.pairs;
+      const same = rows.filter((one) => one.allowed && one.length === row.length && one.pair === row.pair);
+      const label = same.map(({ name }) => name).slice(0, 2).join("  ") + (same.length > 2 ? " …" : "");
+      const to = here + row.length;
+      if (r) {
+        line(`M${xs[here] + 8},${middle.pairs + 12} C${xs[here] + 14},${y} ${xs[here] + 16},${y} ${xs[here] + 34},${y} L${xs[to] - 24},${y}`, "g", label);
+        word((xs[here] + 24 + xs[to]) / 2, y - 5, label);
+      } else leap(here, to, y, "g", label, label);
+      stadium(xs[to], y, row.pair === "end" ? "end" : pill(row.pair, "r"), "", row.pair === "end" ? "the text has ended" : `state ${row.pair} of the token DFA`);
+    });
+
+    const now = states[here];
+    mark(svg, "aria-label", `After “${columns.map(({ text }) => text).join("")}”: state ${now.fsa} of the character FSA, ${now.fst === "r" ? "the root" : now.fst} of the detokenizing FST; their pair ${now.pair === null ? "is not a state of the token DFA" : "is a state of the token DFA"}. ${rows.map((row, i) => `${row.name}: ${said[i]}`).join("; ")}`);
+    put(scroller, svg);
+    // The present place and what follows it are in view.
+    const wanted = Math.min(xs[here] - 70, right - scroller.clientWidth);
+    if (right > scroller.clientWidth + 4) requestAnimationFrame(() => (scroller.scrollLeft = Math.max(0, wanted, 0)));
+  };
+
+  /** Draw it again if something changed; false if there is nothing to draw. */
+  const update = () => {
+    if (!ui.position || !ui.position.along) return false;
+    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key];
+    if (parts.every((part, i) => part === drawn[i]) && scroller.firstChild) return true;
+    drawn = parts;
+    draw();
+    return true;
+  };
+  return { box, update };
+}
+
+/** The label of an arc of a token ahead: the last one reads the token. */
+const writesOf = ({ text, long, name }, i) => `${i === text.length - 1 && !long ? name : "ε"} : ${text[i]}`;
+
+/** Why a row of masked tokens is masked, after their names. */
+function wordsOf(ui, { ids, text, length, long, reason }) {
+  const named = text.length > length || long || ids.length > 1 ? ids.slice(0, 2).map((id) => short(ui.text(id), 10)).join(" ") + (ids.length > 2 ? " …" : "") + ": " : "";
+  return short(named + (reason || "masked"), SAID + named.length);
+}
