@@ -1,4 +1,4 @@
-"""The machines on one axis, the text: a column is a state of the FSA, of the FST, and their pair."""
+"""The machines on one axis, the text: a column is a state of FSA and FST, and their pair."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.browser.conftest import Lab, Notebook
 PARTS_WITH_TEXT = (
     ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap", ".lmx-caption",
     ".lmx-history .numbers", ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
-    ".lmx-act", ".tools", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
+    ".lmx-act", ".lmx-menu", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
 )  # fmt: skip
 
 
