@@ -44,7 +44,7 @@ def test_the_quickstart_reaches_a_reason_in_the_actions_that_it_counts(
     notebook.open(lab.put("00_quickstart.ipynb", written), anew=True)
     for item in ("Run", "Run All Cells"):
         notebook.page.get_by_role("menuitem", name=item, exact=True).click()
-    toy, real = notebook.explorer(0), notebook.explorer(1)
+    toy, real = notebook.explorer(0), notebook.explorer(1, along=True)
     at(toy, 0)
     assert "model tiny" in real.locator(".lmx-top").inner_text()
     notebook.page.get_by_text("The text is complete here").first.wait_for()
