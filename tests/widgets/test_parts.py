@@ -195,3 +195,21 @@ def test_a_cursor_is_one_and_stands_alone(part: Any) -> None:
         with pytest.raises(ExplorerError, match=f"^{name} cannot be given with cursor="):
             part(*given, cursor=steps.cursor)
     assert part(cursor=steps.cursor).cursor is steps.cursor
+
+
+@pytest.mark.parametrize("view", bundle.WHOLES)
+def test_the_files_of_a_view_declare_each_name_once(view: str) -> None:
+    # They are joined into one module, in which a name that is declared twice is an error.
+    declared = re.compile(
+        r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE
+    )
+    parts = bundle.WHOLES[view][1]
+    files = [*bundle.EVERY, *parts, view]
+    for part in parts:
+        files += bundle.VIEWS[part].needs if part in bundle.VIEWS else ()
+    names = [
+        name
+        for file in dict.fromkeys(files)
+        for name in declared.findall(bundle.source(f"{file}.js"))
+    ]
+    assert [name for name in set(names) if names.count(name) > 1] == []

@@ -98,7 +98,7 @@ function alongText(ui, other) {
     }
     const xs = [FIRST];
     for (const letters of wide) xs.push(xs[xs.length - 1] + Math.max(NARROWEST, letters * LETTER + 2 * RING + 8));
-    const said = rows.map((row) => (row.allowed ? "allowed" : wordsOf(ui, row)));
+    const said = rows.map((row) => (row.allowed ? "allowed" : saidOf(ui, row)));
     const right = Math.max(xs[xs.length - 1] + 34, ...rows.map((row, i) => xs[here + row.length] + 26 + said[i].length * 6.2));
 
     // The lanes.
@@ -240,7 +240,7 @@ function alongText(ui, other) {
 const writesOf = ({ text, long, name }, i) => `${i === text.length - 1 && !long ? name : "ε"} : ${text[i]}`;
 
 /** Why a row of masked tokens is masked, after their names. */
-function wordsOf(ui, { ids, text, length, long, reason }) {
+function saidOf(ui, { ids, text, length, long, reason }) {
   const named = text.length > length || long || ids.length > 1 ? ids.slice(0, 2).map((id) => short(ui.text(id), 10)).join(" ") + (ids.length > 2 ? " …" : "") + ": " : "";
   return short(named + (reason || "masked"), SAID + named.length);
 }
