@@ -2,8 +2,9 @@
 
 The bars and the traps of a page ask for the same look at the same time, and a page that was moved
 back asks again; so the last answer is kept. No lock of the cursor is held meanwhile: a click does
-not wait. But a forward pass takes its share of the processor, so a look that takes longer than
-`QUIET_SECONDS` is not taken unasked any more.
+not wait. But a forward pass takes its share of the processor, so after two looks in a row that took
+longer than `QUIET_SECONDS` none is taken unasked any more. One alone says little: the first of a
+process loads machine code, and other processes may be busy.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ QUIET_SECONDS: Final = 0.5
 
 
 class Looks:
-    """The last look ahead over one machine and model, and how long one takes.
+    """The last look ahead over one machine and model, and how long one takes: the faster of the last two.
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> looks, session = Looks(), Session(ToyModel(), toy_constraint())
         >>> [entry.data for entry in looks.ahead(session, asked=False)]
         [b'foo', b'food', b'f']
-        >>> looks.seconds = 3.0  # So long took the last one.
+        >>> looks.seconds = 3.0  # So long took the last two.
         >>> _ = session.step()
         >>> looks.packet(session, asked=False)
         {'ahead': None, 'seconds': 3.0}
@@ -36,6 +37,7 @@ class Looks:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._before = 0.0
         self._lock = threading.Lock()
         self._last: tuple[tuple[object, ...], tuple[Ahead, ...]] | None = None
 
@@ -43,7 +45,7 @@ class Looks:
         """Look at what comes after the likeliest allowed tokens at a session's cursor.
 
         Args:
-            asked: Whether somebody waits for it. Else ``None`` where the last look took too long.
+            asked: Whether somebody waits for it. Else ``None`` where the last looks took too long.
         """
         if session.lm is None or session.constraint is None:
             return ()
@@ -54,7 +56,8 @@ class Looks:
                     return None
                 began = time.perf_counter()
                 entries = session.ahead()
-                self.seconds = time.perf_counter() - began
+                took = time.perf_counter() - began
+                self.seconds, self._before = min(took, self._before), took
                 self._last = (key, entries)
             return self._last[1]
 
@@ -64,7 +67,7 @@ class Looks:
         return session.traps_ahead(entries) if entries else ()
 
     def packet(self, session: Session, *, asked: bool) -> dict[str, object]:
-        """`ahead` for the page; without an answer ``seconds`` says how long the last one took."""
+        """`ahead` for the page; without an answer ``seconds`` says how long one takes."""
         entries = self.ahead(session, asked=asked)
         if entries is None:
             return {"ahead": None, "seconds": round(self.seconds, 1)}
