@@ -22,7 +22,7 @@ QUIET_SECONDS: Final = 0.5
 
 
 class Looks:
-    """The last look ahead over one machine and model, and how long one takes: the faster of the last two.
+    """The last look ahead over one machine and model, and the time of the faster of the last two.
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
