@@ -14,7 +14,7 @@ editor offers has at least one; the prompts are such that the embedded model goe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -116,10 +116,6 @@ class Preset:
     model: str = ""
     stages: tuple[str, ...] = ()
     heal: bool = False
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return asdict(self)
 
 
 TOY: Final = "toy (paper's vocabulary)"

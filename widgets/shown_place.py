@@ -32,6 +32,7 @@ from widgets.figures.told import (
     Line,
     LineHistory,
     Offered,
+    OfferedPreset,
     SamplerState,
     ShownPosition,
     ToldPlace,
@@ -184,7 +185,9 @@ class ShownPlace:
         }
 
 
-_PRESETS: Final = [preset.to_dict() for preset in kinds.OFFERED]
+_PRESETS: Final[list[OfferedPreset]] = [
+    {"name": preset.name, "kind": preset.kind, "text": preset.text} for preset in kinds.OFFERED
+]
 
 
 _PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()

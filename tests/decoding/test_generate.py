@@ -195,7 +195,7 @@ def test_numbers_that_do_not_fit() -> None:
         generate(model, ["x"], [None, None])
     with pytest.raises(ExplorerError, match="2 streams for 1 prompts"):
         generate(model, ["x"], None, streams=[1, 2])
-    with pytest.raises(ExplorerError, match="not a text, a conversation or a list"):
+    with pytest.raises(ExplorerError, match="not a text, a conversation, ids or a list"):
         generate(model, 3, None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConstraintError, match="could be a pattern or a text"):
         generate(model, ["x"], "foo")  # pyright: ignore[reportArgumentType]

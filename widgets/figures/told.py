@@ -125,11 +125,19 @@ class Named(TypedDict):
     size: int
 
 
+class OfferedPreset(TypedDict):
+    """What the page writes into the editor for a preset; the kernel knows the rest by its name."""
+
+    name: str
+    kind: str
+    text: str
+
+
 class Offered(TypedDict):
     """The choices of the editor; they are sent once."""
 
     kinds: list[str]
-    presets: list[dict[str, object]]
+    presets: list[OfferedPreset]
     models: list[str]
 
 

@@ -165,7 +165,7 @@ class HuggingFaceModel:
             >>> import explorer
             >>> lm = explorer.load_model("tiny-chat")
             >>> ids = lm.prompt([{"role": "user", "content": "What is the capital of France?"}])
-            >>> lm.tokenizer.decode(ids[-3:])
+            >>> lm.tokenizer.decode(ids[-5:])
             '<|im_start|>assistant\\n'
             >>> explorer.Session(lm, explorer.choice([" Yes", " No"]), ids).run().finished
             True
