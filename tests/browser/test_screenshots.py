@@ -81,7 +81,7 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
     toy.locator(".lmx-why .lmx-act").wait_for()
     take(toy, images / "explorer-light.png")
-    real = notebook.explorer(1)
+    real = notebook.explorer(1, along=True)
     for k in range(1, 4):
         press(real, STEP)
         at(real, k)

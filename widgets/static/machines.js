@@ -11,7 +11,7 @@ const MACHINES = [
 ];
 
 const SMALL = 16; // A vocabulary of so many tokens is drawn whole.
-const BESIDE = 1200; // In a view so wide the machines stand side by side.
+const BESIDE = 1200; // In a view so wide the machines stand side by side; enlarged for a projector, height is scarcer than width.
 
 /** What can be done with a machine, behind one quiet sign. */
 function quietMenu(title, tools) {
@@ -51,7 +51,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     update();
   });
   const whole = sizeOf(el.closest(".lmx") || holder, () => ui.changed());
-  const isBeside = () => whole.width >= BESIDE && !(ui.position && ui.position.stack);
+  const isBeside = () => whole.width >= BESIDE && !el.closest(".lmx-large") && !(ui.position && ui.position.stack);
   const room = () => (isBeside() ? wide.width / 3 - 14 : wide.width) - 2;
   const sizes = machineSizes(graphs, room, (all) => {
     for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", all);
