@@ -201,7 +201,7 @@ function alongText(ui, other) {
     const rest = inside || !ui.position.width ? 0 : ui.position.width - ui.position.allowed - rows.reduce((sum, { allowed, ids }) => sum + (allowed ? 0 : ids.length), 0);
     const free = ui.position.allowed - rows.filter(({ allowed }) => allowed).length;
     const counted = [free > 0 ? `${count(free)} more allowed` : "", rest > 0 ? `${count(rest)} more masked` : ""].filter(Boolean).join(", ");
-    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[here] + 30, right - 6 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
+    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[here] + 30, right - 6.4 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
 
     // The pairs that the allowed tokens lead to.
     goals.forEach((row, r) => {
