@@ -16,7 +16,7 @@ from explorer.arguments import counted
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.servers.following import follow_run
+from explorer.servers.following import follow_named
 from explorer.servers.run import ServedToken, ServerRun
 from explorer.servers.verdict import identified_run
 from explorer.tokens.machine import TokenMachine
@@ -117,7 +117,9 @@ def run_beside(
     tokens = identified.tokens
     if identified.text is not None:
         # Of a text, one way of writing it that the constraint allows, if there is one.
-        tokens = tuple(map(ServedToken, follow_run(identified, session.machine, budget).written))
+        tokens = tuple(
+            map(ServedToken, follow_named(identified, session.machine, budget)[1].written)
+        )
     rows: list[NumbersBeside] = []
     for token in tokens:
         if session.finished or token.token is None or not _allowed(session, token.token):

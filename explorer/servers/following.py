@@ -16,6 +16,7 @@ ways. The tokenizer's own way is one of them, without what it puts before every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -27,7 +28,7 @@ from explorer.errors import ExplorerError
 from explorer.memo import memo
 from explorer.servers.run import ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.spelling import longest_spelled
+from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
 from explorer.tokens.walks.tokenizations import check_time, read_tokenizations
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DONE
@@ -298,6 +299,69 @@ def follow_run(
     # The text may also be the name of a control token, which writes nothing as far as masks go.
     named = any(data.startswith(name.encode(), read.num_bytes) for name in _names(machine))
     return JudgedRun(read.ids, read.states, before, rest, read.only and not named, read.writable)
+
+
+def follow_named(
+    identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
+) -> tuple[IdentifiedRun, JudgedRun]:
+    """Follow a run; a text also with the names of control tokens in it read as those tokens.
+
+    A log that has a text alone spells control tokens out. That reading is taken where the
+    constraint has control tokens and the machine follows it further than the text as it stands.
+
+    Args:
+        identified, budget: As in `follow_run`.
+
+    Raises:
+        BudgetExceeded: The time is up.
+    """
+    judged = follow_run(identified, machine, budget)
+    byte_machine = machine.byte_machine
+    if identified.text is None or byte_machine is None or not byte_machine.reads_letters:
+        return identified, judged
+    ids = None if judged.complete else _split_at_names(identified.text, machine.vocabulary)
+    if ids is None:
+        return identified, judged
+    note = (
+        "The names of control tokens in the text were read as those tokens. The rest was cut as "
+        "the tokenizer cuts it; the model may have cut it otherwise."
+    )
+    notes = (note, *identified.notes[1:])
+    named = IdentifiedRun(tuple(map(ServedToken, ids)), 0, None, notes)
+    read = follow_run(named, machine, budget)
+    spelled = sum(len(_shown(token, machine.vocabulary)) for token in read.ids)
+    if read.complete or spelled > len(judged.data):
+        return named, read
+    return identified, judged
+
+
+def _shown(token: int, vocabulary: Vocabulary) -> bytes:
+    """The bytes of a token in a text that spells control tokens out."""
+    return vocabulary.tokens[token] or vocabulary.special.get(token, "").encode()
+
+
+def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None:
+    """The ids of a text with the names of control tokens; ``None`` where it has no such name,
+    or where no tokens spell the rest."""
+    known = {name: token for token in vocabulary.letters if (name := vocabulary.special.get(token))}
+    if not known:
+        return None
+    longest_first = sorted(known, key=len, reverse=True)
+    parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+    if len(parts) == 1:
+        return None
+    ids = list[int]()
+    for part in parts:
+        if part in known:
+            ids.append(known[part])
+            continue
+        own: tuple[int, ...] | None = own_split(part, vocabulary) if part else ()
+        if _written(own, vocabulary) != part.encode():
+            own = fewest_tokens(trie_of(vocabulary), part.encode())
+        if own is None:
+            return None
+        ids += own
+    return tuple(ids)
 
 
 def _of_bytes(machine: ByteMachine, data: bytes) -> tuple[int | None, bool]:

@@ -26,7 +26,7 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
-from explorer.servers.following import IdentifiedRun, JudgedRun, follow_run, identify
+from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify
 from explorer.servers.run import MOST_FREE_DEPTH, RequestedConstraint, ServerRun
 from explorer.servers.scheduler import settings_that_take
 from explorer.servers.sentences import (
@@ -157,9 +157,8 @@ def session_of(
     identified, wanted = identified_run(run, vocabulary, constraint)
     requested = run.requested if constraint is None else None
     machine = _machine(wanted, vocabulary, requested, budget)
-    return _session(
-        run, machine, follow_run(identified, machine, budget), _log_probs(identified), budget
-    )
+    identified, judged = follow_named(identified, machine, budget)
+    return _session(run, machine, judged, _log_probs(identified), budget)
 
 
 def identified_run(
@@ -218,7 +217,7 @@ def verdict_of(
     identified, wanted = identified_run(run, vocabulary, constraint)
     requested = run.requested if constraint is None else None
     machine = _machine(wanted, vocabulary, requested, budget)
-    judged = follow_run(identified, machine, budget)
+    identified, judged = follow_named(identified, machine, budget)
     notes = [*run.notes, *identified.notes]
     if requested is not None:
         notes += requested.notes

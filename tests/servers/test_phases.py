@@ -84,6 +84,24 @@ def test_a_structural_tag_is_followed(request_of: dict[str, Any]) -> None:
     assert "/properties/city/enum" in str(wrong)
 
 
+def test_names_in_a_text_alone_are_read_as_control_tokens() -> None:
+    def of_text(text: str) -> Any:
+        choice = {"index": 0, "message": {"role": "assistant", "content": text},
+                  "finish_reason": "stop"}  # fmt: skip
+        (run,) = runs_of({"request": {"response_format": TAG}, "response": {"choices": [choice]}})
+        return verdict_of(run, VOCABULARY)
+
+    call = f"<tool_call>get_weather{ANSWER}</tool_call>"
+    whole = of_text(f"<think>Hm</think>So {call}")
+    assert whole.outcome == "whole"
+    assert any("read as those tokens" in note for note in whole.notes)
+    wrong = of_text(f"<think>Hm</think>So {call.replace('Bonn', 'Paris')}")
+    assert wrong.outcome == "masked"
+    assert "in the phase <tool_call>get_weather" in str(wrong)
+    assert of_text("<think>Hm").outcome == "ended early"
+    assert of_text(f"Hm{call}").outcome == "masked"  # No name that could be read otherwise.
+
+
 def test_the_setting_that_would_have_taken_a_token_is_named() -> None:
     request = {"response_format": {"type": "json_schema", "json_schema": {"schema": CITY}}}
     written = ids("Hm", CLOSE, ANSWER, END)
