@@ -105,7 +105,9 @@ def test_from_regex_to_automaton(show: Show) -> None:
     step = "lambda s, c: fsm.map[s][fsm.alphabet[c]]"
     places = f"[__import__('functools').reduce({step}, t, 0) for t in {{}}]"
     texts = ["", "1", "12", ".", "12.", ".5", "1.55"]
-    assert shown.value(places.format(texts)) == [0, 1, 3, 2, 2, 4, 5]
+    reached: list[int] = shown.value(places.format(texts))
+    # The library numbers its states by the order of a set, which differs from run to run.
+    assert [reached.index(each) for each in reached] == [0, 1, 2, 3, 3, 5, 6]
     # Reduced, it is the minimal machine, state by state; None would say that it is not.
     theirs = "dfa_letters(explorer.Constraint.from_fsm(fsm.reduce()).dfa)"
     assert len(shown.value(f"matched({theirs}, minimal)")) == 3

@@ -126,7 +126,7 @@ class Named(TypedDict):
 
 
 class OfferedPreset(TypedDict):
-    """What the page writes into the editor for a preset; the kernel knows the rest by its name."""
+    """A preset, as far as the page writes it; the kernel knows the rest by its name."""
 
     name: str
     kind: str
