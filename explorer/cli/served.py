@@ -107,6 +107,18 @@ def why_served(
     return UNUSABLE if unasked else status
 
 
+def _ids(text: str) -> list[int]:
+    """The ids of ``--prefix-ids``."""
+    parts = [each.strip() for each in text.split(",") if each.strip()]
+    wrong = next((each for each in parts if not each.isdecimal()), None)
+    if wrong is not None:
+        raise ExplorerError(
+            f"--prefix-ids holds {wrong!r}, which is not an id.",
+            remedy="Give whole numbers with commas between them, such as 271,530.",
+        )
+    return list(map(int, parts))
+
+
 def why_line(
     arguments: argparse.Namespace, constraint: Constraint | None, vocabulary: Vocabulary | None
 ) -> int:
@@ -126,7 +138,7 @@ def why_line(
             remedy="Give --tokenizer and --json-schema, --structural-tag, --regex or --grammar.",
         )
     before = arguments.prefix_ids
-    ids = None if before is None else [int(each) for each in before.split(",") if each.strip()]
+    ids = None if before is None else _ids(before)
     answer = explain_line(arguments.line, vocabulary, constraint, ids)
     if arguments.json:
         told = asdict(replace(answer, explanation=None))

@@ -143,8 +143,8 @@ def explain_line(
     instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     instance("constraint", constraint, Constraint, "a constraint")
     request, ids = scheduled_ids(line)
-    for token in ids:
-        if token >= len(vocabulary):
+    for token in (*ids, *(before or ())):
+        if not 0 <= token < len(vocabulary):
             raise ExplorerError(
                 f"{token} is not an id of this vocabulary of {len(vocabulary):,}.",
                 remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",

@@ -229,3 +229,17 @@ def test_a_tag_on_the_command_line_is_written_with_control_tokens(
     assert cli.main([*asked, "--token-id", str(token)]) == 0
     assert cli.main([*asked, "--line", f"for tokens {token}"]) == 0
     assert "is allowed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [("a,b", "'a', which is not an id"), ("99999", "99999 is not an id of this")],
+)
+def test_ids_before_a_line_that_are_none_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, named: str
+) -> None:
+    schema = tmp_path / "city.json"
+    schema.write_text(json.dumps(CITY), "utf-8")
+    asked = ["why", "--model", "tiny", "--json-schema", str(schema), "--line", "for tokens 71"]
+    assert cli.main([*asked, "--prefix-ids", given]) == 2
+    assert named in capsys.readouterr().err

@@ -163,7 +163,7 @@ def phase(
     """
     given = {"begin": begin, "end": end}
     around = {key: None if c is None else _part(key, c) for key, c in given.items()}
-    part, role = _part("constraint", constraint), checked_phase_name(role) if role else ""
+    part, role = _part("constraint", constraint), checked_phase_name(role, "role") if role else ""
     return Constraint(Phase(checked_phase_name(name), part, **around, role=role))
 
 

@@ -90,17 +90,21 @@ def has_phases(source: Source) -> bool:
     return isinstance(source, Phase) or any(map(has_phases, source.children))
 
 
-def checked_phase_name(name: object) -> str:
+def checked_phase_name(name: object, what: str = "name") -> str:
     """A name that can stand in a sentence and above tokens.
+
+    Args:
+        what: The argument that it was given for: ``name`` or ``role``.
 
     Raises:
         ConstraintError: It is not a text of one line with 1 to 80 characters.
     """
-    remedy = "Give it a name such as 'reasoning'."
-    text = instance("name", name, str, "the name of a phase", error=ConstraintError, remedy=remedy)
+    whose, example = ("a phase", "reasoning") if what == "name" else ("who writes it", "user")
+    remedy = f"Give it a name such as {example!r}."
+    text = instance(what, name, str, f"the name of {whose}", error=ConstraintError, remedy=remedy)
     if not text.strip() or len(text.splitlines()) > 1 or len(text) > MOST_CHARACTERS:
         raise ConstraintError(
-            f"{text[:MOST_CHARACTERS]!r} cannot be the name of a phase: it must be one line of 1 "
+            f"{text[:MOST_CHARACTERS]!r} cannot be the name of {whose}: it must be one line of 1 "
             f"to {MOST_CHARACTERS} characters.",
             remedy=remedy,
         )

@@ -116,7 +116,8 @@ class TagReader(TagMembers):
                 return self.format(data, "", ())
             raise wrong_tag(
                 "/type", f"it is {shown(data.get('type'))}",
-                'Write {"type": "structural_tag", "format": {…}}.',
+                'Write {"type": "structural_tag", "format": {…}}, or a format alone, of which the '
+                f"type is one of {', '.join(self._readers)}.",
             )  # fmt: skip
         self.only(data, "", "type", "format")
         return self.format(self.member(data, "", "format", dict, "a format"), "/format", ())
@@ -222,9 +223,7 @@ class TagReader(TagMembers):
         self.only(data, pointer, "type", "pattern", "excludes")
         pattern = cast("str", self.member(data, pointer, "pattern", str, "a pattern"))
         excluded = self.strings(data, pointer, "excludes")
-        return self.leaf(
-            lambda: self._without(Regex.read(f"(?as:{pattern})"), excluded), f"{pointer}/pattern"
-        )
+        return self.leaf(lambda: self._without(_pattern(pattern), excluded), f"{pointer}/pattern")
 
     def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "grammar")
@@ -489,3 +488,9 @@ def _grammar(text: str) -> Source:
         if error.evidence.get("rewrite") is None:
             raise
         return GbnfGrammar.of(text, ambiguous=True)
+
+
+def _pattern(text: str) -> Regex:
+    """A pattern as xgrammar reads it: over ASCII classes, and the point is any character."""
+    Regex.read(text)  # Its faults are shown in the text as it was written, and not in a group.
+    return Regex.read(f"(?as:{text})")

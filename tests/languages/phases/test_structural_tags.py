@@ -206,6 +206,8 @@ def test_names_in_strings_become_control_tokens() -> None:
         ({"type": "json_schema", "json_schema": {"type": "array"}, "style": "qwen_xml"},
          "/format/json_schema"),
         ({"type": "grammar", "grammar": "root ::= x"}, "/format/grammar"),
+        # Inside of a group of the engine's own, this would be a pattern.
+        ({"type": "regex", "pattern": "a)|(b"}, "/format/pattern"),
     ],
     ids=repr,
 )  # fmt: skip
