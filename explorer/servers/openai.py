@@ -24,6 +24,7 @@ from typing import Final, cast
 from explorer.arguments import shown
 from explorer.servers.formats import register_format
 from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.phases import unknown_parser
 from explorer.servers.run import RequestedConstraint, ServedToken, ServerRun, requested_of, stops_of
 
 
@@ -147,7 +148,7 @@ class ChatFormat:
                 requested=part.requested,
                 notes=(*_reasoning(choice.at("message")), *part.notes),
                 stops=stops_of(log.request, choice, *_STOPPED_BY),
-                elsewhere=part.elsewhere,
+                elsewhere=part.elsewhere or ("" if requested else unknown_parser(log.request)),
             )
             for choice in log.response.at("choices").entries()
             for part in answer_parts(log, choice, requested)

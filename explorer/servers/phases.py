@@ -70,6 +70,17 @@ def asks_for_calls(owner: LogPlace) -> bool:
     return any(function and function.at("strict").value is True for function in functions)
 
 
+def unknown_parser(owner: LogPlace | None) -> str:
+    """A sentence on a parser of calls that a request names and nobody knows here; empty else."""
+    parser = None if owner is None else owner.at("tool_call_parser").value
+    if not isinstance(parser, str) or parser in TOOL_PARSERS:
+        return ""
+    return (
+        f"tool_call_parser {parser!r} is not known here, so no markup is followed. Known are "
+        f"{', '.join(TOOL_PARSERS)}."
+    )
+
+
 def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
     """The constraint of a request with tools.
 

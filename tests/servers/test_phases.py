@@ -134,6 +134,12 @@ def test_calls_are_held_against_the_markup_of_the_parser() -> None:
     assert judged(request, ids("So", END)).outcome == "masked"
 
 
+def test_a_parser_of_calls_that_nobody_knows_is_named() -> None:
+    request = {"tools": [WEATHER], "tool_choice": "required", "tool_call_parser": "hermess"}
+    with pytest.raises(ExplorerError, match=r"'hermess' is not known here.*hermes, qwen"):
+        judged(request, ids("So", END))
+
+
 LINES = {
     "Failed to advance FSM for request chatcmpl-7 for tokens 271. Please file an issue.": (
         "chatcmpl-7", (271,),
