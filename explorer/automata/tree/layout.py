@@ -112,7 +112,7 @@ def lay_out(
 
     Raises:
         BudgetExceeded: The program would be too large.
-        ExplorerError: There are assertions, which are no symbols and are not relaxed.
+        ExplorerError: An assertion stands in the pattern, and assertions are not relaxed.
 
     Example:
         >>> from explorer.languages.regex import parse

@@ -96,7 +96,7 @@ def checked_prompt(prompt: object) -> Prompt:
     """A text, messages, or the ids of either.
 
     Raises:
-        ExplorerError: It is none of these.
+        ExplorerError: The prompt has another type.
 
     Example:
         >>> checked_prompt(b"hi")

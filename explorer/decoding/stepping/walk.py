@@ -377,7 +377,7 @@ class Walk(Standing):
                 if not fresh or not self._open() or rule.waits_for(self.ids):
                     break
                 child = self._tree.prefilled(self._node)
-                # Who writes is known already, which a session's own step asks once more.
+                # `waits_for` was asked above; a session's own `step` would ask it again.
                 step = Walk.step(self) if child is None else self._advance(child)
                 seen = self._generation
             if until is not None and until(step):

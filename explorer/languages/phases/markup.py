@@ -358,7 +358,7 @@ def _parameter(
 ) -> Node:
     """One parameter: its marks, its key and its value."""
     body: Node = value
-    # What is written before a string says that it is one, but where the kind may be unclear.
+    # The markup names the kind of a value before it, unless the style leaves the kind unclear.
     said = bool(style.kinds) and not style.unclear
     if kind != "string" or (each.listed and not said):
         body = Concat(0, 0, (_white(), value, _white()))

@@ -1,4 +1,4 @@
-"""The pieces of Lark's notation that llguidance adds: what stands in a grammar and is none.
+"""The pieces that llguidance adds to Lark's notation: schemas, patterns and control tokens.
 
 ``%json {...}`` is a JSON Schema, ``%regex {...}`` a part of a text, ``<|name|>`` and ``<[id]>`` are
 control tokens: each becomes a source of its own, a child of the grammar. ``A & B`` and ``~A`` join
