@@ -1,6 +1,4 @@
-"""Masks side by side, as values and as text: what each engine says at a state, and where they
-differ.
-"""
+"""The masks of several engines at one state, side by side, and their differences, as text too."""
 
 from __future__ import annotations
 
@@ -30,14 +28,14 @@ class Testimony:
 
     Args:
         engine: Its name.
-        version: Of its distribution; empty where it could not be asked.
+        version: The version of its distribution; empty where it could not be asked.
         mask: bool[len(vocabulary)], read-only; ``None`` where the engine did not answer, or did not
             follow the prefix.
         followed: How many tokens of the prefix it took.
         refused: Why it did not answer, in its own words or ours; empty where it did.
-        stage: Where it did not: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``;
-            ``"time"`` where it did not answer in time, ``"process"`` where its process ended.
-        compile_seconds, mask_seconds: What it took, in its process.
+        stage: The step at which it failed: ``"import"``, ``"vocabulary"``, ``"constraint"`` or
+            ``"mask"``; ``"time"`` if it did not answer in time, ``"process"`` if its process ended.
+        compile_seconds, mask_seconds: The time that it took, measured in its process.
     """
 
     engine: str
@@ -51,7 +49,7 @@ class Testimony:
 
     @property
     def answered(self) -> bool:
-        """Whether there is a mask."""
+        """Whether the engine returned a mask."""
         return self.mask is not None
 
 
@@ -60,17 +58,16 @@ class Disagreement:
     """Tokens for which one engine differs from us for one reason.
 
     Args:
-        engine: The engine.
         kind: The name of a class of `explorer.witnesses.rules.classes.CLASSES`, or
             ``"unexplained"``.
         allows: Whether the engine allows the tokens and we mask them; else the reverse.
         tokens: int32[n], the ids, ascending.
         sentence: The reason.
-        evidence: What shows it, by name.
-        position: How many tokens of the prefix stand before them: less than the whole prefix where
-            an engine already leaves it there.
-        same_as: The other constraint for which the engine shows the same mask at this place, where
-            that is the reason; anybody can ask the engine for both.
+        evidence: The facts that show the reason, by name.
+        position: The number of prefix tokens before them: fewer than the whole prefix where an
+            engine stopped following it earlier.
+        same_as: A changed constraint for which the engine has the same mask at this state, if that
+            is the reason; anybody can ask the engine for both.
     """
 
     engine: str
@@ -89,16 +86,14 @@ class Disagreement:
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """A state in our machine and in the other engines; made by `explorer.witness`.
+    """One state in our machine and in the other engines; made by `explorer.witness`.
 
     Args:
-        constraint: The constraint.
-        statement: The same, as the others were asked for it.
-        vocabulary: The tokens.
+        statement: The constraint as the other engines were given it.
         prefix: The ids of the prefix.
-        testimonies: What each says, ours first.
-        disagreements: Every difference from ours, token by token in groups of one reason.
-        rollbacks: What taking drafts back did to each engine, where that was asked.
+        testimonies: The answer of each engine, ours first.
+        disagreements: Every token on which an engine differs from us, grouped by reason.
+        rollbacks: The effect of rolling back drafts on each engine, if that was asked for.
     """
 
     constraint: Constraint
@@ -116,14 +111,11 @@ class Witness:
 
     @property
     def masks(self) -> Mapping[str, Bool]:
-        """bool[len(vocabulary)] by engine, of those that answered; ours is ``"explorer"``."""
+        """The mask, bool[len(vocabulary)], of each engine that answered; ours is ``"explorer"``."""
         return {each.engine: each.mask for each in self.testimonies if each.mask is not None}
 
     def testimony(self, engine: str) -> Testimony:
-        """The answer of one engine.
-
-        Args:
-            engine: Its name.
+        """The answer of the engine of this name.
 
         Raises:
             ExplorerError: It was not asked.
@@ -135,12 +127,7 @@ class Witness:
         raise ExplorerError(f"{engine!r} was not asked.", remedy=f"Name one of {asked}.")
 
     def disagreement(self, engine: str, token: int) -> Disagreement | None:
-        """Why an engine differs from us on a token; ``None`` where it does not.
-
-        Args:
-            engine: Its name.
-            token: An id.
-        """
+        """The reason why an engine differs from us on a token; ``None`` if it does not differ."""
         self.testimony(engine)
         for each in self.disagreements:
             if each.engine == engine and token in each.tokens:
@@ -149,11 +136,11 @@ class Witness:
 
     @property
     def agree(self) -> bool:
-        """Whether every engine that answered has our mask."""
+        """Whether every engine that answered has the same mask as ours."""
         return not self.disagreements
 
     def to_dict(self) -> dict[str, object]:
-        """The value as plain data; masks as the number of ids that they allow."""
+        """The value as plain data; of a mask only the number of allowed ids."""
         return {
             "kind": self.statement.kind,
             "constraint": self.statement.text,
@@ -199,19 +186,19 @@ class Witness:
 
 
 WIDTH = 100
-"""Columns of a terminal."""
+"""The columns at which lines are wrapped."""
 
 EXAMPLES = 4
-"""Tokens that a group names."""
+"""The number of tokens that the line of a group names."""
 
 _UNANSWERED = {
     "time": "did not answer in time", "process": "its process ended", "import": "not at hand",
 }  # fmt: skip
-"""By the stage at which an engine did not answer: what a table says, if it did not refuse."""
+"""The words of the table for an engine without a mask, by the stage at which it failed."""
 
 
 def table_of_witness(witness: Witness) -> str:
-    """A witness as text."""
+    """The text of a witness: a table of engines, then each group of differences."""
     prefix = show_text(witness.text) if witness.prefix else "nothing"
     count = f"{len(witness.prefix)} token{'s' if len(witness.prefix) != 1 else ''}"
     text = " ".join(witness.statement.text.split())
@@ -252,7 +239,7 @@ def _row(witness: Witness, said: Testimony) -> tuple[str, ...]:
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines whose columns stand below each other."""
+    """The rows of a table as lines with aligned columns."""
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -280,7 +267,7 @@ def lines_of_group(each: Disagreement, vocabulary: Vocabulary) -> list[str]:
 
 
 def lines_of_rollback(each: Rollback, vocabulary: Vocabulary) -> list[str]:
-    """The effect of taking drafts back on an engine, as lines."""
+    """The effect of rolled-back drafts on an engine, as lines."""
     count = f"{each.drafts} draft{'s' * (each.drafts != 1)}"
     if each.refused:
         said = f"{each.engine} was not rolled back: {' '.join(each.refused.split())}"
@@ -297,7 +284,7 @@ def lines_of_rollback(each: Rollback, vocabulary: Vocabulary) -> list[str]:
 
 
 def name_of_token(vocabulary: Vocabulary, token: int) -> str:
-    """A token in a sentence."""
+    """The name of a token in a sentence: its text in quotes, or the name of a special token."""
     data = vocabulary.tokens[token]
     if data is None:
         return vocabulary.special.get(token, f"id {token}")

@@ -1,7 +1,7 @@
-"""A constraint in the words that other engines read, and a prefix as token ids.
+"""A constraint in a notation that other engines read, and a prefix as token ids.
 
-A pattern, a choice of texts, a JSON Schema and a grammar in GBNF or Lark can be put to the others;
-what is combined by our own operators cannot, and that is an error with a remedy.
+A pattern, a choice of texts, a JSON Schema and a grammar in GBNF or Lark can be given to the other
+engines. A constraint combined by our own operators cannot: that is an error with a remedy.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _STATED: Final[dict[type[Source], Callable[[Any], Statement]]] = {
     GbnfGrammar: lambda source: Statement("gbnf", source.grammar),
     LarkGrammar: lambda source: Statement("lark", source.grammar),
 }
-"""The kinds of sources that other engines read too, and how each is put to them."""
+"""The kinds of sources that other engines read too, and the function that restates each."""
 
 
 def statement_of(constraint: Constraint) -> Statement:
-    """A constraint as the other engines are asked for it.
+    """The constraint as it is given to the other engines.
 
     Raises:
-        ConstraintError: It is of another kind.
+        ConstraintError: No other engine reads a constraint of this kind.
 
     Example:
         >>> from explorer import choice
@@ -65,7 +65,7 @@ def statement_of(constraint: Constraint) -> Statement:
 
 
 def vocabulary_of(tokenizer: object) -> Vocabulary:
-    """The vocabulary of what a user gives for a tokenizer.
+    """The vocabulary of a user's tokenizer argument.
 
     Args:
         tokenizer: A Vocabulary, a language model, a path, or a tokenizer object.
@@ -81,13 +81,13 @@ def vocabulary_of(tokenizer: object) -> Vocabulary:
 
 
 def written_with(vocabulary: Vocabulary, text: bytes) -> tuple[int, ...] | None:
-    """Bytes as single bytes where the vocabulary has them, else as the shortest tokens that fit.
+    """Token ids that spell some bytes, always with the shortest token that fits.
 
     Args:
         text: Any bytes; they may end within a character.
 
     Returns:
-        Ids; ``None`` where no such tokens write the bytes.
+        ``None`` if no token fits at some byte.
     """
     longest = max((len(data) for data in vocabulary.tokens if data), default=0)
     ids_written: list[int] = []
@@ -107,18 +107,18 @@ def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
     """The token ids of a prefix.
 
     Args:
-        prefix: A text, which is written as the tokenizer writes it; bytes, which may end within a
-            character and are then written with the shortest tokens that fit; or token ids.
+        prefix: A text, encoded by the tokenizer; bytes, which may end within a character and are
+            then spelled with the shortest tokens that fit; or token ids.
 
     Raises:
-        ExplorerError: It is neither, an id is out of range or writes no text, or no tokens write
-            the text.
+        ExplorerError: It is none of these, an id is out of range or writes no text, or no tokens
+            write the text.
     """
     if isinstance(prefix, bytes):
         try:
             prefix = prefix.decode()
         except UnicodeDecodeError:
-            # A text that ends within a character is not given to a tokenizer.
+            # A tokenizer cannot encode a text that ends within a character.
             if (ids := written_with(machine.vocabulary, prefix)) is None:
                 raise wrong(
                     "prefix", prefix, "bytes that tokens of the vocabulary write",

@@ -1,4 +1,4 @@
-"""Our mask and one engine's at one state, and what the rules of the classes may ask about them."""
+"""Our mask and one engine's at one state, and the questions that the rules ask about them."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from explorer.witnesses.judging import Judge
 from explorer.witnesses.messages import Statement
 
 Finish = Callable[[tuple[int, ...]], "tuple[int, ...] | None"]
-"""From a prefix to ids with which the engine ends the text, if it finds some."""
+"""From a prefix to ids with which the engine ends the text; ``None`` if it finds none."""
 
 
 Ask = Callable[[Statement, tuple[int, ...]], Testimony]
-"""From a constraint and a prefix to what the engine says after it."""
+"""From a constraint and a prefix to the engine's answer after that prefix."""
 
 
 class OutOfTime(Exception):
-    """The time for classing the differences of a state is up."""
+    """The time for classifying the differences of a state is up."""
 
 
 class PartingGroup(NamedTuple):
-    """Tokens that part from a mask at one place.
+    """The key of tokens that leave a mask at the same byte.
 
     Args:
-        read: Their bytes up to where they part: the byte at which we stop, or the end of the first
-            token that the engine masks; ``None`` for the end of text.
-        character: The character that stands there; empty where the text ends, or only a part of a
+        read: Their bytes up to and including the byte at which we stop, or up to the end of the
+            first beginning that the engine masks; ``None`` for the end of text.
+        character: The character at that byte; empty at the end of the text, or if only part of a
             character is left.
     """
 
@@ -59,9 +59,9 @@ class Comparison:
 
     Args:
         theirs: bool[len(vocabulary)], the engine's mask.
-        ask: The engine itself, about any constraint and any ids before; it tests the rules.
-        own_pattern: The pattern that the engine matches texts with; ``None`` where it has none.
-        deadline: By `time.monotonic`: past it no rule is asked.
+        ask: Asks the engine about another constraint or prefix; the rules test their reasons so.
+        own_pattern: Returns the pattern that the engine matches texts with, if it has one.
+        deadline: By `time.monotonic`; after it no further rule is tried.
     """
 
     engine: str
@@ -78,7 +78,7 @@ class Comparison:
     deadline: float = math.inf
 
     def check_time(self) -> None:
-        """Go on if there is time.
+        """Raise if the deadline has passed.
 
         Raises:
             OutOfTime: The deadline has passed.
@@ -87,22 +87,22 @@ class Comparison:
             raise OutOfTime
 
     def shows_the_same_for(self, statement: Statement) -> bool:
-        """Whether the engine has this very mask at this place for another constraint too."""
+        """Whether the engine has the same mask after this prefix for another constraint."""
         mask = self.ask(statement, self.prefix).mask
         return mask is not None and np.array_equal(mask, self.theirs)
 
     def follows(self, token: int) -> bool:
-        """Whether the engine goes on after a token, whatever its mask says of it."""
+        """Whether the engine accepts a token and continues, even one that its mask excludes."""
         return self.ask(self.statement, (*self.prefix, token)).mask is not None
 
     def accepts(self, text: bytes, statement: Statement | None = None) -> bool | None:
-        """Whether the engine accepts a whole text, written with the shortest tokens.
+        """Whether the engine accepts a whole text, spelled with the shortest tokens.
 
         Args:
-            statement: Another constraint; default the one that is compared.
+            statement: Another constraint; by default the compared one.
 
         Returns:
-            ``None`` where it did not say.
+            ``None`` if it gave no answer.
         """
         ids = written_with(self.vocabulary, text)
         said = None if ids is None else self.ask(statement or self.statement, ids)
@@ -112,14 +112,14 @@ class Comparison:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens."""
+        """The vocabulary of the machine."""
         return self.machine.vocabulary
 
     @cached_property
     def ours(self) -> Bool:
         """bool[len(vocabulary)], our mask."""
         mask = unpack(self.machine.mask(self.state), len(self.vocabulary)).copy()
-        # The engines are told one end of text; the others are not compared.
+        # An engine knows only one end-of-text token, so the others are not compared.
         for token in self.vocabulary.eos_ids[1:]:
             mask[token] = self.theirs[token]
         return mask
@@ -136,19 +136,19 @@ class Comparison:
 
     @cached_property
     def stages(self) -> dict[str, Bool]:
-        """By stage of our verdict: bool[len(vocabulary)], the ids that it decides."""
+        """The ids, bool[len(vocabulary)], that each stage of our verdict decides."""
         reasons = explain_all(self.machine, self.state, text=self.text)
         return {stage: reasons.stage == k for k, stage in enumerate(STAGES)}
 
     def parting(self, token: int) -> tuple[int, str]:
-        """The place at which the engine that masks a token stops to read it.
+        """The byte of a token at which the side that masks it stops reading.
 
-        Ours is known; another engine's is taken from its own mask: it reads as far as some token
-        writes that it allows.
+        Ours is known. Another engine's is taken from its own mask: it reads as far as the longest
+        beginning of the token that is itself an allowed token.
 
         Returns:
-            An offset in the token's bytes, and the character that stands there; the character is
-            empty where the text ends or only part of a character is left.
+            An offset in the token's bytes, and the character at that offset; the character is empty
+            at the end of the text, or if only part of a character is left.
         """
         data = self.vocabulary.tokens[token] or b""
         if self.ours[token]:
@@ -165,7 +165,7 @@ class Comparison:
         return whole, rest[:1]
 
     def partings(self, among: Bool) -> Iterator[tuple[int, int, str]]:
-        """An id, the offset and the character of its `parting`, for each of some ids.
+        """The differing ids among some, each with the offset and character of its `parting`.
 
         Args:
             among: bool[len(vocabulary)].
@@ -177,11 +177,11 @@ class Comparison:
                 yield token, *self.parting(token)
 
     def alike(self, among: Bool) -> dict[PartingGroup, list[int]]:
-        """Ids by the beginning with which they part from a mask.
+        """The differing ids, grouped by the bytes up to which they were read.
 
-        Where such a beginning is masked, all that begin so are masked with it. Ids that the engine
-        allows are apart from those that it masks. Within a group the shortest token comes first,
-        and so does the group of the shortest.
+        If such a beginning is masked, every token that starts with it is masked too. Ids that the
+        engine allows and ids that it masks are in separate groups. The shortest token comes first
+        in its group, and the group of the shortest token first of all.
 
         Args:
             among: bool[len(vocabulary)].
@@ -206,7 +206,11 @@ class Comparison:
         return dict(sorted(groups.items(), key=lambda item: len(tokens[item[1][0]] or b"")))
 
     def whole_text(self, token: int) -> bytes | None:
-        """A whole text through a token, by whoever allows it; ``None`` where none is found."""
+        """A complete text that contains a token, found by the side that allows the token.
+
+        Returns:
+            ``None`` if none was found.
+        """
         data = self.vocabulary.tokens[token]
         ends = token in self.vocabulary.eos_ids
         if self.ours[token]:

@@ -1,9 +1,9 @@
-"""A walk that looks for states where engines differ, and makes what it finds short.
+"""A random walk that looks for states where engines differ, and shrinks the differences.
 
 The walk writes texts that our machine allows, token by token: by the model's probability if one is
-given, else half at random and half by single characters. Each engine is asked once for all masks
-along a text. What differs is classed; each class is reported once for each engine, the likeliest
-first where there is a model, and shrunk.
+given, otherwise half the time any allowed token, half the time a single byte. Each engine is asked
+once for all masks along a text. Differences are classified; each class is reported once for each
+engine, the likeliest first if there is a model, and shrunk.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ if TYPE_CHECKING:
     from explorer.decoding.models.model import LanguageModel
 
 LONGEST: Final = 32
-"""Tokens of a text of the walk."""
+"""The most tokens in a text of the walk."""
 
 WALK_SHARE: Final = 0.5
-"""The part of the time that is spent on looking; the rest is for shrinking."""
+"""The fraction of the time that is spent on walking; the rest is for shrinking."""
 
 MOST_REPORTS: Final = 12
-"""The most differences that are shrunk and reported."""
+"""The largest number of differences that are shrunk and reported."""
 
 LEAST: Final = 0.2
-"""Seconds without which no further difference is made short."""
+"""The seconds that must be left for another difference to be shrunk."""
 
 SECONDS_A_TEXT: Final = 10.0
-"""The most that an engine may take for the masks along a text."""
+"""The longest that an engine may take for the masks along a text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,20 +72,20 @@ class Disagreements:
     """The result of a walk; made by `explorer.disagreements`.
 
     Args:
-        reports: One for each engine, class and reason, as small as it was made.
+        reports: One for each engine, class and reason, shrunk.
         refusals: The engines that did not answer, and why.
-        texts: How many texts were written.
-        states: How many states were compared with every engine that answers.
-        differing: How many of them differ for some engine.
-        walk_seconds, shrink_seconds: What it took.
-        unclassed: How many differences of masks were seen whose reason was not looked for, since
-            the time was up.
-        left_out: Differences that were classed and not reported, since the time was up.
+        texts: The number of texts written.
+        states: The number of states compared with every engine that answered.
+        differing: The number of these states at which some engine differs.
+        walk_seconds, shrink_seconds: The time spent on each part.
+        unclassed: The number of differing masks whose reason was not looked for, because the time
+            was up.
+        left_out: Differences that were classified but not reported, because the time was up.
         withheld: Reports that are not offered, a line each with the reason: the script did not
             print what the report claims, or the judge contradicts us.
-        rollbacks: For each engine that was driven through drafts: a state whose mask had changed
-            once they were taken back, else the last state that was looked at.
-        rolled_back: At how many states that was asked.
+        rollbacks: One for each engine that was given drafts: at a state whose mask had changed once
+            they were rolled back, otherwise at the last state tried.
+        rolled_back: The number of states at which drafts were rolled back.
     """
 
     reports: tuple[DisagreementReport, ...]
@@ -104,7 +104,7 @@ class Disagreements:
 
     @property
     def states_per_second(self) -> float:
-        """The number of states that the walk compared in a second."""
+        """The number of states that the walk compared per second."""
         return self.states / max(self.walk_seconds, 1e-9)
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class _Seen:
 
 
 class _WalkOfTexts:
-    """The texts of a walk, and what differs along them."""
+    """The walk: it writes texts and collects the differences along them."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _WalkOfTexts:
         self.rollbacks: dict[str, Rollback] = {}
 
     def write(self) -> tuple[list[int], list[int], list[float]]:
-        """A text: its tokens, the states along it, and the probability of each state."""
+        """Write a text; return its tokens, the states along it and each state's probability."""
         tokens: list[int] = []
         states = [self.machine.start]
         probability = [1.0]
@@ -203,7 +203,8 @@ class _WalkOfTexts:
         """Write a text, and compare the masks along it.
 
         Args:
-            until: By `time.monotonic`: no state is looked at past it, but for the first.
+            until: By `time.monotonic`; after it no state but the first is compared.
+            latest: The deadline for classifying the first difference of the walk.
         """
         tokens, states, probability = self.write()
         self.texts += 1
@@ -241,7 +242,7 @@ class _WalkOfTexts:
             self.differing += differs
 
     def roll_back(self) -> None:
-        """Write a text, and let each engine take drafts and take them back somewhere along it."""
+        """Write a text, and let each engine accept and roll back drafts somewhere along it."""
         tokens, states, _ = self.write()
         place = int(self.random.integers(len(states)))
         drafts = drafts_from(self.machine, states[place], self.random)
@@ -266,7 +267,7 @@ class _WalkOfTexts:
         probability: float,
         deadline: float,
     ) -> bool:
-        """Class a difference, if it is not one that was classed before."""
+        """Classify a difference unless the same one was classified before."""
         key = (name, np.packbits(ours != theirs).tobytes())
         if key in self._classed:
             return True
@@ -289,7 +290,7 @@ class _WalkOfTexts:
             self.constraint, self.statement, self.machine.vocabulary, prefix, (said,), groups
         )
         for each in groups:
-            # A sentence of these classes names the text, so it is another one at every state.
+            # The sentences of these classes name the text, so they differ at every state.
             own = each.kind in ("bug", "forced tokens", "trim") and each.sentence not in SENTENCES
             kind = (name, each.kind, each.allows, "" if own else each.sentence)
             likelier = kind in self.seen and self.seen[kind].probability >= probability
@@ -312,28 +313,30 @@ def disagreements(
     engines: Iterable[str] | None = None,
     rollback: bool = False,
 ) -> Disagreements:
-    """Look for states where other engines differ from us, and make what is found short.
+    """Look for states where other engines differ from us, and shrink each difference.
 
     Args:
         constraint: A regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.
         tokenizer: A Vocabulary, a model, the path of a tokenizer, or a tokenizer object.
-        seconds: How long to look and to shrink, once the engines hold the vocabulary; a step that
-            has begun is ended, so that it may take a second or two more.
-        model: Its probabilities decide which states are visited, and which come first.
-        seed: Of the random choices.
-        prompt: Stands before every text that the model writes.
-        engines: Some of outlines-core, xgrammar and llguidance; default all of them.
-        rollback: Whether the engines are also driven through accept, reject and rollback, as a
-            speculative decoder does, and each is compared with itself before.
+        seconds: The time for walking and shrinking, counted once the engines hold the vocabulary;
+            a step that has begun is finished, so it may take a second or two more.
+        model: A language model whose probabilities decide which states are visited and which
+            differences are reported first.
+        seed: The seed of the random choices.
+        prompt: The text before everything that the model writes.
+        engines: Some of outlines-core, xgrammar and llguidance; by default all of them.
+        rollback: Whether each engine also accepts drafts and rolls them back, as in speculative
+            decoding, and its mask is compared with the one it had before.
 
     Returns:
-        A value that is printed as reports, each ready for an issue tracker. The script of each has
-        been run; where it did not show the difference, a line says so in place of the report. To
-        run them comes on top of ``seconds``: the library of each engine is loaded once more.
+        A value that prints as reports, each ready for an issue tracker. The script of each report
+        has been run; if it did not show the difference, a line says so in place of the report.
+        Running the scripts takes time beyond ``seconds``: the library of each engine is loaded
+        once more.
 
     Raises:
         ConstraintError: The constraint is of a kind that no other engine reads.
-        ExplorerError: An argument is not usable.
+        ExplorerError: An argument is invalid.
 
     Example:
         >>> import explorer
@@ -359,7 +362,7 @@ def disagreements(
     walk = _WalkOfTexts(
         machine, constraint, checked_engines(engines), model, before, whole_number("seed", seed, 0)
     )
-    # The processes start, and hold the vocabulary, before the clock runs.
+    # The processes start and load the vocabulary before the clock runs.
     for name in walk.engines:
         testimony_of(shared_process(name), walk.statement, vocabulary, (), SECONDS_A_TEXT)
     began = time.monotonic()
@@ -406,7 +409,7 @@ def _found_in(seen: _Seen) -> str:
 
 
 def _without_repeats(reports: list[DisagreementReport]) -> tuple[DisagreementReport, ...]:
-    """The reports but for those that were shrunk to the same case."""
+    """The reports without those that were shrunk to the same case."""
     cases = {
         (each.engine, each.constraint, each.prefix, each.token, each.allows): each
         for each in reversed(reports)

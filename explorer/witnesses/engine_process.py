@@ -1,9 +1,9 @@
-"""The process in which one engine runs: it answers questions about masks, and does nothing else.
+"""The program that runs one engine in a process of its own and answers questions about masks.
 
 It is started by a short ``-c`` program, so that no thread and no lock of the parent is copied into
-it. It may take so many bytes of addresses beyond what the engine holds once it is loaded; past that
-allocations fail here, and nowhere else. A watchdog that needs no lock of the interpreter ends it
-where a question takes far longer than it may, also if the parent is gone by then.
+it. Its address space is limited to what it uses once the engine is loaded plus a given number of
+bytes; past that, allocations fail in this process only. A watchdog that does not need the
+interpreter's lock ends the process if a question takes far too long, even if the parent is gone.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from explorer.witnesses.messages import (
 )
 
 KEPT: Final = 16
-"""The most constraints that an engine keeps compiled."""
+"""The number of compiled constraints that an engine keeps."""
 
 GRACE: Final = 5.0
-"""Seconds past a question's at which the process ends itself, if nobody ended it."""
+"""The seconds after a question's limit at which the process ends itself."""
 
 LONGEST_WAY: Final = 40
-"""Tokens to the end of a text that are tried."""
+"""The most tokens in an attempt to end a text."""
 
 WAYS: Final = 30
-"""Ways that are tried, the first one by preference and the others at random."""
+"""The number of attempts to end a text; the first follows the preference, the others are random."""
 
 
 class Answering:
-    """An engine and the vocabulary that it holds.
+    """An engine with a loaded vocabulary, which answers requests.
 
     Args:
         name: The engine, a key of `explorer.witnesses.engines.ENGINES`.
@@ -68,7 +68,7 @@ class Answering:
         self._compiled: OrderedDict[Statement, Any] = OrderedDict()
 
     def answer(self, request: Request) -> Reply:
-        """The answer to a message; an error of the engine is an answer too."""
+        """The reply to a request; an error of the engine becomes a reply too."""
         stage = "vocabulary"
         try:
             if isinstance(request, Load):
@@ -145,9 +145,9 @@ class Answering:
 
 
 def limit_memory(more: int) -> None:
-    """Limit the addresses of this process, and let it leave no core.
+    """Limit the address space of this process to its present size plus some bytes; no core dumps.
 
-    Linux only, because elsewhere neither the present size nor the limit can be relied on.
+    Linux only: elsewhere neither the present size nor the limit can be relied on.
     """
     if sys.platform != "linux":
         return
@@ -160,7 +160,7 @@ def limit_memory(more: int) -> None:
 
 
 def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: int) -> None:
-    """Answer until the questions end."""
+    """Load the engine and answer requests until the stream of questions ends."""
     began = time.perf_counter()
     said: Reply
     try:
@@ -170,7 +170,7 @@ def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: 
         limit_memory(memory)
     except ImportError as error:
         said = Refused(f"It is not installed: {error}.", "import")
-    except OSError as error:  # Not Linux: no limit of memory, the others hold.
+    except OSError as error:  # The memory limit could not be set; the time limits still hold.
         said = Loaded(version(name), time.perf_counter() - began)
         print(error, file=sys.stderr)
     except BaseException as error:
@@ -189,7 +189,7 @@ def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: 
 
 
 def serve_pipes() -> None:
-    """Serve on the file descriptors that the command line names."""
+    """Answer requests on the file descriptors given on the command line."""
     read, write, name, memory = json.loads(sys.argv[2])
     with os.fdopen(read, "rb") as questions, os.fdopen(write, "wb") as answers:
         answer_questions(questions, answers, name, memory)

@@ -1,8 +1,8 @@
 """Independent judges of whole texts: Python's ``re``, ``jsonschema``, Lark's own parser, and a
 recognizer of GBNF that shares no code with the engine.
 
-A judge says whether a text is in a language, and nothing about tokens. So a difference in a mask is
-put to it as a whole text: one that begins with the prefix and the token.
+A judge says whether a text is in a language; it knows nothing of tokens. To judge a difference in a
+mask it is given a complete text that begins with the prefix and the token.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from explorer.witnesses.messages import Statement
 _NONE: Final[frozenset[int]] = frozenset()
 
 Ends = Callable[[str, int], frozenset[int]]
-"""From a text and the place where a part begins to the places where it may end."""
+"""From a text and the offset where a part begins to the offsets where it may end."""
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:\#[^\n]*\s*)*(?:
@@ -49,7 +49,7 @@ def _unescaped(text: str) -> str:
 
 
 class GbnfRecognizer:
-    """A grammar, and whether texts are words of it.
+    """A recognizer of the words of a grammar in GBNF, independent of the engine.
 
     Raises:
         ValueError: The grammar cannot be read.
@@ -73,7 +73,7 @@ class GbnfRecognizer:
             raise ValueError("The grammar cannot be read.")
 
     def accepts(self, text: str) -> bool:
-        """Whether a text is a word."""
+        """Whether the grammar derives a text."""
         self._memo.clear()
         while True:
             before = dict(self._memo)
@@ -197,11 +197,13 @@ def _set(body: str) -> Callable[[str], bool]:
 
 
 LONGEST: Final = 200
-"""Characters of a text that a judge is given; Python's ``re`` may take exponential time."""
+"""The most characters of a text for a judge; Python's ``re`` may take exponential time."""
 
 FORMATS_CHECKED: Final = frozenset({"date", "ipv4", "ipv6", "uuid", "regex", "date-time"})
-"""The formats that ``jsonschema`` checks whole, if what it needs for them is installed; it looks
-only for an ``@`` in an email."""
+"""The formats that ``jsonschema`` checks fully, if the libraries it needs for them are installed.
+
+An email, for example, is not among them: it only looks for an ``@``.
+"""
 
 
 _LEAP_SECOND: Final = re.compile(r"(?i):60(\.[0-9]+)?(Z|[+-])")
@@ -209,17 +211,17 @@ _LEAP_SECOND: Final = re.compile(r"(?i):60(\.[0-9]+)?(Z|[+-])")
 
 @dataclass(frozen=True)
 class Judge:
-    """A judge.
+    """An independent parser that decides whether a text is in the language of a constraint.
 
     Args:
-        says: Whether a text is in the language; ``None`` where it cannot know.
+        says: Whether a text is in the language; ``None`` if it cannot know.
     """
 
     name: str
     says: Callable[[str], bool | None]
 
     def verdict(self, text: bytes) -> bool | None:
-        """Whether a text is in the language; ``None`` where the judge cannot say."""
+        """Whether a text is in the language; ``None`` if the judge cannot say."""
         try:
             decoded = text.decode()
         except UnicodeDecodeError:
@@ -228,13 +230,13 @@ class Judge:
             return None
         try:
             return self.says(decoded)
-        except Exception:  # A judge is a library; what it cannot do is not a verdict.
+        except Exception:  # A failure of the judge's library is not a verdict.
             return None
 
 
 def _of_regex(statement: Statement) -> Judge:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # `[[` may mean another thing one day.
+        warnings.simplefilter("ignore", FutureWarning)  # For `[[`, which may change its meaning.
         pattern = re.compile(statement.text)
     return Judge("re.fullmatch", lambda text: pattern.fullmatch(text) is not None)
 
@@ -245,7 +247,7 @@ def _of_schema(statement: Statement) -> Judge:
     schema: Any = read_schema(statement.text)
     known: Any = Draft202012Validator.FORMAT_CHECKER
     checked = FORMATS_CHECKED & set(known.checkers)
-    # Of the other formats it checks some in part, so what it says of them is not asked for.
+    # It checks some other formats only partly, so it is not asked about those.
     validator: Any = Draft202012Validator(schema, format_checker=FormatChecker(sorted(checked)))
     formats = {part["format"] for part in _parts_of(schema) if isinstance(part.get("format"), str)}
     unread = sorted(formats - checked)
@@ -257,9 +259,9 @@ def _of_schema(statement: Statement) -> Judge:
             return False
         with localcontext(EXACT):
             if not validator.is_valid(value):
-                # It refuses every leap second, which RFC 3339 has.
+                # It refuses every leap second, which RFC 3339 allows.
                 return None if "date-time" in formats and _LEAP_SECOND.search(text) else False
-        return None if unread else True  # It cannot know whether the format would be refused.
+        return None if unread else True  # An unchecked format might refuse it.
 
     if not unread:
         return Judge("jsonschema", says)
@@ -267,7 +269,7 @@ def _of_schema(statement: Statement) -> Judge:
 
 
 def _number(text: str) -> int | Decimal:
-    """A number with a fraction or an exponent, exactly; `jsonschema` takes 1.0 for whole as 1."""
+    """The exact value of a number with a fraction or an exponent, an int if it is whole."""
     value = Decimal(text)
     is_whole = value.adjusted() < MOST_DIGITS and value == value.to_integral_value(context=EXACT)
     return int(value) if is_whole else value
@@ -316,8 +318,8 @@ JUDGES: Final[dict[str, Callable[[Statement], Judge]]] = {
 
 
 def judge_of(statement: Statement) -> Judge | None:
-    """The judge of a constraint; ``None`` where it cannot read it or is not installed."""
+    """The judge of a constraint; ``None`` if it cannot read it or is not installed."""
     try:
         return JUDGES[statement.kind](statement)
-    except Exception:  # Whatever a library raises for a constraint that it does not read.
+    except Exception:  # A library may raise anything for a constraint that it cannot read.
         return None

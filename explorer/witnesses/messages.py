@@ -1,7 +1,7 @@
-"""The messages between us and the process of an engine: msgpack of plain data, never code.
+"""The messages between us and the process of an engine: plain data in msgpack, never code.
 
-A message is its length in four bytes and then its bytes. Each side decodes to the types below and
-takes nothing else, so that neither can make the other run anything.
+A message is its length in four bytes followed by its bytes. Each side decodes only the types below,
+so that neither can make the other run code.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ HEADER: Final = struct.Struct("<I")
 
 
 class Load(msgspec.Struct, tag=True, frozen=True):
-    """A vocabulary for the engine; it replaces the one before.
+    """A request to load a vocabulary in place of the present one.
 
     Args:
-        tokens: Bytes by id, ``None`` where an id is not text.
+        tokens: The bytes of each id, ``None`` if it is not text.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -26,7 +26,7 @@ class Load(msgspec.Struct, tag=True, frozen=True):
 
 
 class Statement(msgspec.Struct, tag=True, frozen=True):
-    """A constraint, in the words of the person who wrote it.
+    """A constraint as text, in the notation in which it was written.
 
     Args:
         kind: ``"regex"``, ``"json_schema"``, ``"gbnf"`` or ``"lark"``.
@@ -39,7 +39,7 @@ class Statement(msgspec.Struct, tag=True, frozen=True):
 
 
 class Masks(msgspec.Struct, tag=True, frozen=True):
-    """The masks before each of some tokens and after the last."""
+    """A request for the masks before each of some tokens and after the last."""
 
     question: Statement
     tokens: tuple[int, ...]
@@ -48,9 +48,9 @@ class Masks(msgspec.Struct, tag=True, frozen=True):
 
 
 class RolledBack(msgspec.Struct, tag=True, frozen=True):
-    """The mask after some tokens, and again after each of some drafts was taken and taken back.
+    """A request for the mask after some tokens, and again after each draft is rolled back.
 
-    Of a draft the tokens are accepted as far as they are allowed, and rolled back at once.
+    The tokens of a draft are accepted as far as they are allowed and rolled back at once.
     """
 
     question: Statement
@@ -60,7 +60,7 @@ class RolledBack(msgspec.Struct, tag=True, frozen=True):
 
 
 class Finish(msgspec.Struct, tag=True, frozen=True):
-    """A way to the end of a text, by what the engine itself allows."""
+    """A request for ids that end the text, all of them allowed by the engine itself."""
 
     question: Statement
     tokens: tuple[int, ...]
@@ -69,25 +69,25 @@ class Finish(msgspec.Struct, tag=True, frozen=True):
 
 
 class OwnPattern(msgspec.Struct, tag=True, frozen=True):
-    """The pattern with which the engine matches the texts of a constraint."""
+    """A request for the pattern with which the engine matches the texts of a constraint."""
 
     question: Statement
     seconds: float
 
 
 class Loaded(msgspec.Struct, tag=True, frozen=True):
-    """The engine is loaded, or has taken the vocabulary."""
+    """The reply that the engine, or the vocabulary, is loaded."""
 
     version: str
     seconds: float
 
 
 class Answer(msgspec.Struct, tag=True, frozen=True):
-    """Masks.
+    """The reply with masks.
 
     Args:
-        rows: Packed bits, little-endian within a byte; fewer than asked where a token was refused.
-        compile_seconds: For reading the constraint; 0 where it was known.
+        rows: Packed bits, little-endian within a byte; fewer than asked if a token was refused.
+        compile_seconds: The time to compile the constraint; nearly 0 if it was cached.
     """
 
     rows: tuple[bytes, ...]
@@ -97,23 +97,23 @@ class Answer(msgspec.Struct, tag=True, frozen=True):
 
 
 class Way(msgspec.Struct, tag=True, frozen=True):
-    """The ids to the end of a text, the end itself left out; ``None`` where none was found."""
+    """The reply with ids that end a text, without the end of text; ``None`` if none was found."""
 
     tokens: tuple[int, ...] | None
 
 
 class PatternText(msgspec.Struct, tag=True, frozen=True):
-    """The text of a pattern; ``None`` where the engine has none."""
+    """The reply with the engine's own pattern; ``None`` if it has none."""
 
     text: str | None
 
 
 class Refused(msgspec.Struct, tag=True, frozen=True):
-    """The engine did not answer.
+    """The reply that the engine failed.
 
     Args:
-        stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``; ``"time"`` where it
-            did not answer in time, ``"process"`` where its process ended.
+        stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``; ``"time"`` if it did
+            not answer in time, ``"process"`` if its process ended.
     """
 
     reason: str

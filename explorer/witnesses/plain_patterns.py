@@ -1,14 +1,14 @@
 """Patterns that every engine reads in the same way.
 
-Engines differ in what ``.``, ``\\d``, ``[^]`` or ``[[:alpha:]]`` mean; none differs in what
-``[\\x30-\\x39]`` means. So a reading of a pattern can be put to an engine: the pattern that spells
-the reading out must have the mask that the engine shows for the pattern as it was written.
+Engines differ in what ``.``, ``\\d``, ``[^]`` or ``[[:alpha:]]`` mean; they agree on what
+``[\\x30-\\x39]`` means. So an assumption about an engine's reading of a pattern can be tested: the
+pattern that spells this reading out must give the engine's mask for the pattern as written.
 
-The syntax of Rust's regex crate for classes, which outlines-core and llguidance read, is written in
-Python's. ``\\w`` there is Unicode's own (UTS 18, annex C: Alphabetic, marks, decimal digits,
-connectors and joiners), where Python asks `str.isalnum`; ``\\s`` is White_Space, where Python adds
-U+001C to U+001F. Inside brackets ``[`` nests, ``&&`` intersects, ``--`` and ``~~`` subtract;
-``[:alpha:]`` is a named class.
+The classes of Rust's regex crate, which outlines-core and llguidance use, are translated to
+Python's syntax. There ``\\w`` is Unicode's own (UTS 18, annex C: Alphabetic, marks, decimal digits,
+connectors and joiners), while Python uses `str.isalnum`; ``\\s`` is White_Space, to which Python
+adds U+001C to U+001F. Inside brackets ``[`` nests, ``&&`` is intersection, ``--`` difference and
+``~~`` symmetric difference; ``[:alpha:]`` is a named class.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _TOKEN: Final = re.compile(r"\\(.)|\[|\]", re.DOTALL)
 
 @cache
 def _word_changes() -> tuple[str, str]:
-    """The characters that Python's ``\\w`` lacks and has too much, as ranges of a class."""
+    """The characters that only Rust's ``\\w`` holds, and those that only Python's holds."""
     more: list[int] = []
     less: list[int] = []
     for code in range(0x80, 0x110000):
         letter = chr(code)
         category = unicodedata.category(letter)
-        # Alphabetic is letters, letter numbers and marks but for a few, and circled letters.
+        # Alphabetic: letters, letter numbers, nearly all marks, and circled letters.
         rust = (
             category[0] in "LM"
             or category in ("Nd", "Nl", "Pc")
@@ -78,9 +78,10 @@ def _ranges(codes: list[int]) -> str:
 
 
 def rust_classes(pattern: str) -> str:
-    r"""A pattern of Python whose ``\w`` and ``\s`` are those of Rust's regex crate.
+    r"""A Python pattern with ``\w`` and ``\s`` replaced by those of Rust's regex crate.
 
-    Inside brackets only ``\s`` is changed, and ``\w`` gets what Python's lacks.
+    Inside brackets ``\s`` is replaced, and ``\w`` gains the characters that Python's lacks but
+    loses none.
 
     Args:
         pattern: In the syntax of `re`.
@@ -114,13 +115,13 @@ def rust_classes(pattern: str) -> str:
 
 
 def with_spaces(pattern: str, spaces: str) -> str | None:
-    r"""A pattern whose ``\s`` holds other characters.
+    r"""A Python pattern with ``\s`` replaced by other characters.
 
     Args:
-        pattern: In the syntax of `re`.
+        spaces: The characters, as the inside of a bracketed class.
 
     Returns:
-        ``None`` where no ``\s`` is in it, or a ``\S`` inside brackets, which is not written so.
+        ``None`` if it holds no ``\s``, or a ``\S`` inside brackets, which cannot be replaced.
 
     Example:
         >>> with_spaces(r"a\s+[^\s]", " "), with_spaces("a", " ")
@@ -144,12 +145,12 @@ def with_spaces(pattern: str, spaces: str) -> str | None:
 
 
 def as_rust_reads(pattern: str) -> str | None:
-    """A pattern of Python with the classes that the same text has in Rust's regex crate.
+    """A Python pattern whose bracketed classes mean what they mean in Rust's regex crate.
 
-    Named classes of POSIX and one intersection or difference in a class are understood.
+    POSIX named classes and one intersection or difference per class are supported.
 
     Returns:
-        ``None`` where nothing in it is read differently, or more than that is.
+        ``None`` if none of these occurs.
 
     Example:
         >>> as_rust_reads("[[:digit:]]x"), as_rust_reads("[a-c&&b]"), as_rust_reads("[ab]")
@@ -178,13 +179,13 @@ _LOOKAROUND: Final = (AssertionKind.AHEAD, AssertionKind.BEHIND)
 
 
 def spelled_out(node: Node, pattern: str) -> str | None:
-    r"""A parsed pattern with every character and class as ranges of code points.
+    r"""A parsed pattern with every character and class written as ranges of code points.
 
-    Anchors stay as they were written. A lookahead is understood where it looks at one character and
-    stands before a class; its class is cut down then.
+    Anchors are kept. A lookahead at one character before a class is supported: it is folded into
+    the class.
 
     Returns:
-        ``None`` where it holds what cannot be spelled out, or a class without characters.
+        ``None`` if a part cannot be spelled out, or a class holds no characters.
 
     Example:
         >>> from explorer import regex
@@ -226,7 +227,7 @@ def _repeat(node: Repeat, pattern: str) -> str | None:
 
 
 def _looked_at(node: Concat) -> CharSet | None:
-    """The characters of a class behind lookaheads at one character; ``None`` for anything else."""
+    """The characters of a class after one-character lookaheads; ``None`` for anything else."""
     *conditions, last = node.items
     chars = _single(last)
     for each in conditions:
@@ -247,7 +248,7 @@ def _single(node: Node) -> CharSet | None:
 
 
 def _is_nothing(node: Node) -> bool:
-    """Whether a node is a class without characters, such as ``[a&&b]`` in Rust."""
+    """Whether a node is an empty class, such as ``[a&&b]`` in Rust."""
     chars = _looked_at(node) if isinstance(node, Concat) else _single(node)
     return chars is not None and not chars.ranges
 

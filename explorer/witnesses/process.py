@@ -1,13 +1,12 @@
-"""Processes of other engines, seen from here: started, asked, limited, ended.
+"""Starts, asks, limits and ends the processes of other engines.
 
 `EngineProcess` answers questions about masks. A crash, a hang, an allocation past the limit, a
-refusal and a library that is not installed are answers with a reason, and cost nothing: the next
-question starts the process anew. The process is reused for all states, and it is sent the
-vocabulary once.
+refusal and a missing library are answers with a reason; after any of them the next question starts
+a new process. The process is reused for all states and is sent the vocabulary once.
 
-`run_scripts` runs the scripts of reports before they are offered. One process loads the library of
-the engine and then makes a copy of itself for each script, so that the library is loaded once. A
-copy has limits of time and of addresses; what it prints, and how it ends, is the answer.
+`run_scripts` runs the scripts of reports before they are offered. One process loads the engine's
+library and then forks for each script, so that the library is loaded once. Each fork has limits of
+time and memory; its output and exit status are the answer.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ from explorer.witnesses.messages import (
 )
 
 SECONDS: Final = 10.0
-"""The most that an engine may take for a question, reading the constraint included."""
+"""The longest that an engine may take for a question, compiling the constraint included."""
 
 START: Final = 60.0
-"""The most that an engine may take to load its library, or a vocabulary."""
+"""The longest that an engine may take to load its library or a vocabulary."""
 
 MEMORY: Final = 4_000_000_000
-"""Bytes of addresses that a process may take beyond those of the loaded library."""
+"""The bytes of address space that a process may use beyond those of the loaded library."""
 
 _PROGRAM: Final = (
     "import json, signal, sys, warnings; signal.signal(signal.SIGINT, signal.SIG_IGN); "
@@ -68,15 +67,15 @@ _PROGRAM: Final = (
 
 
 class ProcessEnded(Exception):
-    """The process ended, or was ended, instead of answering."""
+    """The process ended, or was killed, instead of answering."""
 
 
 class NoAnswerInTime(ProcessEnded):
-    """The process was ended, since it did not answer in time."""
+    """The process was killed because it did not answer in time."""
 
 
 class EngineProcess:
-    """An engine, one question after the other, from any thread.
+    """An engine in its own process; any thread may ask, and questions are answered one at a time.
 
     Args:
         name: The engine, a key of `explorer.witnesses.engines.ENGINES`.
@@ -99,7 +98,7 @@ class EngineProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id; ``None`` before the first question and after an end."""
+        """The process id; ``None`` while no process runs."""
         return None if self._process is None else self._process.pid
 
     def masks(
@@ -114,7 +113,8 @@ class EngineProcess:
         """The mask after some tokens, or all masks along them.
 
         Args:
-            seconds: The most for this question; default that of the process.
+            last: Whether only the mask after the last token is wanted.
+            seconds: The limit for this question; by default that of the process.
         """
         limit = self.seconds if seconds is None else seconds
         reply = self._ask(vocabulary, Masks(question, tokens, last, limit), limit)
@@ -141,10 +141,10 @@ class EngineProcess:
         prefer: tuple[int, ...] = (),
         seconds: float | None = None,
     ) -> tuple[int, ...] | None:
-        """Ids that end the text after some tokens, if the engine allows some that are found.
+        """Ids allowed by the engine that end the text after some tokens; ``None`` if none is found.
 
         Args:
-            question, vocabulary, tokens, seconds: As in `masks`.
+            prefer: The ids to try first.
         """
         limit = self.seconds if seconds is None else seconds
         reply = self._ask(vocabulary, Finish(question, tokens, prefer, limit), limit)
@@ -153,11 +153,7 @@ class EngineProcess:
     def own_pattern(
         self, question: Statement, vocabulary: Vocabulary, seconds: float | None = None
     ) -> str | None:
-        """The pattern with which the engine matches texts; ``None`` where it has none.
-
-        Args:
-            question, vocabulary, seconds: As in `masks`.
-        """
+        """The pattern with which the engine matches texts; ``None`` if it has none."""
         limit = self.seconds if seconds is None else seconds
         reply = self._ask(vocabulary, OwnPattern(question, limit), limit)
         return reply.text if isinstance(reply, PatternText) else None
@@ -229,7 +225,7 @@ class EngineProcess:
         data = memoryview(packed_message(request))
         deadline = time.monotonic() + seconds + START
         while data:
-            # A process that hangs reads nothing, and a pipe that is full would block.
+            # A hanging process reads nothing, and writing to a full pipe would block.
             if not select.select([], [self._write], [], max(0.0, deadline - time.monotonic()))[1]:
                 raise ProcessEnded("The process read nothing.")
             try:
@@ -267,7 +263,7 @@ class EngineProcess:
         return f"The process ended with status {code}."
 
     def _end(self) -> str:
-        """End the process, and return the last line that it wrote."""
+        """Kill the process, and return the last line of its log."""
         process, self._process, self._held = self._process, None, ""
         if process is None:
             return ""
@@ -289,7 +285,7 @@ def _unexpected(reply: Reply) -> Refused:
 
 @cache
 def shared_process(name: str) -> EngineProcess:
-    """The process of an engine that everything here shares.
+    """The one process of an engine, shared by all callers.
 
     Args:
         name: A key of `explorer.witnesses.engines.ENGINES`.
@@ -298,7 +294,7 @@ def shared_process(name: str) -> EngineProcess:
 
 
 MOST_PRINTED: Final = 4_000
-"""Bytes of what a script prints that are kept."""
+"""The bytes of a script's output that are kept."""
 
 _SCRIPTS: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -308,10 +304,10 @@ _SCRIPTS: Final = (
 
 @dataclass(frozen=True)
 class ScriptRun:
-    """The result of a script.
+    """The output and exit status of a script.
 
     Args:
-        status: How it ended; ``None`` where it was stopped, or did not run.
+        status: The exit status; ``None`` if it was stopped or did not run.
     """
 
     printed: str
@@ -321,7 +317,7 @@ class ScriptRun:
 def run_scripts(
     engine: str, scripts: Sequence[str], seconds: float = START
 ) -> tuple[ScriptRun, ...]:
-    """Run scripts of one engine, one after the other."""
+    """Run scripts for one engine, one after the other."""
     question = json.dumps([engine.replace("-", "_"), seconds, list(scripts)])
     try:
         ran = subprocess.run(
@@ -337,7 +333,7 @@ def run_scripts(
 
 
 def serve_scripts() -> None:
-    """Run the scripts of the question on standard input, and answer on standard output."""
+    """Run the scripts read from standard input, and write their results to standard output."""
     warnings.simplefilter("ignore")
     module, seconds, scripts = json.load(sys.stdin)
     importlib.import_module(module)
@@ -345,8 +341,8 @@ def serve_scripts() -> None:
 
 
 def _ran(text: str, seconds: float) -> tuple[str, int | None]:
-    """The output of a script, and how it ended; ``None`` where it was stopped."""
-    if not hasattr(os, "fork"):  # Windows: each script loads the engines anew.
+    """The output of a script run in a fork, and its exit status; ``None`` if it was stopped."""
+    if not hasattr(os, "fork"):  # Windows: each script loads the engine's library again.
         return _ran_alone(text, seconds)
     read, write = os.pipe()
     child = os.fork()
@@ -364,7 +360,7 @@ def _ran(text: str, seconds: float) -> tuple[str, int | None]:
 
 
 def _ran_alone(text: str, seconds: float) -> tuple[str, int | None]:
-    """The same, in a process that is started for it."""
+    """The output and exit status of a script run in a new interpreter."""
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             [sys.executable, "-c", text], stdin=subprocess.DEVNULL, stdout=printed, stderr=printed
@@ -380,7 +376,7 @@ def _ran_alone(text: str, seconds: float) -> tuple[str, int | None]:
 
 
 def _until_closed(read: int, deadline: float) -> tuple[bytes, bool]:
-    """The bytes of a pipe until it is closed, and whether it was closed in time."""
+    """Read a pipe until it is closed; return the bytes, and whether it was closed in time."""
     data = b""
     while select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]:
         part = os.read(read, 1 << 16)
@@ -391,7 +387,7 @@ def _until_closed(read: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _status(text: str) -> int:
-    """Run a script, in a process that ends with it."""
+    """Run a script in this process, which ends afterwards, and return its exit status."""
     status = 1
     try:
         limit_memory(MEMORY)

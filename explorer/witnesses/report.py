@@ -1,10 +1,10 @@
-"""One difference as a report that is ready for an issue tracker, with a script that shows it.
+"""One difference as a report for an issue tracker, with a script that shows it.
 
-The script needs the engine's own library alone, and not us. It holds the tokens that it needs:
-single bytes and the few longer ones of the case, or the whole vocabulary where that is small. It
-prints whether the engine allows or masks the token. Where the reason is that the engine does not
-notice a change of the constraint, it asks for that as well, and prints whether the mask is the
-same. It ends with status 0 if all is as the report says.
+The script imports only the engine's own library. It holds the tokens that it needs: single bytes
+and the few longer ones of the case, or the whole vocabulary if that is small. It prints whether the
+engine allows or masks the token. If the reason is that the engine does not notice a change of the
+constraint, it asks for the changed constraint too and prints whether the mask is the same. Its exit
+status is 0 if everything is as the report says.
 """
 
 from __future__ import annotations
@@ -121,11 +121,11 @@ def script_of(
     """The script for one token after one prefix.
 
     Args:
-        same_as: Another constraint for which the engine is said to show the same mask there.
+        same_as: A changed constraint for which the engine is claimed to have the same mask there.
     """
     texts = vocabulary.tokens
     end = texts[token] is None
-    # Ids that are not text are left out, and the end of text is the last one.
+    # Ids that are not text are left out; the end of text is the last id.
     number = {each: k for k, each in enumerate(k for k, data in enumerate(texts) if data)}
     module = engine.replace("-", "_")
     if engine == "outlines-core" and statement.kind == "json_schema":
@@ -148,11 +148,7 @@ def script_of(
 
 
 def printed_by(allows: bool, same_as: Statement | None) -> str:
-    """The text that a script prints where all is as its report says.
-
-    Args:
-        same_as: As for `script_of`.
-    """
+    """The text that a script prints if everything is as its report says."""
     first = "allowed" if allows else "masked"
     return first if same_as is None else f"{first}\nthe same mask with the change"
 
@@ -166,7 +162,7 @@ def _tokens(vocabulary: Vocabulary) -> str:
 
 
 def _read(engine: str, statement: Statement, name: str) -> str:
-    """The expression with which an engine reads the constraint of that name."""
+    """The expression that compiles the constraint in a variable of this name."""
     kind = statement.kind
     compact = statement.whitespace == "compact"
     if engine == "outlines-core":
@@ -204,31 +200,32 @@ _NOTATION = {
 
 
 MOST_QUOTED: Final = 300
-"""Characters of what a script printed that a line quotes."""
+"""The characters of a script's output that a line quotes."""
 
 
 @dataclass(frozen=True, eq=False)
 class DisagreementReport:
-    """A difference between an engine and us, as small as it was made.
+    """A shrunk difference between an engine and us, printed as the text of an issue.
 
     Args:
         engine, version: The engine.
         kind: The class of the difference.
         allows: Whether the engine allows the token and we mask it; else the reverse.
-        notation: What the constraint is, as `explorer.witnesses.messages.Statement` names it.
-        constraint: The constraint.
+        notation: The kind of the constraint, as `explorer.witnesses.messages.Statement` names it.
+        constraint: The text of the constraint.
         prefix: The text before the token.
         token: The token's bytes; ``None`` for the end of text.
         sentence: The reason.
-        evidence: What shows it, a line each.
-        judge: The independent judge and what it says of a whole text, as a sentence; empty where
-            it does not say.
-        contradicted: ``"engine"`` or ``"explorer"``: whom the judge contradicts; empty for nobody.
-        probability: Of the state and the tokens that differ, by the model; ``None`` without one.
-        found_in: The constraint and the prefix in which it was found.
-        script: Shows it with the engine's own library alone.
-        shows: What the script prints where it shows the difference.
-        printed: What it printed when it was run; empty before.
+        evidence: The facts that show the reason, a line each.
+        judge: A sentence with the independent judge's verdict on a whole text; empty if it has
+            none.
+        contradicted: ``"engine"`` or ``"explorer"``, whichever the judge contradicts; empty if
+            neither.
+        probability: The probability of the state by the model; ``None`` without one.
+        found_in: The constraint and the prefix before shrinking.
+        script: A script that shows the difference with the engine's own library alone.
+        shows: The output of the script if it shows the difference.
+        printed: Its output when it was run; empty before.
     """
 
     engine: str
@@ -251,7 +248,7 @@ class DisagreementReport:
 
     @property
     def title(self) -> str:
-        """A line for the title of an issue."""
+        """The title of an issue, on one line."""
         name = "the end of text" if self.token is None else show_text(self.token)
         after = f" after {show_text(self.prefix)}" if self.prefix else " at the start"
         short = " ".join(self.constraint.split())
@@ -287,10 +284,10 @@ def _indented(text: str) -> str:
 
 
 def report_of(shrunk: Shrunk, found_in: str, probability: float | None) -> DisagreementReport:
-    """The report on a difference.
+    """The report on a shrunk difference.
 
     Args:
-        probability: By the model; ``None`` without one.
+        probability: The probability of the state by the model; ``None`` without one.
     """
     witness, each = shrunk.witness, shrunk.disagreement
     said = witness.testimony(each.engine)
@@ -323,14 +320,14 @@ def report_of(shrunk: Shrunk, found_in: str, probability: float | None) -> Disag
 def tried(
     reports: Sequence[DisagreementReport],
 ) -> tuple[tuple[DisagreementReport, ...], tuple[str, ...]]:
-    """The reports that may be filed, and why the others may not.
+    """The reports that may be filed, and the reasons why the others may not.
 
-    Each script is run. A report whose script does not print what the report claims is not offered,
-    nor one in which the independent judge contradicts us and not the engine.
+    Each script is run. A report is withheld if its script does not print what the report claims, or
+    if the independent judge contradicts us and not the engine.
 
     Returns:
-        The reports whose scripts show them, with what was printed, in their order; and a line for
-        each of the others.
+        The confirmed reports with the output of their scripts, in order; and a line for each of the
+        others.
     """
     good: list[DisagreementReport] = []
     withheld: list[str] = []
@@ -356,7 +353,7 @@ def tried(
 
 
 def _judged(shrunk: Shrunk) -> tuple[str, str]:
-    """The judge's word on a whole text through the token, and whom it contradicts."""
+    """The judge's verdict on a whole text with the token, and the side that it contradicts."""
     witness, each = shrunk.witness, shrunk.disagreement
     judge = judge_of(witness.statement)
     if judge is None:
@@ -369,14 +366,14 @@ def _judged(shrunk: Shrunk) -> tuple[str, str]:
     shown = in_quotes(text.decode(errors="replace"))
     verb = "accepts" if says else "refuses"
     against = "" if says is each.allows else "engine"
-    # Whoever allows the token and has a whole text stands behind that text.
+    # The side that allows the token produced the text, so a refusal contradicts that side.
     if says is each.allows:
         against = OURS
     return f"{judge.name} {verb} {shown}, which goes on with {named}", against
 
 
 def whole_text_of(shrunk: Shrunk) -> bytes | None:
-    """A whole text through the token, by whoever allows it."""
+    """A complete text that contains the token, found by the side that allows it."""
     from explorer.witnesses.variants import machine_of
     from explorer.witnesses.witness import comparison_of
 

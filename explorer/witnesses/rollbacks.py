@@ -1,8 +1,8 @@
-"""Drafts that are taken and taken back: is a state the same as if it had never been left?
+"""A test of rollback: the mask of an engine before a draft, and after accepting and undoing it.
 
-A speculative decoder lets an engine accept the tokens of a draft, and rolls those back that the
-model did not want. Then the mask must be what it was. Each engine is compared with itself: with the
-mask that it gave before it went there. Our own states are values, so nothing is rolled back.
+A speculative decoder lets an engine accept the tokens of a draft and rolls back those that the
+model rejects. The mask must then be the same as before, so each engine is compared with itself. Our
+own states are immutable values and need no rollback.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import EngineProcess
 
 DRAFTS: Final = 16
-"""How many drafts are taken back at one state."""
+"""The number of drafts rolled back at one state."""
 
 LONGEST_DRAFT: Final = 8
-"""The most tokens of a draft."""
+"""The most tokens in a draft."""
 
 Draft = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Rollback:
-    """The effect of drafts that were taken back on the mask of one engine; part of a `Witness`.
+    """The effect of rolled-back drafts on the mask of one engine; part of a `Witness`.
 
     Args:
         engine, version: The engine.
         prefix: The ids before the drafts.
-        drafts: How many were taken back, one after the other, by one matcher.
-        after: The drafts up to the first after which the mask had changed, that one last; empty
-            where it never did.
-        tokens: int32[n], the ids by which it changed, ascending.
-        refused: Why the engine did not answer; empty where it did.
+        drafts: The number of drafts that one matcher rolled back, one after the other.
+        after: Drafts that change the mask, as few and as short as were found; empty if the mask
+            never changed.
+        tokens: int32[n], the ids on which the mask changed, ascending.
+        refused: The reason why the engine did not answer; empty if it did.
     """
 
     engine: str
@@ -53,16 +53,14 @@ class Rollback:
 
     @property
     def same(self) -> bool:
-        """Whether the mask was always the one of before."""
+        """Whether the mask after every rollback was the mask before it."""
         return not self.after and not self.refused
 
 
 def drafts_from(
     machine: TokenMachine, state: int, random: np.random.Generator, count: int = DRAFTS
 ) -> tuple[Draft, ...]:
-    """Drafts from a state: texts that the machine allows, half of them with a last token that it
-    masks, as a model proposes them.
-    """
+    """Random drafts from a state; every second one ends with a token that the machine masks."""
     size = len(machine.vocabulary)
     drafts: list[Draft] = []
     for number in range(count):
@@ -92,7 +90,7 @@ def rollback_of(
     drafts: tuple[Draft, ...],
     seconds: float,
 ) -> Rollback | None:
-    """The effect of drafts rolled back on an engine; ``None`` if it does not allow the prefix."""
+    """The effect of rolled-back drafts on an engine; ``None`` if it does not allow the prefix."""
     said = process.rolled_back(statement, vocabulary, prefix, drafts, seconds)
     if isinstance(said, Refused):
         return Rollback(process.name, process.version, prefix, len(drafts), refused=said.reason)
@@ -124,7 +122,7 @@ def _changes(
 def _shortest(
     drafts: tuple[Draft, ...], changes: Callable[[tuple[Draft, ...]], bool]
 ) -> tuple[Draft, ...]:
-    """The last draft alone where it suffices, and as few of its tokens as do."""
+    """The shortest beginning of the last draft that changes the mask, or else all the drafts."""
     last = drafts[-1:]
     if not changes(last):
         return drafts

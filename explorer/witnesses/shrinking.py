@@ -1,12 +1,13 @@
-"""Step by step to a short constraint and a short prefix that show the same difference.
+"""Shrinks a difference step by step to a short constraint and a short prefix.
 
-A step keeps the engine, the class of the difference and who allows the token. First the vocabulary:
-all single bytes and the tokens of the case are enough for most differences, and make every further
-step fast. Then the constraint, then the prefix, until no step works or the time is up.
+A step keeps the engine, the class of the difference and the side that allows the token. The
+vocabulary is reduced first: all single bytes and the tokens of the case suffice for most
+differences and make every further step fast. Then shorter prefixes and smaller constraints are
+tried until no step works or the time is up.
 
-A smaller pattern leaves out a part, or puts a part in place of the whole; a smaller grammar leaves
-out an alternative, an item or a rule; in a smaller schema a keyword or a member goes, a list gets
-shorter, or a part stands for the whole.
+A smaller pattern leaves out a part, or replaces the whole by a part; a smaller grammar leaves out
+an alternative, an item or a rule; a smaller schema drops a keyword, a member or a list element, or
+is one of its own subschemas.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def smaller_grammars(text: str, syntax: str) -> Iterator[str]:
 
 
 def _changes(text: str, begin: int, end: int) -> Iterator[tuple[Span, str]]:
-    """The changes of one step in the body of a rule: spans, and what stands there instead."""
+    """The single reductions of a rule's body: spans and their replacements."""
     tokens = [(token.lastgroup, token.span()) for token in _TOKEN.finditer(text, begin, end)]
     stack: list[list[int]] = [[begin]]  # Where the alternatives of each open group begin.
     closed: list[list[int]] = []
@@ -162,7 +163,7 @@ _PARTS: Final = frozenset(
 
 
 def smaller_schemas(schema: Any) -> Iterator[Any]:
-    """The schemas that are one reduction smaller, the boldest first.
+    """The schemas that are one reduction smaller, subschemas in place of the whole first.
 
     Example:
         >>> [*smaller_schemas({"type": "integer", "minimum": 3})]
@@ -172,7 +173,7 @@ def smaller_schemas(schema: Any) -> Iterator[Any]:
         return
     places = list(subschemas_of(schema))
     for path, part in places:
-        if path:  # A part for the whole, with the definitions that it may need.
+        if path:  # A subschema in place of the whole, with the definitions that it may need.
             shared = cast("dict[str, Any]", schema).get("$defs")
             yield part if shared is None else {**part, "$defs": shared}
     for path, part in places:
@@ -254,17 +255,18 @@ def _grammars(source: GrammarText) -> Iterator[Constraint]:
 
 
 SECONDS_A_STEP = 2.0
-"""The most that an engine may take in one step."""
+"""The longest that an engine may take in one step."""
 
 SECONDS_FOR_BYTES = 0.5
-"""The seconds that the step to single bytes may take, also when the time is up: without it a script
-holds the
-whole vocabulary."""
+"""The seconds for the reduction to single bytes, granted even when the time is up.
+
+Without that reduction a script holds the whole vocabulary.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """A difference, as small as it was made."""
+    """A shrunk difference, with the token that shows it and the number of steps tried."""
 
     witness: Witness
     disagreement: Disagreement
@@ -273,14 +275,14 @@ class Shrunk:
 
 
 def small_vocabulary(texts: list[bytes], single: Iterable[int] = range(256)) -> Vocabulary:
-    """Single bytes, some further tokens, and an end of text."""
+    """A vocabulary of single bytes, some longer tokens and an end of text."""
     more = dict.fromkeys(text for text in texts if len(text) > 1)
     tokens = [bytes([byte]) for byte in single] + [*more]
     return Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
 
 
 def shrink(witness: Witness, wanted: Disagreement, seconds: float) -> Shrunk:
-    """The same difference, of a constraint and a prefix that are as short as was found."""
+    """Shrink a difference to the shortest constraint and prefix found that still show it."""
     deadline = time.monotonic() + seconds
     tokens = witness.vocabulary.tokens
     shortest = min(map(int, wanted.tokens), key=lambda token: len(tokens[token] or b""))
@@ -312,7 +314,7 @@ def _small(
     token: int,
     deadline: float,
 ) -> Shrunk | None:
-    """The same state over single bytes and the tokens that it needs, if it still differs."""
+    """The difference over a vocabulary of single bytes and a few tokens, if it still shows."""
     tokens = witness.vocabulary.tokens
     if len(tokens) <= 300:
         return None
@@ -321,7 +323,7 @@ def _small(
     theirs = witness.testimony(wanted.engine).mask
     if theirs is not None and wanted.position == len(witness.prefix):
         needed += [tokens[each] or b"" for each in theirs.nonzero()[0][:4]]
-    # What can be finished depends on which bytes there are.
+    # Trimming depends on the bytes that the vocabulary has, so its class gets no further ones.
     known = [byte for byte in range(256) if witness.vocabulary.ids_of(bytes([byte]))]
     vocabulary = small_vocabulary(needed, known if wanted.kind == "trim" else range(256))
     if not all(vocabulary.ids_of(text) for text in needed if text):
@@ -331,7 +333,7 @@ def _small(
 
 
 def _in_bytes(best: Shrunk) -> tuple[int, ...] | None:
-    """The prefix as single bytes, which more of the smaller constraints can be asked after."""
+    """The prefix as single bytes, which more of the smaller constraints can follow."""
     vocabulary = best.witness.vocabulary
     ids = [vocabulary.ids_of(bytes([byte]))[:1] for byte in best.witness.text]
     return tuple(each[0] for each in ids) if all(ids) else None
@@ -368,7 +370,7 @@ def shows(
     wanted: Disagreement,
     deadline: float,
 ) -> Shrunk | None:
-    """The difference of a class at a state, if there is one.
+    """A difference of the wanted class and direction after a prefix, if there is one.
 
     Args:
         deadline: By `time.monotonic`.
@@ -377,7 +379,7 @@ def shows(
     try:
         machine = machine_of(constraint, vocabulary, SHORT_BUDGET)
         if not _differs(machine, constraint, prefix, wanted, seconds):
-            return None  # Most candidates end here; to class a difference takes longer.
+            return None  # Most candidates end here, before the slower classification.
         there = witness_of(machine, constraint, prefix, (wanted.engine,), seconds, deadline)
     except (ExplorerError, OutOfTime):
         return None
@@ -398,7 +400,7 @@ def _differs(
     wanted: Disagreement,
     seconds: float,
 ) -> bool:
-    """Whether the engine and we differ at a state in the direction that is wanted."""
+    """Whether the engine and we differ after a prefix in the wanted direction."""
     state: int | None = machine.start
     for token in prefix:
         state = machine.step(state, token)

@@ -1,10 +1,10 @@
-"""The same constraint as another engine may read it: what we would allow if we read it that way.
+"""Variants of a constraint: how another engine may read it.
 
-This is how most differences are recognised: the constraint is written anew with one change, such as
-ASCII classes or a schema without one keyword, and compiled by us. Where our mask of that one is the
-engine's, token by token, the change may be the reason. Whether it is, the engine itself says: asked
-with the change, it must show the mask that it shows without. So every change says too how it is put
-to an engine.
+Most differences are recognised so: the constraint is rewritten with one change, such as ASCII
+classes or a schema without one keyword, and compiled by us. If our mask of the variant agrees with
+the engine's, token by token, the change may be the reason. The engine itself confirms it: given the
+variant, it must have the same mask as for the original. So every variant also comes in a form for
+the engine.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from explorer.witnesses.messages import Statement
 from explorer.witnesses.plain_patterns import as_rust_reads, rust_classes, spelled_out, with_spaces
 
 BUDGET: Final = Budget(seconds=10, states=100_000)
-"""Limits for compiling a constraint that is read in another way."""
+"""The limits for compiling a variant."""
 
 MOST: Final = 48
-"""The most changes of a schema that are tried."""
+"""The most keywords of a schema that are left out one by one."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ class Variant:
     """A constraint with one change.
 
     Args:
-        ask: The same as an engine is asked for it, in words that every engine reads alike; ``None``
-            where there are no such words.
+        make: Builds the changed constraint.
+        ask: Builds its form for an engine, in a notation that every engine reads alike; ``None`` if
+            there is no such form.
     """
 
     kind: str
@@ -57,14 +58,14 @@ class Variant:
 
 
 SHORT_BUDGET: Final = Budget(seconds=1, states=100_000)
-"""The same where many constraints are looked at in a given time."""
+"""The limits where many constraints are tried in a given time."""
 
 
 @lru_cache(maxsize=256)
 def machine_of(
     constraint: Constraint, vocabulary: Vocabulary, budget: Budget = BUDGET
 ) -> TokenMachine:
-    """The machine of a constraint, kept for the next question about it."""
+    """The lazy machine of a constraint; the last 256 are cached."""
     return compile(constraint, vocabulary, budget, lazy=True)
 
 
@@ -74,9 +75,9 @@ def mask_after(
     prefix: tuple[int, ...],
     budget: Budget = BUDGET,
 ) -> Bool | None:
-    """The mask of a constraint after a prefix; ``None`` where it does not allow the prefix.
+    """The mask of a constraint after a prefix; ``None`` if it does not allow the prefix.
 
-    A constraint that nothing matches allows no token at the start.
+    A constraint that matches nothing allows no token at the start.
     """
     try:
         machine = machine_of(constraint, vocabulary, budget)
@@ -100,7 +101,7 @@ _CAPTURING: Final = re.compile(r"\(\?P<")
 
 
 def _of_pattern(kind: str, sentence: str, pattern: str, flags: str = "") -> Variant:
-    """A pattern that is read as another one, in Python's syntax."""
+    """The variant that reads a pattern as another one in Python's syntax."""
     other = f"(?{flags}){pattern}" if flags else pattern
 
     def ask() -> Statement | None:
@@ -128,11 +129,7 @@ SPACES_ALONE: Final = (
 
 
 def variants_of_pattern(pattern: str) -> Iterator[Variant]:
-    """The other ways to read a pattern.
-
-    Args:
-        pattern: In the syntax of `re`.
-    """
+    """The other ways to read a Python pattern."""
     for space, flags, dot in (
         (ASCII_AND_NBSP, "a", ""),
         (ASCII_AND_NBSP, "as", "; a dot also matches a new line"),
@@ -181,7 +178,7 @@ Path = tuple[str | int, ...]
 
 
 def subschemas_of(schema: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The objects of a schema that are schemas, with where they stand."""
+    """The subschemas of a schema that are objects, each with its path."""
     if not isinstance(schema, dict):
         return
     part = cast("dict[str, Any]", schema)
@@ -200,29 +197,29 @@ def subschemas_of(schema: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str
 
 
 def changed(schema: Any, path: Path, change: Callable[[dict[str, Any]], None]) -> Any:
-    """A copy of a schema with one subschema changed, if it is still there."""
+    """A copy of a schema with one subschema changed, if that still exists."""
     copy = deepcopy(schema)
     part = copy
     for step in path:
         try:
             part = part[step]
         except (KeyError, IndexError):
-            return copy  # An earlier change took the keyword in which it stood.
+            return copy  # An earlier change removed the keyword that held it.
     change(part)
     return copy
 
 
 def pointer_of(path: Path) -> str:
-    """A place in a schema as a JSON Pointer."""
+    """A path in a schema as a JSON Pointer."""
     return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in path)
 
 
 Make = Callable[..., Variant]
-"""From a class, a sentence, a schema, and what is other in the options, to a variant."""
+"""From a class, a sentence, a schema and changed options to a variant."""
 
 
 def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
-    """The other ways to follow a schema."""
+    """The other ways to read a schema."""
     schema: Any = source.parsed
     options = source.options
 
@@ -272,7 +269,7 @@ def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
 def _without_keywords(
     schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Make
 ) -> Iterator[Variant]:
-    """The schema without a keyword in one place, in all places, and without all of them."""
+    """The schema without one keyword in one place or in all places, and without all keywords."""
     count = 0
     dropped_everywhere: dict[str, Any] = {}
     times: dict[str, int] = {}
@@ -312,7 +309,7 @@ def _without_keywords(
 
 
 def _turned(schema: Any, places: list[tuple[Path, dict[str, Any]]]) -> Any:
-    """The schema with its properties in the reverse order; ``None`` where that is the same one."""
+    """The schema with its properties in reverse order; ``None`` if no object has two of them."""
     other = schema
 
     def turn(target: dict[str, Any]) -> None:
@@ -402,7 +399,7 @@ def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
 
 
 def _terminals_spelled_out(text: str) -> str:
-    """A grammar in Lark whose patterns are spelled out; empty where one cannot be."""
+    """A Lark grammar with its patterns spelled out; empty if one of them cannot be."""
     patterns = [quoted[0] for quoted in _QUOTED.finditer(text) if quoted[0].startswith("/")]
     plain: dict[str, str] = {}
     for word in patterns:

@@ -1,4 +1,4 @@
-"""One state in our machine and in other engines: asked, compared, explained."""
+"""Asks our machine and other engines for their masks at one state, and explains the differences."""
 
 from __future__ import annotations
 
@@ -41,28 +41,27 @@ def witness(
     budget: Budget | None = None,
     rollback: bool = False,
 ) -> Witness:
-    """The same state in other engines: masks side by side, every difference explained.
+    """Compare the masks of other engines with ours at one state, and explain every difference.
 
     Each engine runs in a process of its own, with limits of time and memory; a crash, a hang, a
-    refusal and a library that is not installed are answers with a reason.
+    refusal and a missing library are answers with a reason.
 
     Args:
         constraint: A regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.
         tokenizer: A Vocabulary, a model, the path of a tokenizer, or a tokenizer object.
         prefix: The text so far, written as the tokenizer writes it; or token ids.
-        engines: Some of outlines-core, xgrammar and llguidance; default all of them.
-        seconds: The most that an engine may take.
+        engines: Some of outlines-core, xgrammar and llguidance; by default all of them.
+        seconds: The longest that an engine may take for an answer.
         budget: Limits of our own compilation.
-        rollback: Whether each engine is also driven as a speculative decoder does it: it accepts
-            drafts and rolls them back, and its mask must then be the one of before
-            (`Witness.rollbacks`).
+        rollback: Whether each engine also accepts drafts and rolls them back, as in speculative
+            decoding, after which its mask must be the same as before (`Witness.rollbacks`).
 
     Returns:
-        An immutable value, printed as a table.
+        An immutable value that prints as a table.
 
     Raises:
         ConstraintError: The constraint is of a kind that no other engine reads.
-        ExplorerError: An argument is not usable.
+        ExplorerError: An argument is invalid.
 
     Example:
         >>> import explorer
@@ -101,10 +100,10 @@ def _rolled_back(machine: TokenMachine, seen: Witness, seconds: float) -> tuple[
 
 
 def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
-    """The names of engines, in the order of every table.
+    """The given names of engines, in the order of every table.
 
     Args:
-        engines: Some; ``None`` for all.
+        engines: Some names; ``None`` for all.
 
     Raises:
         ExplorerError: There is no such engine.
@@ -119,10 +118,10 @@ def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def positive_seconds(seconds: object) -> float:
-    """A time limit as it was given.
+    """The time limit, if it is one.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not a positive number.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
         raise wrong("seconds", seconds, "a positive number")
@@ -137,10 +136,10 @@ def witness_of(
     seconds: float,
     deadline: float = math.inf,
 ) -> Witness:
-    """The witness of a machine that is at hand.
+    """The witness of a compiled machine after a prefix.
 
     Args:
-        deadline: By `time.monotonic`: past it no difference is classed.
+        deadline: By `time.monotonic`; after it no difference is classified.
 
     Raises:
         OutOfTime: The deadline has passed.
@@ -182,11 +181,11 @@ def comparison_of(
     seconds: float = SECONDS,
     deadline: float = math.inf,
 ) -> Comparison | None:
-    """Our mask and an engine's at one state; ``None`` where one of the two has none.
+    """The comparison of our mask with an engine's after a prefix; ``None`` if either is missing.
 
     Args:
-        judge: The judge of the constraint; default the one that there is.
-        deadline: By `time.monotonic`: past it no difference is classed.
+        judge: By default the judge of the constraint's kind.
+        deadline: By `time.monotonic`; after it no difference is classified.
     """
     state, followed = _walk(machine, prefix)
     if said.mask is None or followed < len(prefix):
@@ -234,17 +233,13 @@ def testimony_of(
 
 
 def unpacked_row(row: bytes, size: int) -> Bool:
-    """A mask of a message: bool[size], read-only."""
+    """The mask in a message, as bool[size], read-only."""
     bits = np.unpackbits(np.frombuffer(row, np.uint8), count=size, bitorder="little")
     return read_only(bits.view(np.bool_))
 
 
 def read_only(mask: Bool) -> Bool:
-    """The same mask, not to be written.
-
-    Args:
-        mask: bool[n].
-    """
+    """Make a mask read-only, and return it."""
     mask.setflags(write=False)
     return mask
 
@@ -260,7 +255,7 @@ def _walk(machine: TokenMachine, prefix: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _plain_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Ids that may end a text soon: closing signs, digits and letters, a byte each."""
+    """Single-byte ids that are likely to end a text soon: closing brackets, digits and letters."""
     ids: list[int] = []
     for byte in b'"}])0a1bcx :.,':
         ids += vocabulary.ids_of(bytes([byte]))[:1]

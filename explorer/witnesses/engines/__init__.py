@@ -1,9 +1,9 @@
-"""Other engines of constrained decoding, each behind the same few questions.
+"""Other engines of constrained decoding, each behind the same small interface.
 
-An engine is made once per vocabulary, reads a constraint in its own way, and answers which ids are
-allowed along a sequence of ids. Every engine runs on one thread and keeps nothing between two
-compiles. Their Python libraries are optional (the extra ``witnesses``) and are imported only by the
-file that speaks to them, so that a process of a witness loads one library alone.
+An engine is made once per vocabulary, compiles a constraint in its own way, and answers which ids
+are allowed along a sequence of ids. Every engine runs on one thread and caches nothing between two
+compilations. Their Python libraries are optional (the extra ``witnesses``) and are imported only by
+the file that adapts them, so that an engine's process loads one library alone.
 
 Read in this order: this file (the protocol and the registry), `outlines`, `xgrammar_`,
 `llguidance_`. A new engine is one file with an ``ENGINE`` and one line in `ENGINES`.
@@ -34,11 +34,11 @@ ENGINES: Final[Mapping[str, str]] = MappingProxyType(
         "llguidance": "llguidance_",
     }
 )
-"""The name of a distribution → the module here that speaks to it, in the order of every table."""
+"""The module here that adapts each distribution, in the order of every table."""
 
 
 UNASKED: Final[Row] = np.zeros(0, np.bool_)
-"""In place of a mask that nobody asked for."""
+"""The placeholder for a mask that was not asked for."""
 
 
 class NotRead(Exception):
@@ -62,18 +62,18 @@ class Tokens:
 
 
 class Engine(Protocol):
-    """One compiler of patterns on one vocabulary."""
+    """A compiler of patterns for one vocabulary."""
 
     def compile(self, pattern: str) -> Any:
-        """A pattern, as the engine reads it."""
+        """The engine's own compiled form of a pattern."""
         ...
 
     def first_mask(self, compiled: Any) -> Callable[[], object]:
-        """A call that computes the mask of the start, made ready but not yet run."""
+        """A prepared call that computes the mask of the start state when it is run."""
         ...
 
     def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
-        """The allowed ids before each of these tokens and after the last; shorter if one is not."""
+        """The allowed ids before each token and after the last; stops at a token not allowed."""
         ...
 
     def accepts(self, compiled: Any, tokens: Sequence[int]) -> bool:
@@ -82,39 +82,35 @@ class Engine(Protocol):
 
 
 class Peer:
-    """An engine of somebody else; each kind of constraint that it reads is a method."""
+    """The base of the adapters: a method for each kind of constraint, refused by default."""
 
     size: int
 
     @abstractmethod
     def compile(self, pattern: str) -> Any:
-        """A pattern, as the engine reads it."""
+        """The engine's own compiled form of a pattern."""
 
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> Any:
-        """A JSON Schema, as the engine reads it.
+        """The engine's own compiled form of a JSON Schema.
 
         Args:
             schema: The schema as JSON text.
             whitespace: ``"compact"``, or anything else for the engine's own default.
-            any_order: Whether members may come in any order, where the engine can be told.
+            any_order: Whether members may come in any order; an engine without that option ignores
+                it.
         """
         raise NotRead(f"JSON Schemas, {schema[:20]!r} for one.")
 
     def compile_grammar(self, grammar: str, syntax: str) -> Any:
-        """A grammar, as the engine reads it.
+        """The engine's own compiled form of a grammar.
 
         Args:
-            grammar: The text.
             syntax: ``"gbnf"`` or ``"lark"``.
         """
         raise NotRead(f"grammars ({syntax}, {len(grammar):,} characters).")
 
     def own_pattern(self, statement: Statement) -> str | None:
-        """The pattern with which the engine matches texts, if it does so with one.
-
-        Args:
-            statement: A constraint.
-        """
+        """The pattern with which the engine matches the texts of a constraint, if it uses one."""
         return None
 
     @abstractmethod
@@ -122,23 +118,22 @@ class Peer:
         """The masks before each of these tokens and after the last; fewer if one is not allowed.
 
         Args:
-            compiled: What a method above returned.
-            tokens: The ids.
-            last: Whether only the mask after the last is wanted; the others are `UNASKED` then.
+            compiled: The result of one of the methods above.
+            last: Whether only the mask after the last token is wanted; the others are `UNASKED`.
         """
 
     def rolled_back(
         self, compiled: Any, tokens: Sequence[int], drafts: Sequence[Sequence[int]]
     ) -> Iterator[Row]:
-        """The mask after some tokens, and again after each of some drafts, one matcher throughout.
+        """The mask of one matcher after some tokens, and again after each draft is rolled back.
 
-        Of a draft the tokens are accepted as far as they are allowed, and then rolled back, as a
-        speculative decoder does. Nothing where the tokens themselves are not allowed.
+        The tokens of a draft are accepted as far as they are allowed and then rolled back, as in
+        speculative decoding. There are no masks if the tokens themselves are not allowed.
         """
         raise NotRead("rolling back: there is no call for it.")
 
     def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
-        """The same masks as sets of ids."""
+        """The masks along some tokens, as sets of ids."""
         return [frozenset(np.flatnonzero(row).tolist()) for row in self.rows(compiled, tokens)]
 
 
@@ -157,11 +152,11 @@ def peer(name: str, tokens: Tokens) -> Any:
 class Greedy:
     """Longest-match tokenization over a vocabulary's bytes.
 
-    The same ids go to every engine, so that engines are compared and not tokenizers.
+    Every engine is given the same ids, so that engines are compared and not tokenizers.
 
     Args:
-        tokens: The vocabulary; every single byte is a token of it, or what lacks is left out.
-        longest: Use no token of more bytes than this; 1 writes byte by byte.
+        tokens: The vocabulary; a byte at which none of its tokens fits is skipped.
+        longest: The most bytes of a token; 1 encodes byte by byte.
     """
 
     def __init__(self, tokens: Tokens, longest: int | None = None) -> None:
@@ -169,7 +164,7 @@ class Greedy:
         self.longest = longest or max(map(len, self.ids), default=1)
 
     def __call__(self, text: str | bytes) -> list[int]:
-        """Token ids whose bytes, joined, are the text's."""
+        """The token ids that spell a text."""
         data = text.encode() if isinstance(text, str) else text
         written: list[int] = []
         at = 0

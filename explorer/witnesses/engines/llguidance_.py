@@ -1,4 +1,4 @@
-"""llguidance's `LLMatcher`: a lazy matcher that works when masks are asked.
+"""llguidance's `LLMatcher`: a lazy matcher, which computes each mask when it is asked for.
 
 It reads patterns in the syntax of Rust's regex crate, JSON Schemas, Lark, and GBNF by way of its
 own translation to Lark.
@@ -24,7 +24,7 @@ COMPACT = {"whitespace_flexible": False, "item_separator": ",", "key_separator":
 
 
 class Wrapped:
-    """The parts of a tokenizer that llguidance asks for."""
+    """A vocabulary with the attributes of a tokenizer that llguidance reads."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.encode = Greedy(tokens)
@@ -42,7 +42,7 @@ class Wrapped:
 
 
 class LLGuidance(Peer):
-    """The engine on one vocabulary."""
+    """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.size = len(tokens.tokens)
@@ -55,7 +55,7 @@ class LLGuidance(Peer):
         return self._matcher(llguidance.LLMatcher.grammar_from_regex(pattern))
 
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> llguidance.LLMatcher:
-        """The matcher of a schema; members come in its order."""
+        """The matcher of a schema; members come in the schema's order."""
         options: Any = COMPACT if whitespace == "compact" else None
         read = llguidance.LLMatcher.grammar_from_json_schema
         return self._matcher(read(schema, overrides=options))

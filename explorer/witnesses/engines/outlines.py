@@ -1,7 +1,7 @@
-"""outlines-core's `Index`: a closed form too, one hash map of ids per state, not trimmed.
+"""outlines-core's `Index`: a full token DFA, one hash map of ids per state, without trimming.
 
-It reads patterns in the syntax of Rust's regex-automata. A JSON Schema is first written out as a
-pattern; it reads no grammars.
+It reads patterns in the syntax of Rust's regex-automata. A JSON Schema is first translated to a
+pattern; grammars are not supported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from explorer.witnesses.messages import Statement
 
 
 class OutlinesCore(Peer):
-    """The engine on one vocabulary."""
+    """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.size = len(tokens.tokens)
@@ -33,21 +33,21 @@ class OutlinesCore(Peer):
         return Index(pattern, self.vocabulary)
 
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> Index:
-        """The index of the pattern that stands for a schema; members come in its order."""
+        """The index of a schema's pattern; members come in the schema's order."""
         return self.compile(_written_out(schema, whitespace))
 
     def own_pattern(self, statement: Statement) -> str | None:
-        """The pattern of an index: as given, or written out from a schema."""
+        """The pattern of an index: as given, or translated from a schema."""
         if statement.kind == "json_schema":
             return _written_out(statement.text, statement.whitespace)
         return statement.text
 
     def compile_grammar(self, grammar: str, syntax: str) -> Index:
-        """Refuse: there are no grammars here."""
+        """Refuse: the engine reads no grammars."""
         raise NotRead("outlines-core reads patterns and JSON Schemas, not grammars.")
 
     def first_mask(self, compiled: Index) -> Callable[[], object]:
-        """A call that asks for the ids of the start."""
+        """A call that returns the allowed ids of the start state."""
         return lambda: compiled.get_allowed_tokens(compiled.get_initial_state())
 
     def rows(self, compiled: Index, tokens: Sequence[int], last: bool = False) -> Iterator[Row]:

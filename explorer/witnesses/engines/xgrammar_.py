@@ -1,4 +1,4 @@
-"""xgrammar's `GrammarCompiler`, on one thread, without its cache: a matcher with stored masks.
+"""xgrammar's `GrammarCompiler`, on one thread, without its cache: a matcher with precomputed masks.
 
 It reads patterns in a syntax of its own, JSON Schemas, GBNF-like EBNF and Lark.
 """
@@ -19,12 +19,12 @@ from explorer.witnesses.engines import UNASKED, Peer, Row, Tokens
 
 
 class XGrammar(Peer):
-    """The engine on one vocabulary."""
+    """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.size = len(tokens.tokens)
         self.eos = tokens.eos
-        # No bytes stand for a special token here.
+        # xgrammar expects an empty byte string for a special token.
         info = xgrammar.TokenizerInfo(
             [data or b"" for data in tokens.tokens],
             xgrammar.VocabType.RAW,
@@ -40,7 +40,7 @@ class XGrammar(Peer):
     def compile_schema(
         self, schema: str, whitespace: str, any_order: bool
     ) -> xgrammar.CompiledGrammar:
-        """The grammar of a schema; members that it does not name are allowed, as it says."""
+        """The grammar of a schema; unlike the library's default, unnamed members are allowed."""
         compact = whitespace == "compact"
         return self.compiler.compile_json_schema(
             schema, any_whitespace=not compact, separators=(",", ":") if compact else None,
@@ -54,7 +54,7 @@ class XGrammar(Peer):
         return self.compiler.compile_grammar(grammar)
 
     def first_mask(self, compiled: xgrammar.CompiledGrammar) -> Callable[[], object]:
-        """A call that fills the mask of the start."""
+        """A call that fills the mask of the start state."""
         bitmask = xgrammar.allocate_token_bitmask(1, self.size)
         matcher = xgrammar.GrammarMatcher(compiled)
         return lambda: matcher.fill_next_token_bitmask(bitmask)

@@ -1,6 +1,7 @@
-"""The rules of the classes of differences; each puts its reason to the engine itself.
+"""The rules that recognise the reason for a difference; each tests its reason on the engine.
 
-Read in this order: `by_masks` (the constraint read in another way, what a token leads to, what is
-masked past a whole match), `by_texts` (whole texts and single characters, put to the engine and to
-a judge), `classes` (the registry, and the order in which the rules are asked).
+Read in this order: `by_masks` (rules that ask for further masks: another reading of the constraint,
+the states after a token, tokens masked past a whole match), `by_texts` (rules that give whole texts
+or single characters to the engine and to a judge), `classes` (the registry and the order of the
+rules).
 """

@@ -1,21 +1,20 @@
-"""The rules that ask an engine for more masks: for another reading of the constraint, or further
-on.
+"""The rules that ask an engine for further masks: of a changed constraint, or at a later state.
 
-A *reading* is the reason for tokens where two things hold. Our mask of the constraint with the
-change is the engine's on them, and the engine, asked for the constraint with the change, shows the
-mask that it shows without: to it the change is none. The first alone would be a guess: a keyword
-may be read and still mean something else to the engine.
+A *reading* (the constraint with one change) is the reason for tokens if two things hold: our mask
+for the changed constraint agrees with the engine's on them, and the engine has the same mask with
+the change as without it. The first alone would be a guess: a keyword may be read and still mean
+something else to the engine.
 
-*Forced* and *trimmed* tokens: the engine is asked whether it goes on after a token that it masks,
+*Forced* and *trimmed* tokens: the engine is asked whether it continues after a token that it masks,
 and whether it finds an end after a token that we trim.
 
-*Past a match* an engine may mask what its own pattern matches. That pattern is taken from the
-engine (for a schema it writes one). The engine itself says what the pattern goes on with: asked for
-the pattern and one more character behind it, it sees no match before that character. A token that
-it allows then, and masks without the character, is lost to a match. Where the match lies is read
-from the same pattern, with Rust's classes, compiled by us: directly before the token's last byte
-(the engine sees a match one byte late, and drops a token that leaves it), or anywhere earlier (it
-stays with the alternative, or the lazy repeat, that matched first). The class is taken only where
+*Past a match* an engine may mask tokens that its own pattern matches. That pattern is taken from
+the engine (for a schema it generates one). The engine itself shows how the pattern continues: asked
+for the pattern followed by one more character, it sees no match before that character. A token that
+it allows then, but masks without the character, is lost because of a match. We compile the same
+pattern, with Rust's classes, to see where that match ends: directly before the token's last byte
+(the engine notices a match one byte late and drops a token that leaves it), or anywhere earlier (it
+stays with the alternative, or the lazy repetition, that matched first). The rule applies only if
 the engine refuses a whole text of its own pattern.
 """
 
@@ -47,8 +46,8 @@ class Recognised:
 
     Args:
         tokens: bool[len(vocabulary)].
-        same_as: The other constraint for which the engine shows this very mask here, if that is
-            the reason.
+        same_as: A changed constraint for which the engine has the same mask here, if that is the
+            reason.
     """
 
     tokens: Bool
@@ -61,18 +60,18 @@ Recognise = Callable[[Comparison, Bool], Iterable[Recognised]]
 
 
 def flags_of(tokens: Iterable[int], size: int) -> Bool:
-    """Ids as bool[size]."""
+    """The ids as flags, bool[size]."""
     flags = np.zeros(size, np.bool_)
     flags[list(tokens)] = True
     return flags
 
 
 PREDICTED: Final = 0.9
-"""The part of a change's differences that must be the engine's too."""
+"""The fraction of the tokens that a change affects on which the engine must differ from us too."""
 
 
 def by_readings(kind: str) -> Recognise:
-    """The rule for the readings of one class."""
+    """The rule that tries every reading of one class."""
 
     def recognise(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         left = left.copy()
@@ -87,8 +86,8 @@ def by_readings(kind: str) -> Recognise:
                     continue
                 changes = mask != comparison.ours
                 explained = changes & (mask == comparison.theirs) & left
-                # A change that predicts what the engine does not do is not what it does. A keyword
-                # less allows more spellings of numbers, which it may mask for another reason.
+                # A change whose other predictions fail is not the reason. Dropping a keyword is
+                # exempt: it also allows spellings of numbers that the engine masks for others.
                 predicted = int((changes & comparison.differing).sum())
                 share = 0 if kind == "unsupported keyword" else PREDICTED
                 if not explained.any() or predicted < share * int(changes.sum()):
@@ -114,11 +113,11 @@ def by_readings(kind: str) -> Recognise:
 
 
 MOST_ASKED: Final = 48
-"""Tokens about which the engine is asked; no more are claimed."""
+"""The most tokens about which the engine is asked; a rule claims no others."""
 
 
 def forced_tokens(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that an engine masks and yet goes on after, where one text alone can follow.
+    """The tokens that an engine masks but continues after, where only one text can follow.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -152,7 +151,7 @@ def forced_tokens(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def trim(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens after which neither of the two finds an end, and which only the engine allows.
+    """The tokens that only the engine allows, and after which neither side finds an end.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -186,7 +185,7 @@ def trim(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 SIGNS: Final = (b"\x01", b"\x02", b"\x7f", b"~", b"Z", b"0")
-"""Characters of which one is put behind the pattern: the first that the vocabulary can write."""
+"""Candidates for the character after the pattern; the first that the vocabulary writes is used."""
 
 DIRECTLY: Final = (
     "its own pattern goes on with these, and it masks them: a whole match ends just before the "
@@ -197,7 +196,7 @@ LATER: Final = (
     "longer texts that the pattern matches too are lost"
 )
 SENTENCES: Final = (DIRECTLY, LATER)
-"""Reasons that name no text, so that they are the same at every state."""
+"""The reasons that name no text and so are the same at every state."""
 
 
 def past_a_match(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
@@ -239,7 +238,7 @@ def past_a_match(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def _goes_on(comparison: Comparison, pattern: str) -> Bool | None:
-    """The mask of the engine if one more character must follow the whole pattern."""
+    """The mask of the engine when one more character must follow the whole pattern."""
     tokens = comparison.vocabulary.tokens
     for sign in SIGNS:
         if sign not in comparison.text and comparison.vocabulary.ids_of(sign):
@@ -253,7 +252,7 @@ def _goes_on(comparison: Comparison, pattern: str) -> Bool | None:
 
 
 def _behind(machine: ByteMachine | None, text: bytes) -> tuple[int, bool] | None:
-    """The state after a text, and whether a match ends somewhere before its end."""
+    """The state after a text, and whether a proper beginning of it matches."""
     if machine is None:
         return None
     state, ended = machine.start, False
@@ -266,7 +265,7 @@ def _behind(machine: ByteMachine | None, text: bytes) -> tuple[int, bool] | None
 
 
 def _place(machine: ByteMachine, state: int, ended: bool, data: bytes) -> str | None:
-    """The sentence for a token after a state; ``None`` where no match lies behind it."""
+    """The sentence for a token at a state; ``None`` if no match ends before the token's end."""
     directly = False
     for byte in data:
         directly = machine.is_accepting(state)
@@ -287,7 +286,7 @@ def _evidence(
     pattern: str,
     judge: re.Pattern[str],
 ) -> dict[str, str] | None:
-    """A text of the engine's own pattern that the engine refuses; ``None`` where there is none."""
+    """Evidence: a text that the engine's own pattern matches and the engine refuses, if any."""
     tokens = comparison.vocabulary.tokens
     token = min(taken, key=lambda token: len(tokens[token] or b""))
     said: dict[str, str] = {}

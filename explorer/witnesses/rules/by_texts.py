@@ -1,12 +1,11 @@
-"""The rules that put whole texts, or single characters, to the engine and to a judge.
+"""The rules that give whole texts, or single characters, to the engine and to a judge.
 
-A text is tried for each group of tokens that part from a mask at the same byte
-(`Comparison.alike`); a group that was not tried is not claimed.
+One text is tried for each group of tokens that leave a mask at the same byte (`Comparison.alike`);
+a group that was not tried is not claimed.
 
-A token begins another *spelling of JSON* where a whole text through it has a value that whoever
-masks the token writes too, in another spelling: ``-0`` beside ``0``, ``"\\/"`` beside ``"/"``,
-``[ 1 ]`` beside ``[1]``, and refuses the whole text. Without such a pair nothing is said about
-spellings.
+A token begins another *spelling of JSON* if the side that masks it refuses a whole text with the
+token but accepts another text of the same value: ``0`` and not ``-0``, ``"/"`` and not ``"\\/"``,
+``[1]`` and not ``[ 1 ]``. Without such a pair of texts no rule speaks of spellings.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from explorer.witnesses.messages import Statement
 from explorer.witnesses.rules.by_masks import Recognised, flags_of
 
 MOST_TRIED: Final = 48
-"""Groups of tokens for which a pair of texts is looked for."""
+"""The most groups of tokens for which texts are tried."""
 
 _NUMBER: Final = re.compile(rb"(?:^|[\[,:\s])(-?\d*(?:\.\d*)?(?:[eE][-+]?\d*)?)$")
 
@@ -41,7 +40,7 @@ LAYOUT: Final = "it writes this value with other white space between the tokens 
 
 
 def spelled_in_another_way(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that begin a spelling which one of the two does not write.
+    """The tokens that begin a spelling of a JSON value which one side refuses.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -50,7 +49,7 @@ def spelled_in_another_way(comparison: Comparison, left: Bool) -> Iterator[Recog
 
 
 def other_layout(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that begin white space which one of the two does not write, or does not leave out.
+    """The tokens at which one side requires, or refuses, white space between JSON tokens.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -60,7 +59,7 @@ def other_layout(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def _spelling(before: bytes, character: str) -> str:
-    """The sentence for a character of JSON that may be spelled otherwise; empty for others."""
+    """The sentence for a character within an escape or a number; empty for others."""
     inside = _in_a_string(before)
     if inside and (character == "\\" or before.endswith(b"\\") or b"\\u" in before[-6:]):
         return ESCAPES
@@ -70,7 +69,7 @@ def _spelling(before: bytes, character: str) -> str:
 
 
 def _layout(before: bytes, character: str) -> str:
-    """The sentence for white space between tokens of JSON; empty for anything else."""
+    """The sentence for white space between JSON tokens; empty for anything else."""
     space = character in _SPACE if character else False
     return LAYOUT if (space or before[-1:] in (b" ", b"\n")) and not _in_a_string(before) else ""
 
@@ -104,9 +103,9 @@ def _paired(
 
 
 def _pair(comparison: Comparison, token: int, layout: bool) -> dict[str, str] | None:
-    """Evidence: a text through the token, and another text of the same value.
+    """Evidence: a text with the token, and another text of the same value.
 
-    Whoever masks the token accepts the other text and refuses this one.
+    The side that masks the token accepts the other text and refuses this one.
     """
     text = comparison.whole_text(token)
     if text is None:
@@ -129,12 +128,12 @@ def _pair(comparison: Comparison, token: int, layout: bool) -> dict[str, str] | 
 
 
 def _without_space(text: bytes) -> bytes:
-    """A text of JSON without the white space between its tokens."""
+    """A JSON text without the white space between its tokens."""
     return b"".join(piece[0] for piece in _STRING_OR_MORE.finditer(text))
 
 
 def _plain(value: Any) -> Any:
-    """A value whose numbers are whole where they can be."""
+    """A JSON value with integral floats turned into ints."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     if isinstance(value, list):
@@ -160,9 +159,7 @@ def _ours(comparison: Comparison, text: bytes) -> bool:
 
 
 MOST_NAMED: Final = 4
-"""Characters that a finding names."""
-
-"""Groups of tokens for which a judge, or an engine, is asked about a text."""
+"""The number of characters that the evidence names."""
 
 _CLASS: Final = re.compile(r"\\[wWdDsS]")
 
@@ -172,7 +169,7 @@ def _odd(character: str) -> bool:
 
 
 def name_of_character(character: str) -> str:
-    """A character in a sentence: its code point, name and category.
+    """The code point, name and category of a character, for a sentence.
 
     Example:
         >>> name_of_character("²")
@@ -183,9 +180,9 @@ def name_of_character(character: str) -> str:
 
 
 def other_class(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that part at a character which a class holds for one of the two alone.
+    """The tokens that fail at a character which a class such as ``\\w`` holds for one side only.
 
-    The engine is asked for the class by itself, and Python is.
+    The engine and Python are each asked about the class alone.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -217,7 +214,11 @@ def other_class(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def _class_of(comparison: Comparison, named: list[str], character: str, allows: bool) -> str:
-    """A class that holds a character for whoever allows it alone; empty where there is none."""
+    """The difference about a class that holds the character only for the side that allows it.
+
+    Returns:
+        A phrase, empty if no named class differs so.
+    """
     lark = comparison.statement.kind == "lark"
     for each in named:
         asked = Statement("lark", f"start: /{each}/") if lark else Statement("regex", each)
@@ -230,7 +231,7 @@ def _class_of(comparison: Comparison, named: list[str], character: str, allows: 
 
 
 def lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that Lark's own reading of terminals excludes, which its library decides.
+    """The tokens that the engine masks as Lark's own lexer does, by the verdict of Lark's library.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -257,7 +258,7 @@ def lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def half_a_character(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens that hold part of a character; no reason is given for them.
+    """The tokens that hold part of a character; the rule knows no reason for the difference.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -288,9 +289,9 @@ def _is_half(data: bytes | None) -> bool:
 
 
 def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The tokens through which a judge contradicts the engine on a whole text.
+    """The tokens for which a judge contradicts the engine on a whole text.
 
-    A refusal counts only beside a text that differs at that place alone and that the judge accepts.
+    A refusal by the judge counts only if it accepts a text that differs in that one place.
 
     Args:
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -308,7 +309,7 @@ def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
             continue
         control = _repaired(comparison, judge, text) if group.allows else ""
         if control is None:
-            continue  # The judge may refuse the text for something else in it.
+            continue  # The judge may refuse the text for another reason.
         taken[group.allows] += ids
         if group.allows in said:
             continue
@@ -330,9 +331,9 @@ def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
 
 
 def _repaired(comparison: Comparison, judge: Judge, text: bytes) -> str | None:
-    """A text that differs at the refused place alone, and that the judge and we accept.
+    """A text that the judge and we accept, and that differs only at the byte that we refuse.
 
-    Without one, the judge's refusal of a text says nothing about the place where we stop reading.
+    Without one, the judge may refuse the text for a reason elsewhere in it.
     """
     machine = comparison.machine.byte_machine
     if machine is None:
@@ -353,7 +354,7 @@ def _repaired(comparison: Comparison, judge: Judge, text: bytes) -> str | None:
 
 
 def clues(comparison: Comparison, left: Bool) -> dict[str, str]:
-    """The known facts about tokens that no rule recognises.
+    """The evidence for tokens that no rule recognises: a whole text and the judge's verdict on it.
 
     Args:
         left: bool[len(vocabulary)], the ids.

@@ -1,8 +1,8 @@
-"""The registry of classes of differences: each has a rule by which it is recognised, and evidence.
+"""The registry of the classes of differences, each with the rules that recognise it.
 
-The classes are asked in their order, and each takes the tokens that its rule recognises; what no
-rule recognises is "unexplained", with what was found about it. No rule guesses: each puts its
-reason to the engine itself, most by asking it for the constraint as it is said to read it
+The rules are tried in order, and each takes the tokens that it recognises; what no rule recognises
+is "unexplained", with the facts that are known. No rule guesses: each tests its reason on the
+engine itself, most by asking for the constraint as the engine is assumed to read it
 (`explorer.witnesses.rules.by_masks`), the others with a token or a whole text.
 """
 
@@ -36,20 +36,20 @@ from explorer.witnesses.rules.by_texts import (
 )
 
 UNEXPLAINED: Final = "unexplained"
-"""In place of a class: no rule recognises the difference."""
+"""The kind of a difference that no rule recognises."""
 
 NOT_EXPLAINED: Final = "not explained: no reason that was tested holds"
-"""The sentence in place of a reason."""
+"""The sentence of an unexplained difference."""
 
 
 @dataclass(frozen=True)
 class DifferenceClass:
-    """A class of differences.
+    """A class of differences: its name, its definition in a sentence, and its rules.
 
     Args:
-        first: From a comparison, and the ids that no class took yet, to what it takes, by what the
-            engine says of itself; asked before all others.
-        by_place: The same by where the token fails; asked once no class takes anything exactly.
+        first: A rule that is tried before the rules of all classes.
+        exact: A rule that tests its reason token by token; tried next.
+        by_place: A rule that groups tokens by the byte at which they fail; tried last.
     """
 
     name: str
@@ -125,11 +125,11 @@ CLASSES: Final = (
         by_place=against_a_judge,
     ),
 )
-"""Every class, in the order in which they are asked."""
+"""All classes, in the order in which their rules are tried."""
 
 
 def classified(comparison: Comparison, position: int) -> tuple[Disagreement, ...]:
-    """Every difference of a comparison, in groups of one reason.
+    """All differences of a comparison, grouped by reason.
 
     Raises:
         OutOfTime: The deadline of the comparison has passed.
