@@ -106,7 +106,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Where each name is. These do not need torch, those below do.
+# The module of each name. These names do not need torch, those below do.
 _LATER = {
     "DONE": "explorer.tokens.words",
     "Budget": "explorer.budget",
@@ -157,7 +157,7 @@ _WITH_TORCH = {
 _ROOMS = ("grammars", "servers", "terminals")
 
 
-if find_spec("torch") is None:  # A star import brings what works here.
+if find_spec("torch") is None:  # A star import then brings only the names that work.
     globals()["__all__"] = [name for name in __all__ if name not in _WITH_TORCH]
 
 

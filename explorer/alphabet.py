@@ -1,10 +1,10 @@
-"""Bytes and token ids as FST labels, and back; and bytes that are not characters in words.
+"""Conversions between bytes, token ids and FST labels, and the display of bytes that are not text.
 
-OpenFST reserves label 0 for ε. Byte 0 and token id 0 are ordinary symbols, so both are
-written one higher. Every ``+ 1`` and ``- 1`` between symbols and labels happens here.
+OpenFST reserves label 0 for ε. Byte 0 and token id 0 are ordinary symbols, so the label of either
+is one higher. Every ``+ 1`` and ``- 1`` between symbols and labels happens here.
 
-Two other conventions exist and are read by `Constraint.from_fst`: pynini's byte mode labels
-a byte by itself, so that NUL is ε there; its ``utf8`` mode labels a character by its code point.
+`Constraint.from_fst` also reads two other conventions: pynini's byte mode labels a byte with its
+own value, so that NUL is ε; its ``utf8`` mode labels a character with its code point.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ EPSILON: Final = 0
 NUM_BYTES: Final = 256
 
 _QUOTABLE: Final = re.compile(r"(\\*)([^\\]|$)", re.DOTALL)
-"""Backslashes, and the character after them."""
+"""A run of backslashes and the character after it."""
 
 
-# A token that is not text (a *control token*, an image) writes no bytes of the text. A machine that
-# speaks of it reads a *letter* instead: bytes that begin with one that no text holds, then the
-# token's name, and its id. A constraint may name the token by either and leave the other open.
+# A token that is not text (a *control token*, an image) writes no bytes of the text. A machine
+# reads a *letter* in its place: a first byte that no text holds, then the token's name and its id.
+# A constraint may name the token by either and leave the other open.
 LETTER: Final = 0xF8
-"""The first byte of the letter of a control token; no UTF-8 has it, so no text is confused."""
+"""The first byte of a control token's letter; it never occurs in UTF-8."""
 
 LETTER_ID: Final = 0xF9
-"""The byte between the name and the id."""
+"""The byte between the name and the id in a letter."""
 
 ID_DIGITS: Final = 4
-"""The bytes of an id, each six of its bits on top of `FIRST_ID_DIGIT`."""
+"""The number of bytes of an id; each holds six bits of it, added to `FIRST_ID_DIGIT`."""
 
 FIRST_ID_DIGIT: Final = 0x80
 LAST_ID_DIGIT: Final = 0xBF
@@ -42,23 +42,24 @@ MOST_ID: Final = 64**ID_DIGITS - 1
 _A_LETTER: Final = re.compile(rb"\xf8([^\xf8-\xff]*)\xf9([\x80-\xbf]{4})")
 
 
-# Machines over tokens also read the ends of tokens: what the detokenizing transducer writes for a
-# token is its bytes, or its letter, and then a mark.
+# Machines over tokens also read the ends of tokens: the detokenizing transducer writes a token's
+# bytes, or its letter, followed by an end mark.
 TOKEN_END: Final = NUM_BYTES
-"""The end of a token."""
+"""The symbol of the end of a token."""
 
 NUM_TOKEN_SYMBOLS: Final = TOKEN_END + 1
-"""Bytes, and the end of a token."""
+"""The number of symbols with the end of a token."""
 
 TOKEN_BEGIN: Final = NUM_TOKEN_SYMBOLS
-"""The beginning of a token; only in the parts that such a machine is put together from."""
+"""The symbol of the beginning of a token, used only in the parts that such a machine is built from.
+"""
 
 NUM_PART_SYMBOLS: Final = TOKEN_BEGIN + 1
-"""All of them."""
+"""The number of symbols with the beginning and the end of a token."""
 
 
 def id_digits(token: int) -> bytes:
-    """The bytes of an id at the end of a letter.
+    """The bytes that encode an id at the end of a letter.
 
     Example:
         >>> id_digits(65).hex(" ")
@@ -71,8 +72,7 @@ def letter(name: str, token: int) -> bytes:
     """The letter of a control token.
 
     Args:
-        name: Its name; empty if it has none.
-        token: Its id.
+        name: The token's name; empty if it has none.
 
     Example:
         >>> letter("<a>", 7)
@@ -83,9 +83,9 @@ def letter(name: str, token: int) -> bytes:
 
 
 def between_letters(data: bytes) -> list[bytes | tuple[str, int]]:
-    """Bytes cut at the letters in them: stretches of text, and pairs of a name and an id.
+    """Bytes split at their letters: alternately text and a letter as a pair of name and id.
 
-    The stretches are at the even places, so one that is empty may stand between two letters.
+    Text stands at the even indices, so it may be empty between two letters.
 
     Example:
         >>> between_letters(b"a" + letter("<b>", 1))
@@ -105,7 +105,7 @@ def between_letters(data: bytes) -> list[bytes | tuple[str, int]]:
 
 
 def split_letter(data: bytes) -> tuple[bytes, str]:
-    """Bytes without the letter inside of which they stop, and what that letter is called.
+    """Bytes without an incomplete letter at their end, and the name of that letter.
 
     Example:
         >>> split_letter(b"a" + letter("<b>", 1)[:-2]), split_letter(b"ab")
@@ -120,10 +120,10 @@ def split_letter(data: bytes) -> tuple[bytes, str]:
 
 
 def shown_letters(data: bytes, errors: str = "replace") -> str:
-    """The text that bytes with letters write, each control token by its name or id.
+    """The text of bytes with letters, each control token shown by its name or id.
 
     Args:
-        errors: The way in which bytes that are not UTF-8 are shown, as `bytes.decode` has it.
+        errors: The handling of bytes that are not UTF-8, as in `bytes.decode`.
 
     Example:
         >>> shown_letters(b"a" + letter("<b>", 7) + letter("", 9))
@@ -139,17 +139,14 @@ def shown_letters(data: bytes, errors: str = "replace") -> str:
 
 
 def without_letters(data: bytes) -> bytes:
-    """The text alone: control tokens write nothing into it."""
+    """The bytes without their letters."""
     return _A_LETTER.sub(b"", data) if LETTER in data else data
 
 
 def show_bytes(data: bytes) -> str:
-    """Bytes that are not a character, as everything here writes them: ``<C3>``, one after another.
+    """The display form of bytes that are not a character: ``<C3>`` for each byte.
 
-    It stands in this module because every layer writes bytes, errors included.
-
-    Args:
-        data: Any bytes.
+    It is in this module because every layer displays bytes, errors included.
 
     Example:
         >>> show_bytes(b"\\xf0\\x9f")
@@ -159,14 +156,11 @@ def show_bytes(data: bytes) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """Text in quotes, as a person reads it.
+    """A text in quotes, for display.
 
-    A character without ink is written as an escape, and a byte that is not text (a surrogate, as
-    ``errors="surrogateescape"`` decodes it) as `show_bytes` does. A backslash is one backslash,
-    except before what it would turn into an escape: there all that stand together are doubled.
-
-    Args:
-        text: Any text.
+    A non-printable character is written as an escape, and a byte that is not text (a surrogate, as
+    decoded by ``errors="surrogateescape"``) as in `show_bytes`. A run of backslashes is doubled
+    only if it would otherwise form an escape with the next character.
 
     Example:
         >>> print(in_quotes("it's"), in_quotes("a\\nb"), in_quotes("\\\\"), in_quotes("\\\\n"))
@@ -187,14 +181,11 @@ def in_quotes(text: str) -> str:
 
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters other than the tab and the newline, and the marks of direction."""
+"""Control characters other than the tab and the newline, and marks of text direction."""
 
 
 def without_controls(text: str) -> str:
-    """A text whose control characters are written as escapes.
-
-    Args:
-        text: Any text. Newlines and tabs stay.
+    """A text with its control characters, except newlines and tabs, written as escapes.
 
     Example:
         >>> without_controls("a\\x1b]0;b\\x85\\n")
@@ -205,7 +196,7 @@ def without_controls(text: str) -> str:
 
 def _control_escape(found: re.Match[str]) -> str:
     code = ord(found[0])
-    # Those from 0x7f on may stand raw in JSON, where \x85 would not be an escape.
+    # JSON may hold characters from 0x7f on unescaped; \x85 is not an escape of JSON, \u0085 is.
     return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}"
 
 

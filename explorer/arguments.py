@@ -1,10 +1,10 @@
-"""Arguments as users give them: checked where they are given, so that no error comes from inside.
+"""Checks of users' arguments, made where they are passed in.
 
-A value of another type would otherwise fail steps later and in somebody else's words. Each check
-names the argument, shows what was given, and says what to give instead. What is exact is converted:
-numpy's integers are whole numbers; 2.5 and True are not. A value of a class of somebody's own that
-derives from ``str``, ``int`` or ``float`` becomes the plain value, so that nothing which that class
-overrides, such as its comparison or its hash, can raise inside.
+A value of the wrong type would otherwise fail several steps later with a message about internals.
+Each check names the argument, shows the value given, and says what to give instead. Lossless
+conversions are made: numpy's integers are whole numbers; 2.5 and True are not. A value of a user's
+subclass of ``str``, ``int`` or ``float`` becomes the plain value, so that an overridden comparison
+or hash cannot raise inside the engine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from explorer.errors import ExplorerError
 T = TypeVar("T")
 
 LAST_ID: Final = 2**31 - 1
-"""The highest id that a token may have, as in every vocabulary and every file."""
+"""The highest allowed token id, in vocabularies and in files."""
 
 _SHOWN = 60
 _LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message could show it.
@@ -33,14 +33,11 @@ _LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message c
 _PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
     (str, str.__str__), (int, int.__pos__), (float, float.__pos__),
 )  # fmt: skip
-"""The types of plain values, and what makes one of a subclass without calling its methods."""
+"""The plain types, each with a conversion from a subclass that calls none of its methods."""
 
 
 def plain(value: T) -> T:
-    """A text or a number without its subclass; any other value as it is.
-
-    Args:
-        value: Anything.
+    """The plain ``str``, ``int`` or ``float`` of a value of a subclass; other values unchanged.
 
     Example:
         >>> import numpy as np
@@ -64,14 +61,14 @@ def wrong(
     remedy: str = "",
     error: type[ExplorerError] = ExplorerError,
 ) -> ExplorerError:
-    """The error for an argument that is something else.
+    """The error for an argument of the wrong kind.
 
     Args:
-        name: The argument.
-        value: What was given.
-        wanted: What it should be, with its article.
-        remedy: What to do; default to give what is wanted.
-        error: The kind of error.
+        name: The name of the argument.
+        value: The value given.
+        wanted: The kind of value expected, with its article.
+        remedy: By default the advice to give what is wanted.
+        error: The class of the error.
 
     Example:
         >>> print(wrong("seed", "a", "a whole number"))
@@ -86,7 +83,7 @@ def wrong(
 
 
 def shown(value: object) -> str:
-    """A value in a message: at most a line of it, also where its own ``repr`` raises.
+    """The ``repr`` of a value for a message, cut to `_SHOWN` characters; never raises.
 
     Example:
         >>> shown("a" * 100)
@@ -94,7 +91,7 @@ def shown(value: object) -> str:
     """
     try:
         text = repr(value)
-    except Exception:  # An object of somebody's own may raise anything.
+    except Exception:  # A user's own object may raise anything.
         text = object.__repr__(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
@@ -108,14 +105,13 @@ def instance(
     remedy: str = "",
     error: type[ExplorerError] = ExplorerError,
 ) -> T:
-    """The value, if it is of a type; a text or a number without its subclass.
+    """The value, if it is an instance of a type; made `plain`.
 
     Args:
         name, value, wanted, remedy, error: As in `wrong`.
-        kind: The type.
 
     Raises:
-        ExplorerError: It is of another.
+        ExplorerError: It is not an instance.
     """
     if type(value) is kind:
         return value
@@ -148,7 +144,7 @@ def whole_number(
     """
     number: int | None = value if type(value) is int else None
     if number is None and not isinstance(value, bool):
-        # Not only TypeError: an `__index__` of somebody's own may raise anything.
+        # Not only TypeError: a user's own `__index__` may raise anything.
         with suppress(Exception):
             number = plain(index(cast("int", plain(value))))
     if (
@@ -171,7 +167,7 @@ def real_number(
     remedy: str = "",
     error: type[ExplorerError] = ExplorerError,
 ) -> float:
-    """A number as a ``float``, infinity included. A text that reads as one is not a number.
+    """A number as a ``float``, infinity included; a numeric string is not a number.
 
     Args:
         name, value, wanted, remedy, error: As in `wrong`.
@@ -190,8 +186,8 @@ def real_number(
     if type(value) is float and not math.isnan(value):
         return value
     number = math.nan
-    with suppress(Exception):  # A number of somebody's own may raise anything.
-        # An array or a tensor of one number stands for it.
+    with suppress(Exception):  # A user's own number may raise anything.
+        # An array or a tensor with one element counts as that number.
         held: object = plain(value)
         if not isinstance(held, Real | Decimal):
             held = cast("_Holder", value).item()
@@ -211,11 +207,10 @@ class _Holder(Protocol):
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun, one or many.
+    """A count with its noun in the singular or plural.
 
     Args:
-        count: How many.
-        noun: What, in the singular; its plural ends in s or, after an s, in es.
+        noun: The singular; its plural adds s or, after an s, es.
 
     Example:
         >>> counted(1, "state"), counted(1_200, "byte class")
@@ -226,7 +221,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def flag(name: str, value: object) -> bool:
-    """True or false; a word such as "no" would count as true.
+    """The value, if it is ``True`` or ``False``; other values are refused, even truthy ones.
 
     Raises:
         ExplorerError: It is neither.
@@ -237,14 +232,14 @@ def flag(name: str, value: object) -> bool:
 
 
 def named_way(name: str, value: object, ways: tuple[str, ...], wanted: str) -> str:
-    """One of some names, such as the members of a `Literal`.
+    """The value, if it is one of some names, such as the members of a `Literal`.
 
     Args:
         name, value, wanted: As in `wrong`.
-        ways: The names.
+        ways: The allowed names.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not one of them.
     """
     value = plain(value)
     if not isinstance(value, str) or value not in ways:
@@ -253,13 +248,13 @@ def named_way(name: str, value: object, ways: tuple[str, ...], wanted: str) -> s
 
 
 def whole_text(name: str, value: object, *, remedy: str = "") -> str:
-    """A text without halves of surrogate pairs, which no file could hold.
+    """The text, if it holds no lone surrogate and so can be written as UTF-8.
 
     Args:
         name, value, remedy: As in `wrong`.
 
     Raises:
-        ExplorerError: It is not a text, or holds such a half.
+        ExplorerError: It is not a text, or holds a lone surrogate.
 
     Example:
         >>> whole_text("prompt", "\\ud800")
@@ -274,16 +269,15 @@ def whole_text(name: str, value: object, *, remedy: str = "") -> str:
 def check_whole_characters(
     name: str, text: str, *, remedy: str = "", error: type[ExplorerError] = ExplorerError
 ) -> None:
-    """Refuse a text that holds half of a surrogate pair and so has no UTF-8 form.
+    """Refuse a text that holds a lone surrogate and so cannot be written as UTF-8.
 
     Args:
-        name: What the text is, as the subject of a sentence.
-        text: The text.
-        remedy: What to do; default to write the whole character.
-        error: The kind of error.
+        name: The name of the text, as the subject of a sentence.
+        remedy: By default the advice to write the whole character.
+        error: The class of the error.
 
     Raises:
-        ExplorerError: The text holds such a half.
+        ExplorerError: The text holds a lone surrogate.
     """
     try:
         text.encode()
@@ -299,33 +293,32 @@ def check_whole_characters(
 def listed(
     name: str, value: object, wanted: str, *, error: type[ExplorerError] = ExplorerError
 ) -> list[object]:
-    """The entries of a list, a tuple or an array. A text or bytes are not a list of their parts.
+    """The entries of any iterable except texts and bytes.
 
     Args:
         name, value, wanted, error: As in `wrong`.
 
     Raises:
-        ExplorerError: It has no entries.
+        ExplorerError: It is not such an iterable, or iterating fails.
     """
     if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
         raise wrong(name, value, wanted, error=error)
     entries = cast("Iterable[object]", value)
     try:
         return list(entries)
-    except Exception as cause:  # An array without dimensions, or an iterator that fails on the way.
+    except Exception as cause:  # A zero-dimensional array, or an iterator that fails midway.
         raise wrong(name, entries, wanted, error=error) from cause
 
 
 def file_path(name: str, value: object) -> Path:
-    """The path of a file; a number would be a file that is open already.
+    """The path of a file; a number, which `open` takes for a file descriptor, is refused.
 
     Raises:
-        ExplorerError: It is neither a str nor a path, is empty, or holds the character NUL, as no
-            path does.
+        ExplorerError: It is neither a str nor a path, is empty, or holds the character NUL.
     """
     given = value
     if isinstance(value, os.PathLike):
-        with suppress(Exception):  # A path of somebody's own may raise anything.
+        with suppress(Exception):  # A user's own path may raise anything.
             given = os.fspath(cast("os.PathLike[str]", value))
     text = whole_text(name, instance(name, given, str, "a path, or a str"))
     if not text:

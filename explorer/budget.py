@@ -1,9 +1,9 @@
 """Explicit limits for every construction, and the clock that watches them.
 
-A subset construction may grow exponentially, a bounded repeat multiplies, and a C++ call that
-runs away cannot be interrupted. So each construction takes a `Meter`, reports its sizes to it
-*before* it allocates, and asks it for the time between chunks of work. The meter raises
-`BudgetExceeded`; nothing is ever silently truncated.
+A subset construction may grow exponentially, a bounded repeat multiplies its states, and a long C++
+call cannot be interrupted. So each construction takes a `Meter`, reports its sizes to it *before*
+it allocates, and checks the time between chunks of work. The meter raises `BudgetExceeded`; nothing
+is ever silently truncated.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Budget:
     """Limits for one compilation.
 
     Args:
-        states: Most states of any one machine on the way.
-        arcs: Most arcs of any one machine, counted as byte intervals or (state, class) cells.
-        bytes: Most memory that one construction may hold at a time, in bytes.
-        seconds: Most wall-clock time from start to end, in seconds.
+        states: The most states of any intermediate machine.
+        arcs: The most arcs of any one machine, counted as byte intervals or (state, class) cells.
+        bytes: The most memory that one construction may hold at a time, in bytes.
+        seconds: The most wall-clock time of the whole compilation, in seconds.
 
     Raises:
         ExplorerError: A limit is not positive.
@@ -57,10 +57,10 @@ _DEFAULT: Final = Budget()
 
 
 class Meter:
-    """A running budget: what is spent is compared with what is allowed.
+    """A running clock and a budget, against which constructions check their sizes.
 
     Args:
-        budget: The limits; default `Budget()`.
+        budget: The limits; by default `Budget()`.
     """
 
     __slots__ = ("_zero", "budget")
@@ -77,7 +77,7 @@ class Meter:
         return part
 
     def with_share(self, share: float) -> Meter:
-        """A meter on the same clock that may use a share, 0 to 1, of the seconds that are left."""
+        """A meter on the same clock, limited to a share (0 to 1) of the remaining seconds."""
         if share == 1:
             return self._on_this_clock(self.budget)
         spent = self.seconds()
@@ -85,18 +85,18 @@ class Meter:
         return self._on_this_clock(replace(self.budget, seconds=limit))
 
     def with_sizes(self, sizes: Budget) -> Meter:
-        """A meter on the same clock and with the same seconds, for other sizes."""
+        """A meter on the same clock with the same seconds and other limits of size."""
         return self._on_this_clock(replace(sizes, seconds=self.budget.seconds))
 
     def seconds(self) -> float:
-        """Wall-clock seconds since the meter was made, without those for making machine code."""
+        """The wall-clock seconds since the meter was made, without the making of machine code."""
         return perf_counter() - making_code.seconds - self._zero
 
     def check_time(self, stage: str, ahead: float = 0.0) -> None:
-        """Raise `BudgetExceeded` if the time is up, or will be.
+        """Raise `BudgetExceeded` if the time is up, or will be after the next piece of work.
 
         Args:
-            ahead: Seconds that the next piece of work takes and during which nobody can look.
+            ahead: The estimated seconds of the next piece of work, which cannot be interrupted.
         """
         spent = perf_counter() - making_code.seconds - self._zero + ahead  # As `seconds`.
         if spent > self.budget.seconds:
@@ -110,8 +110,8 @@ class Meter:
         """Raise `BudgetExceeded` if a size, or the time, is past its limit.
 
         Args:
-            stage: What is being built, as the subject of a sentence ("Determinization").
-            ahead: Seconds that the next piece of work takes and during which nobody can look.
+            stage: The construction, as the subject of a sentence ("Determinization").
+            ahead: The estimated seconds of the next piece of work, which cannot be interrupted.
         """
         budget = self.budget
         if states > budget.states:

@@ -1,8 +1,8 @@
 """Every error that the toolkit raises on purpose.
 
-An error says three things: what is wrong (``message``), what shows it (``evidence``, a
-mapping that a program can read) and what to do about it (``remedy``). The printed form holds
-the message and the remedy, so a traceback in a notebook is enough to go on.
+An error says three things: what is wrong (``message``), the values that show it (``evidence``, a
+mapping for programs) and what to do about it (``remedy``). The printed form holds the message and
+the remedy, so a traceback in a notebook is enough to act on.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ from math import inf, log10
 from types import MappingProxyType
 
 LONGEST_WORD = 400
-"""Characters of a word of a message, a name or a number that a user gave among them."""
+"""The most characters of a word in a message, such as a name that a user gave."""
 
 LONGEST_MESSAGE = 8_000
-"""Characters of a message in all."""
+"""The most characters of a whole message."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD}}})\S+")
 
 
 def bounded(text: str) -> str:
-    """A message without the rest of its long words, and without its end where it is long itself.
+    """A message with its long words cut off, and cut off itself if it is too long.
 
-    What users give stands in messages: a name of a million characters would bury what is wrong.
-
-    Args:
-        text: Any.
+    Messages quote users' values: a name of a million characters would bury the rest.
 
     Example:
         >>> len(bounded("x" * 1_000_000)), bounded("The name x is not known.")
@@ -42,11 +39,11 @@ def bounded(text: str) -> str:
 
 
 class ExplorerError(Exception):
-    """Root of the tree.
+    """The base class of all errors of the toolkit.
 
     Args:
-        message: What is wrong, as one sentence or a short paragraph; what is long in it is cut
-            (`bounded`), and whole in ``evidence``.
+        message: What is wrong, as one sentence or a short paragraph; long words in it are cut off
+            (`bounded`), but kept whole in ``evidence``.
         remedy: What the reader can do, as an imperative sentence; empty if nothing can be done.
         evidence: Values that show the fault: offsets, states, limits, sizes.
 
@@ -75,7 +72,7 @@ class ExplorerError(Exception):
         return MappingProxyType(self._evidence)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors travel between processes whole, also those with further arguments.
+        # Subclasses with further arguments must survive pickling between processes.
         return _restored, (type(self), self.args), self.__dict__
 
 
@@ -86,7 +83,7 @@ def _restored(kind: type[ExplorerError], args: tuple[object, ...]) -> ExplorerEr
 
 
 def display_width(text: str) -> int:
-    """The columns of a terminal that a text takes (Unicode Standard Annex 11).
+    """The terminal columns that a text occupies (Unicode Standard Annex 11).
 
     Example:
         >>> display_width("a日e\u0301")
@@ -94,18 +91,18 @@ def display_width(text: str) -> int:
     """
     import wcwidth  # Its tables take longer to load than all of this package's first file.
 
-    # A control character has no width of its own (-1); a terminal shows something in its place.
+    # A control character has the width -1; a terminal shows one column in its place.
     return sum(abs(wcwidth.wcwidth(character)) for character in text)
 
 
 _AROUND = 100
-"""The characters that are shown before a place; half as many are shown after it."""
+"""The characters shown before the place in a long line; twice as many are shown from it on."""
 
 
 def caret(text: str, start: int, end: int | None = None) -> str:
-    """Two lines: ``text``'s line that holds ``start``, and carets under ``start:end``.
+    """The line of a text that holds ``start``, and a line with carets under ``start:end``.
 
-    Of a long line, only what is around the place.
+    A long line is cut to the surroundings of the place.
 
     Args:
         text: The source.
@@ -122,7 +119,7 @@ def caret(text: str, start: int, end: int | None = None) -> str:
     line_end = text.find("\n", start)
     line_end = len(text) if line_end < 0 else line_end
     stop = start + 1 if end is None else max(start + 1, min(end, line_end))
-    # A pattern of a thousand characters would drown the place in it.
+    # In a pattern of a thousand characters the place would be hard to find.
     before_shown, after_shown = "", ""
     if start - line_start > _AROUND:
         line_start, before_shown = start - _AROUND, "…"
@@ -139,7 +136,7 @@ def caret(text: str, start: int, end: int | None = None) -> str:
 
 
 class RegexError(ExplorerError):
-    """A pattern that cannot be read, or that no finite automaton can express.
+    """A pattern that cannot be parsed, or that no finite automaton can express.
 
     Attributes:
         pattern: The whole pattern.
@@ -162,13 +159,13 @@ class RegexError(ExplorerError):
 
 
 class GrammarError(ExplorerError):
-    """A grammar that cannot be read, or whose rules cannot be followed.
+    """A grammar that cannot be parsed, or whose rules cannot be used.
 
     Attributes:
         reason: What is wrong, without the place.
         text: The whole grammar.
         start, end: The offending span, in characters of the grammar.
-        line, column: Where it begins, both from 1.
+        line, column: The position of its start, both counted from 1.
     """
 
     def __init__(
@@ -191,11 +188,11 @@ class GrammarError(ExplorerError):
         )
 
     def in_rule(self, rule: str, remedy: str) -> GrammarError:
-        """The same error for rules that are Python objects: it names the rule.
+        """This error for a grammar of Python objects: it names the rule.
 
         Args:
-            rule: The name of the rule that the place is in.
-            remedy: What to do, as one would write it in Python.
+            rule: The name of the rule that holds the place.
+            remedy: What to do, in terms of Python.
         """
         return GrammarError(
             self.reason, text=self.text, start=self.start, end=self.end, remedy=remedy,
@@ -207,7 +204,7 @@ class UnsupportedTokenizer(ExplorerError):
     """The exact bytes of a tokenizer's tokens cannot be known.
 
     Attributes:
-        component: The part of the tokenizer that stands in the way, such as ``decoder.Replace``.
+        component: The unsupported part of the tokenizer, such as ``decoder.Replace``.
     """
 
     def __init__(
@@ -226,38 +223,38 @@ class UnsupportedTokenizer(ExplorerError):
 
 
 class VocabularyError(ExplorerError):
-    """A vocabulary that is not usable as given: no end of text, or an id out of range."""
+    """A vocabulary that cannot be used as given: no end of text, or an id out of range."""
 
 
 class ConstraintError(ExplorerError):
-    """A constraint that is not usable as given: other labels, or text that is not UTF-8."""
+    """A constraint that cannot be used as given: wrong labels, or text that is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A span of a text where something is wrong, in characters."""
+    """The span of a fault in a text, in characters."""
 
     text: str
     start: int
     end: int
 
     def evidence(self, reason: str) -> dict[str, object]:
-        """For an error: the spot, and what is wrong without the lines that show it."""
+        """The evidence of an error: the span, and the reason without the lines that show it."""
         return {"text": self.text, "start": self.start, "end": self.end, "reason": reason}
 
 
 def _pointing(reason: str, place: Located | None) -> str:
-    """A reason, and under it the line of the place with carets."""
+    """A reason, followed by the line of the place with carets under it."""
     if place is None:
         return reason
     return f"{reason}\n{caret(place.text, place.start, place.end)}\n"
 
 
 class UnsupportedSchema(ExplorerError):
-    """A keyword of a JSON Schema that cannot be followed exactly, or that is not well formed.
+    """A keyword of a JSON Schema that cannot be enforced exactly, or is not well formed.
 
     Attributes:
-        pointer: Where it stands in the schema, as a JSON Pointer.
+        pointer: Its location in the schema, as a JSON Pointer.
         keyword: The keyword.
         reason: What is wrong, without the pointer.
     """
@@ -283,34 +280,34 @@ class UnsupportedSchema(ExplorerError):
         )
 
     def at(self, place: Located) -> UnsupportedSchema:
-        """The same error with its place shown."""
+        """This error with the place in the schema's text shown."""
         return UnsupportedSchema(
             self.reason, pointer=self.pointer, keyword=self.keyword, remedy=self.remedy, place=place
         )
 
 
 class EmptyConstraint(ExplorerError):
-    """The constraint has no word at all, so nothing could ever be generated."""
+    """The constraint has no word, so nothing can be generated."""
 
 
 class UnsatisfiableSchema(EmptyConstraint):
     """A JSON Schema that no value satisfies.
 
     Attributes:
-        pointers: The keywords that leave nothing together, as JSON Pointers; without any one of
-            them there would be a value. Empty where that could not be found out.
+        pointers: A minimal set of conflicting keywords, as JSON Pointers: without any one of them
+            there would be a value. Empty if it could not be determined.
 
     Args:
-        place: What is shown.
-        endless: The pointer of a reference without which there would be a value, because it leads
-            back to what it stands in; empty if there is none.
+        place: The span to show.
+        endless: The pointer of a reference whose endless recursion leaves no value; empty if there
+            is none.
     """
 
     def __init__(
         self, pointers: tuple[str, ...], place: Located | None = None, *, endless: str = ""
     ) -> None:
         self.pointers = pointers
-        # What only says of which type, or that there must be something, is named last.
+        # Keywords such as `type` and `required` explain least, so they are named last.
         named = list(pointers)
         for given in (("/type", "/required"), ("/type",)):
             plain = [each for each in pointers if not each.endswith(given)]
@@ -365,7 +362,7 @@ class IncompatibleVocabulary(ExplorerError):
 
     Attributes:
         witness: A shortest word of the constraint, as bytes.
-        offset: How many bytes of the witness this vocabulary can write.
+        offset: The number of bytes of the witness that this vocabulary can write.
     """
 
     def __init__(self, message: str, *, witness: bytes, offset: int, remedy: str = "") -> None:
@@ -381,7 +378,7 @@ class BudgetExceeded(ExplorerError):
         resource: ``"states"``, ``"arcs"``, ``"bytes"`` or ``"seconds"``.
         limit: The limit that was set.
         reached: The size when it stopped, or the size it was about to reach.
-        ahead: Whether it stopped before a piece of work that would have reached it.
+        ahead: Whether it stopped before a piece of work that would have passed the limit.
     """
 
     def __init__(
@@ -405,31 +402,27 @@ class BudgetExceeded(ExplorerError):
         )
 
     def advising(self, remedy: str) -> BudgetExceeded:
-        """This error with another remedy, for a caller that knows what helps.
-
-        Args:
-            remedy: What the reader can do.
-        """
+        """This error with another remedy, for a caller that knows better advice."""
         self.remedy = remedy
         self.args = (f"{self.message} {remedy}",)
         return self
 
 
 def _shown(size: float) -> str:
-    """A size in a sentence, also one that is too large for a float, or to be written out."""
+    """A size for a sentence, also if it is too large for a float."""
     if isinstance(size, int) and size.bit_length() > 64:
         return f"about 10^{int(size.bit_length() * log10(2))}"
     return f"{int(size):,}" if float(size).is_integer() else f"{size:,.6g}"
 
 
 class NotRegular(BudgetExceeded):
-    """A machine of finitely many states was asked for, and the rules of a grammar recurse.
+    """A finite machine was asked for, but the rules of a grammar recurse.
 
-    It counts as a budget that no number of states is enough for, so that whoever has a way for
-    machines that are too large takes it here too.
+    It is a `BudgetExceeded` because no number of states suffices, so that callers with a fallback
+    for too large machines use it here too.
 
     Attributes:
-        rules: The rules that call themselves, by way of each other.
+        rules: The rules that call themselves, directly or through each other.
     """
 
     def __init__(self, rules: tuple[str, ...]) -> None:
@@ -445,14 +438,14 @@ class NotRegular(BudgetExceeded):
 
 
 class MissingDependency(ExplorerError, AttributeError):
-    """An optional library is not installed; the remedy names the extra that brings it.
+    """An optional library is not installed; the remedy names the extra that installs it.
 
-    Also an ``AttributeError``, so that ``hasattr`` and ``help`` can ask for names that need one.
+    Also an ``AttributeError``, so that ``hasattr`` and ``help`` work for names that need a library.
     """
 
 
 class NotATable(ExplorerError, AttributeError):
-    """A lazy machine was asked for what only a table of all states has.
+    """A lazy machine was asked for a property that only a table of all states has.
 
     Also an ``AttributeError``, so that ``hasattr`` can ask whether a machine is a table.
     """
@@ -463,7 +456,7 @@ class ContextFull(ExplorerError):
 
 
 class DamagedFile(ExplorerError):
-    """A saved file that cannot be read back: wrong kind, version, fingerprint or content."""
+    """A saved file that cannot be read: wrong kind, version, fingerprint or content."""
 
     def __init__(
         self,
@@ -476,7 +469,7 @@ class DamagedFile(ExplorerError):
 
 
 class FileError(ExplorerError, OSError):
-    """A file that cannot be read or written; also an ``OSError``, as `open` raises it.
+    """A file that cannot be read or written; also an ``OSError``, like the errors of `open`.
 
     Attributes:
         errno, strerror, filename: As in ``OSError``.

@@ -1,11 +1,11 @@
-"""Files are written whole or not at all, and read only after their size is known.
+"""Writes files atomically, and reads JSON only after checking its size.
 
-A full disk, or an interrupt in the middle, must not leave half a file where a good one was: a
-writer fills a new file in the same folder and then renames it over the old one, which the operating
-system does in one go. Nothing is synced to the disk: this is about programs that fail, not power.
-What the system says against it becomes a `FileError`, which names the path and what to do.
+A full disk or an interrupt must not leave half a file in place of a good one: a writer fills a new
+file in the same folder and renames it over the old one, which is atomic. Nothing is synced to the
+disk: this protects against failing programs, not against power loss. An error of the operating
+system becomes a `FileError`, which names the path and a remedy.
 
-A JSON document of 100 MB may take 3 GB as Python objects. So its values are counted before it is
+A JSON document of 100 MB may take 3 GB as Python objects, so its values are counted before it is
 parsed.
 """
 
@@ -27,7 +27,7 @@ from typing import Final, NoReturn
 from explorer.errors import DamagedFile, FileError, MissingFile
 
 MOST_VALUES: Final = 2**22
-"""How many values of a JSON document are read at most; each takes up to 120 bytes."""
+"""The most values of a JSON document that is parsed; each takes up to 120 bytes."""
 
 _NO_ROOM: Final = "Make room there, or give a path on another disk."
 _NOT_ALLOWED: Final = "Give the path of a file that you may read or write."
@@ -42,18 +42,17 @@ _REMEDIES: Final = {
     errno.EDQUOT: _NO_ROOM,
     errno.EFBIG: _NO_ROOM,
 }
-"""What to do, by the system's number of what is wrong."""
+"""The remedies by error number of the system."""
 
 _SHOWN: Final = 200
-"""How many characters of a path stand in a message."""
+"""The most characters of a path in a message."""
 
 
 def file_error(error: OSError, path: object, *, writing: bool = False) -> FileError:
-    """The error for what the system says of a file, with a remedy.
+    """The `FileError` for an error of the operating system, with a remedy.
 
     Args:
-        error: What was raised.
-        path: What the user asked for.
+        path: The path that the user gave.
         writing: Whether the file was to be written.
 
     Example:
@@ -75,9 +74,9 @@ def file_error(error: OSError, path: object, *, writing: bool = False) -> FileEr
 
 @contextmanager
 def file_errors(path: object, *, writing: bool = False) -> Generator[None]:
-    """Turn what the system says of a file into a `FileError`.
+    """Turn errors of the operating system into a `FileError`.
 
-    A pipe whose reader has gone stays a ``BrokenPipeError``: nothing is wrong with the path.
+    A ``BrokenPipeError`` is passed on, because the path is not at fault.
 
     Args:
         path, writing: As in `file_error`.
@@ -119,12 +118,12 @@ def read_text(path: Path) -> str:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, or leave what is there as it is.
+    """Write a whole file, or leave the old one unchanged.
 
     Args:
-        path: The file; replaced if it is there. A link is followed. What is not a plain file,
-            such as a pipe or ``/dev/stdout``, is written to in place.
-        data: All of its content.
+        path: The file; an existing one is replaced. A link is followed. A path that is not a
+            regular file, such as a pipe or ``/dev/stdout``, is written to in place.
+        data: The whole content.
 
     Raises:
         FileError: The file cannot be written; the old one is unchanged.
@@ -146,7 +145,7 @@ def _write(given: Path, data: bytes) -> None:
             file.write(data)
         return
     target = Path(os.path.realpath(given))
-    # A short name, because the target's may be as long as names can be.
+    # A short name of its own, because the target's may have the maximal length.
     draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with open(draft, "xb") as file:
@@ -161,13 +160,11 @@ def _write(given: Path, data: bytes) -> None:
 
 
 def holds_at_most(data: bytes, most_values: int) -> bool:
-    """Whether a JSON document has at most so many values; commas in texts count too.
+    """Whether a JSON document has at most a number of values, counting commas without parsing.
 
-    Args:
-        data: The document, which is not parsed.
-        most_values: How many.
+    Commas and brackets inside strings count too.
     """
-    # Each value but the first of a list or an object stands after a comma.
+    # Each value but the first of a list or an object follows a comma.
     return sum(data.count(sign) for sign in (b",", b"[", b"{")) < most_values
 
 
@@ -177,17 +174,16 @@ def parse_json(
     *,
     constant: Callable[[str], object] | None = None,
 ) -> object:
-    """The value of a JSON document whose size is bounded first.
+    """Parse a JSON document after checking the number of its values.
 
     Args:
         data: UTF-8 JSON; NaN and infinities are not JSON.
-        most_values: How many values it may hold.
-        constant: Reads ``NaN``, ``Infinity`` and ``-Infinity``; default they are refused.
+        most_values: The most values that it may hold.
+        constant: Reads ``NaN``, ``Infinity`` and ``-Infinity``; by default they are refused.
 
     Raises:
-        ValueError: It is not JSON, holds more values, half of a surrogate pair, or a number that
-            cannot be read, or is nested too deep. A
-            `json.JSONDecodeError` or a `UnicodeDecodeError` knows the place.
+        ValueError: It is not JSON, holds more values, a lone surrogate or a number out of range, or
+            is nested too deep. A `json.JSONDecodeError` or a `UnicodeDecodeError` has the offset.
 
     Example:
         >>> parse_json(b"[1, [2, 3]]")
@@ -199,7 +195,7 @@ def parse_json(
     if not holds_at_most(data, most_values):
         raise ValueError(f"it has more than {most_values:,} values")
     try:
-        # Reading each number here takes long, so only where one may be too large.
+        # Checking each number in Python is slow, so it is done only if one may be too large.
         read = _finite if _MAYBE_INFINITE.search(data) else None
         text = data.decode("utf-8")
         value: object = json.loads(text, parse_constant=constant or _refuse, parse_float=read)
@@ -220,7 +216,7 @@ def parse_json(
 
 
 _MAYBE_INFINITE: Final = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
-"""A part that each spelling of a number above all floats holds."""
+"""Matches within every spelling of a number that exceeds all floats."""
 
 
 def _finite(digits: str) -> float:

@@ -1,8 +1,8 @@
-"""Grammars beside `explorer.grammar`: rules as Python objects, and grammars that ship.
+"""Grammars beside `explorer.grammar`: rules as Python objects, and grammars that are shipped.
 
-`rule` makes the rules of a grammar without a notation; `shipped_grammar` gives a grammar by name,
-one of `SHIPPED`, and `shipped_text` its text, to read and to change; `xml_text` and `python_text`
-write the two that have a parameter.
+`rule` makes the rules of a grammar from Python objects; `shipped_grammar` returns a grammar by
+name, one of `SHIPPED`, and `shipped_text` its text, to read and to change; `xml_text` and
+`python_text` generate the two that have a parameter.
 
     >>> from explorer import grammar, grammars
     >>> value = grammars.rule("value", "[" + grammars.rule("value").star() + "]")

@@ -1,18 +1,19 @@
-"""Just-in-time compilation of the loops that decide the speed of everything else.
+"""Just-in-time compilation of the inner loops that determine the engine's speed.
 
 There are about 150 of them, in some 50 files: subset construction, equal states, products, rows of
 discovered machines and of stacks, walks of the token trie, packed masks. They run over hundreds of
-thousands of small integers and cannot be written as numpy expressions without tenfold work. They
-are plain Python functions over numpy arrays; `jit` makes a `Kernel` of each, which hands it to
-Numba when it is first called. So a process loads Numba with the first constraint that it compiles,
-and one that only imports the engine does not (`docs/decisions/0098`).
-Kernels release the interpreter lock and come back after a bounded amount of work, so that a
-budget, a cancel or another thread is never kept waiting.
+thousands of small integers and would take ten times the work as numpy expressions. They are plain
+Python functions over numpy arrays; `jit` wraps each as a `Kernel`, which Numba compiles at its
+first call. So a process loads Numba with the first constraint that it compiles, and one that only
+imports the engine does not (`docs/decisions/0098`).
 
-The machine code is made and kept in `explorer.machine_code`, which alone imports Numba.
+Kernels release the interpreter lock and return after a bounded amount of work, so that a budget, a
+cancellation or another thread never waits long.
 
-With ``NUMBA_DISABLE_JIT=1`` the same functions run as ordinary Python; the tests use that to
-show that nothing depends on the compiler.
+`explorer.machine_code`, the only file that imports Numba, compiles the kernels and caches them.
+
+With ``NUMBA_DISABLE_JIT=1`` the same functions run as ordinary Python; the tests use this to show
+that nothing depends on the compiler.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ R = TypeVar("R")
 
 
 class Stopwatch:
-    """Adds up the seconds of pieces of work, which may nest."""
+    """A clock that adds up the seconds of pieces of work, which may nest."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -40,60 +41,59 @@ class Stopwatch:
         self._began = 0.0
 
     def start(self) -> None:
-        """A piece begins."""
+        """Begin a piece of work."""
         if self._depth == 0:
             self._began = time.perf_counter()
         self._depth += 1
 
     def stop(self) -> None:
-        """The piece that began last is done."""
+        """End the piece of work that began last."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._began
 
 
 making_code: Final = Stopwatch()
-"""Its ``seconds`` are those in which this process loaded Numba and made machine code; loading
-machine code does not count.
+"""The time in which this process loaded Numba and compiled kernels; loading cached code is not
+counted.
 
-A budget leaves them out: they are spent once per process or per machine, whatever is compiled
-first.
+A budget excludes it: it is spent once per process or per machine, whatever is compiled first.
 """
 
 NOTICE: Final = "explorer: making machine code, once for this installation; it takes some seconds."
-"""The line for a person who waits for it: on the first run on a machine, or after an update."""
+"""The line shown on the first run on a machine or after an update, while kernels are compiled."""
 
 
 @cache
 def _give_notice() -> None:
-    """Say it once in a process, where a person watches: at a terminal, or in a notebook.
+    """Print the notice once per process, if it runs in a terminal or a notebook.
 
-    A process that finds its machine code on disk says nothing.
+    A process that finds its machine code on disk prints nothing.
     """
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         print(NOTICE, file=sys.stderr, flush=True)
 
 
 class Kernel(Generic[P, R]):
-    """A function that becomes machine code when it is first called.
+    """A function that is compiled to machine code at its first call.
 
-    The modules that know it under its name then hold the machine code in its place, so that later
-    calls go there directly. A kernel that is kept elsewhere costs 0.1 µs more per call.
+    The compiled function then replaces it under its name in all modules, so that later calls are
+    direct. A reference held elsewhere costs 0.1 µs more per call.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
         update_wrapper(self, function)
         self.py_func: Final = function
-        """The Python function, under the name that Numba gives it."""
+        """The Python function; the attribute has the same name as in Numba."""
         self._compiled: Callable[P, R] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of the function."""
+        """Call the compiled function."""
         return self.compiled(*args, **kwargs)
 
     @property
     def compiled(self) -> Callable[P, R]:
-        """The compiled function. Two threads that come at once make it twice, to no harm."""
+        """The compiled function; two concurrent threads may both compile it, which is harmless."""
         if self._compiled is None:
             compiled: Callable[P, R] = _machine_code().machine_code_of(self.py_func)
             self._compiled = compiled
@@ -106,13 +106,10 @@ class Kernel(Generic[P, R]):
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel on its first call, cached on disk, without the interpreter lock.
+    """Wrap a function as a kernel: compiled at its first call, cached on disk, run without the GIL.
 
     Args:
-        function: A function over scalars and numpy arrays, within what Numba understands.
-
-    Returns:
-        The kernel, with the type of the function given.
+        function: A function over scalars and numpy arrays that Numba supports.
 
     Example:
         >>> @jit
@@ -126,7 +123,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _machine_code() -> ModuleType:
-    """The file that imports Numba, loaded now and told what it serves."""
+    """The module that imports Numba, connected to the kernels at its first use."""
     making_code.start()
     try:
         with _without_interrupts():
@@ -145,7 +142,7 @@ def _begin() -> None:
 
 @contextmanager
 def _without_interrupts() -> Generator[None]:
-    """Let an interrupt wait for the end of the block: half an import cannot be completed later."""
+    """Delay Ctrl-C until the end of the block: an interrupted import could not be resumed."""
     handler = signal.getsignal(signal.SIGINT)
     if (
         handler is not signal.default_int_handler

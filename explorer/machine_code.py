@@ -1,17 +1,16 @@
-"""The machine code of kernels: made by Numba, kept on disk, checked before it runs.
+"""The machine code of kernels: compiled by Numba, cached on disk, verified before it runs.
 
-The code is cached beside the source or in the user's folder for caches, so a process after the
-first loads it in milliseconds. The cache is a help and never a condition: where no folder can be
-written, kernels are compiled in every process, with a warning; and a file that is not what was
-written, which its checksum shows, is compiled anew. (Numba's own cache raises on both, and runs
-machine code of which a bit was flipped.) It also loads only what running needs: Numba's own loads
-all that compiling needs with it, three times as much.
+The code is cached beside the source or in the user's cache folder, so every process after the first
+loads it in milliseconds. The cache is optional: if no folder is writable, each process compiles its
+kernels, with a warning; a file whose checksum does not match is compiled again. (Numba's own cache
+raises in both cases, and would run machine code with a flipped bit.) Loading also imports only what
+running needs; Numba's own cache imports all that compiling needs, three times as much.
 
-This file alone imports Numba, which takes a fifth of a second: `explorer.jit` loads it with the
-first kernel that is called.
+Only this file imports Numba, which takes a fifth of a second: `explorer.jit` loads it when the
+first kernel is called.
 """
 
-# Numba ships no stubs: what it gives is typed here once.
+# Numba ships no type stubs.
 # pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportAttributeAccessIssue=false, reportPrivateUsage=false, reportCallIssue=false
@@ -51,11 +50,11 @@ _warned: set[str] = set()
 
 
 def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
-    """A function as machine code, which is loaded or made for each types of arguments."""
+    """The compiled form of a function; code for each argument types is loaded or compiled."""
     if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
         return np.errstate(over="ignore")(function)
     dispatcher: Any = numba.njit(nogil=True)(function)
-    # Code typed into a prompt has no file beside which machine code could be kept.
+    # Code typed into a prompt has no file beside which machine code could be cached.
     if exists(function.__code__.co_filename):
         try:
             dispatcher._cache = _Cache(function)
@@ -65,11 +64,13 @@ def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def connect(kernel: type[Any], begun: Callable[[], None], done: Callable[[], None]) -> None:
-    """Let kernels call kernels, and say when machine code is made; once in a process.
+    """Register the class of kernels with Numba, and listen to compilations; once per process.
+
+    Registered kernels can call each other.
 
     Args:
-        kernel: The class of the functions that have their machine code as ``compiled``.
-        begun, done: Called around each piece of compiling; the pieces may nest.
+        kernel: The class whose instances have the attribute ``compiled``.
+        begun, done: Called before and after each compilation; compilations may nest.
     """
 
     def type_of(value: Any, context: object) -> object:
@@ -99,13 +100,13 @@ def _warn_once(error: Exception) -> None:
 
 
 class _Library(JITCodeLibrary):
-    """Machine code from the disk, which is run as it is.
+    """Machine code from the disk, which runs without parsing its intermediate code.
 
-    Its intermediate code is parsed when it goes into another kernel that is compiled.
+    The intermediate code is parsed only if another kernel that calls it is compiled.
     """
 
     def restore(self, object_code: bytes, intermediate_code: bytes, names: set[str]) -> None:
-        """Link the machine code, which defines some names."""
+        """Link the machine code, which defines the given symbols."""
         self._intermediate_code = intermediate_code
         self.enable_object_caching()
         self._set_compiled_object(object_code)
@@ -120,7 +121,7 @@ class _Library(JITCodeLibrary):
 
 
 class _Loading(CompileResultCacheImpl):
-    """Makes a compiled function of what was kept, as Numba does, but with a `_Library`."""
+    """Restores a compiled function from the cache as Numba does, but with a `_Library`."""
 
     def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
         """The compiled function."""
@@ -161,7 +162,7 @@ class _Loading(CompileResultCacheImpl):
 def _environment(module: str, constants: list[object], name: str) -> object:
     """The environment of a compiled function: its constants, and the names of its module.
 
-    Only Python code would look the names up, so a module of Numba is not imported for that.
+    Only Python code looks the names up, so a module of Numba is not imported for them.
     """
     if module in sys.modules or not module.startswith("numba."):
         return environment._rebuild_env(module, constants, name)
@@ -176,20 +177,17 @@ def _environment(module: str, constants: list[object], name: str) -> object:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """The object of a name; Numba's environments are made by us."""
+        """The object of a name, with our own function for Numba's environments."""
         if global_name == "_rebuild_env":
             return _environment
         return super().find_class(module_name, global_name)
 
 
 class _Cache(FunctionCache):
-    """The machine code of one kernel on disk; where it cannot be used it is as if there were none.
-
-    Args:
-        function: The kernel.
+    """The machine code of one kernel on disk; an unusable file counts as missing.
 
     Raises:
-        RuntimeError: No folder can be written.
+        RuntimeError: No folder is writable.
     """
 
     _impl_class = _Loading
@@ -201,29 +199,29 @@ class _Cache(FunctionCache):
         )
 
     def load_overload(self, sig: object, target_context: Any) -> object:
-        """The compiled function for a signature, or ``None``.
+        """The cached compiled function for a signature, or ``None``.
 
-        Numba's own also loads all that is known of types and their operations, a fifth of a second
-        that only compiling needs. Machine code needs the functions that count references.
+        Numba's own method also loads its registry of types and operations, a fifth of a second that
+        only compiling needs. Running needs just the functions that count references.
         """
         try:
             rtsys.initialize(target_context)
             return self._load_overload(sig, target_context)
-        except Exception:  # A damaged pickle raises what it likes.
+        except Exception:  # A damaged pickle may raise anything.
             with suppress(Exception):
                 self.flush()
             return None
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep the compiled function for a signature, if the disk takes it."""
+        """Cache the compiled function for a signature, if it can be written."""
         with suppress(OSError, pickle.PickleError, EOFError):
             super().save_overload(sig, data)
 
 
 def _stamps(function: Callable[..., object]) -> tuple[bytes, ...]:
-    """Checksums of a kernel's file and of those that it calls, whose code is compiled into its own.
+    """Checksums of the files of a kernel and of the kernels that it calls, which are inlined.
 
-    Numba knows a kernel by its own file alone.
+    Numba's own cache checks only the file of the kernel itself.
     """
     paths: set[str] = set()
     seen: set[object] = set()
@@ -234,14 +232,14 @@ def _stamps(function: Callable[..., object]) -> tuple[bytes, ...]:
             seen.add(one)
             paths.add(one.__code__.co_filename)
             known: list[Any] = [one.__globals__.get(name) for name in one.__code__.co_names]
-            # A kernel, or what Numba made of it.
+            # A kernel, or its compiled function.
             todo += [called.py_func for called in known if hasattr(called, "py_func")]
     return tuple(_sum_of(path, stat(path).st_mtime_ns) for path in sorted(paths))
 
 
 @lru_cache(maxsize=1024)
 def _sum_of(path: str, changed: int) -> bytes:
-    """The checksum of a file that was changed at that time."""
+    """The checksum of a file with this modification time."""
     return _DIGEST(Path(path).read_bytes()).digest()
 
 

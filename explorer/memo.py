@@ -1,10 +1,10 @@
-"""A memo: results about a value, kept for as long as the value lives.
+"""Caches: results that live as long as a value (`memo`), are in use (`Recent`), or fit (`Kept`).
 
 A vocabulary has one trie and a machine has one drawing, however often they are asked for. They do
-not belong into the value itself: it is immutable, travels to other processes, and its own module
-knows nothing of tries or drawings. So a function remembers its answers beside the value, and
-forgets them with it (`memo`). What is worth keeping while somebody holds it is `Recent`, and what
-takes memory and can be worked out again is `Kept`.
+not belong inside the value: it is immutable, is sent to other processes, and its own module knows
+nothing of tries or drawings. So `memo` keeps a function's results beside the value and drops them
+with it. `Recent` keeps values while somebody holds them, and `Kept` keeps recomputable values up to
+a limit of memory.
 """
 
 from __future__ import annotations
@@ -22,17 +22,14 @@ V = TypeVar("V")
 
 
 def memo(function: Callable[Concatenate[K, P], V]) -> Callable[Concatenate[K, P], V]:
-    """Remember a function's answers as long as their first argument lives.
+    """Cache a function's results for as long as the first argument lives.
 
-    Values that are equal share an answer. Two threads that ask at the same time may both work, and
-    both get what the first of them put down. An exception is not remembered.
+    Equal values share a result. Two concurrent threads may both compute it; both get the one that
+    was stored first. An exception is not cached.
 
     Args:
-        function: A function of a value that can be referred to weakly, and of more arguments that
-            can be hashed. Its result must not refer to the first argument, or that lives forever.
-
-    Returns:
-        A function of the same arguments.
+        function: A function of a weakly referable value and further hashable arguments. Its result
+            must not refer to the first argument, or that would live forever.
 
     Example:
         >>> class Text(str):
@@ -67,10 +64,10 @@ W = TypeVar("W")
 
 
 class Recent(Generic[H, W]):
-    """Values by key, as long as somebody holds them, and the last few in any case; thread-safe.
+    """A thread-safe cache of values that are held elsewhere, and of the last few in any case.
 
     Args:
-        most: How many are held here.
+        most: The number of values that the cache itself holds.
 
     Example:
         >>> class Answer:
@@ -86,7 +83,7 @@ class Recent(Generic[H, W]):
         self._lock = RLock()
 
     def get(self, key: H, make: Callable[[], W]) -> W:
-        """The value of a key, made now if nobody holds it any more."""
+        """The value of a key, made now if it is no longer held."""
         with self._lock:
             value = self._values.get(key)
             if value is None:
@@ -97,14 +94,14 @@ class Recent(Generic[H, W]):
 
 
 MOST_BYTES: Final = 64_000_000
-"""The bytes that a machine keeps of what it can work out again."""
+"""The default limit of bytes for recomputable values."""
 
 
 class Kept(Generic[H, W]):
-    """A bounded cache of values, thread-safe; the least recently used value goes first.
+    """A thread-safe cache with a limit of bytes; the least recently used value is dropped first.
 
     Args:
-        most_bytes: How many bytes the values may take together. One is always kept.
+        most_bytes: The most bytes of all values together. One value is always kept.
 
     Example:
         >>> kept = Kept[str, bytes](most_bytes=4)
@@ -130,7 +127,7 @@ class Kept(Generic[H, W]):
             return entry[0]
 
     def put(self, key: H, value: W, num_bytes: int) -> None:
-        """Keep a value that takes so many bytes."""
+        """Keep a value of the given size."""
         with self._lock:
             if key in self._values:
                 self._bytes -= self._values.pop(key)[1]

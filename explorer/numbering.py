@@ -1,9 +1,9 @@
-"""Numbers for values in the order in which they are met, also where that is interrupted.
+"""Numbers values in the order of their first occurrence, safely even if interrupted.
 
-A machine that numbers its states as it meets them holds them twice: as a list, by number, and as a
-dictionary from each to its number. Ctrl-C may come between the two. So the value is appended first,
-and the dictionary decides: an entry of the list that it does not know was never told to anybody,
-and goes when the next value is met.
+A machine that numbers its states as it discovers them stores them twice: in a list by number, and
+in a dictionary from state to number. Ctrl-C may come between the two updates. So the value is
+appended first, and the dictionary decides: a list entry that is not in the dictionary was never
+returned to a caller and is removed when the next value is numbered.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 def number_of(value: K, values: list[K], numbers: dict[K, int]) -> int:
-    """The number of a value, given now if it is met for the first time.
+    """The number of a value; a new value gets the next number and is added to both containers.
 
     Args:
-        values: The values by number; may get a new one.
-        numbers: The number of each value; may get a new one.
+        values: The values by number.
+        numbers: The number of each value.
 
     Example:
         >>> values, numbers = ["a"], {"a": 0}

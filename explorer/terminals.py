@@ -1,8 +1,8 @@
 """Terminals as functions: quoted strings, plain scalars, pieces of a text, lists.
 
-Each gives a constraint that combines with all others. It is written as a pattern with one specially
-named group (`explorer.languages.terminals`), so that it can be edited, saved and explained as any
-pattern. In a pattern of your own write the group; `escape` makes an argument of any text.
+Each returns a constraint that combines with all others. It is a pattern with one specially named
+group (`explorer.languages.terminals`), so it can be edited, saved and explained like any pattern.
+In your own pattern write the group itself; `escape` turns any text into an argument of it.
 
     >>> from explorer import literal, terminals
     >>> c = literal("name: ") + terminals.quoted_text()
@@ -38,10 +38,7 @@ __all__ = [
 
 
 def escape(text: str) -> str:
-    """A text as an argument of a terminal in a pattern.
-
-    Args:
-        text: Any text.
+    """A text escaped as the argument of a terminal in a pattern.
 
     Raises:
         ConstraintError: It is not a text, or holds half of a surrogate pair.
@@ -69,9 +66,8 @@ def quoted_text() -> Constraint:
 def unquoted_text() -> Constraint:
     """A plain scalar of YAML on one line, outside of brackets and braces.
 
-    The group ``(?P<UNQUOTED_TEXT>)``. A YAML reader takes it as one scalar whose text is what is
-    written; whether that reads as a number or ``true`` is the reader's affair. (YAML 1.2.2, section
-    7.3.3; without tabs.)
+    The group ``(?P<UNQUOTED_TEXT>)``. A YAML reader reads it as one scalar with exactly this text,
+    which it may resolve to a number or ``true``. (YAML 1.2.2, section 7.3.3; without tabs.)
 
     Example:
         >>> plain = unquoted_text()
@@ -82,7 +78,7 @@ def unquoted_text() -> Constraint:
 
 
 def substring_of(text: str) -> Constraint:
-    """Any piece of a text that is not empty, as a machine of at most two states per byte.
+    """Any non-empty substring of a text, as a machine of at most two states per byte.
 
     The group ``(?P<SUBSTRING_OF>text)``. (Suffix automaton; Blumer et al. 1985.)
 
@@ -107,7 +103,7 @@ def delimited_list(item: str | Constraint, delimiter: str = ", ") -> Constraint:
     The group ``(?P<DELIMITED_LIST>delimiter|pattern)``.
 
     Args:
-        item: What an item is: a pattern, or a constraint.
+        item: A pattern or a constraint that each item matches.
         delimiter: The text between two items; not empty.
 
     Raises:
@@ -126,12 +122,12 @@ def delimited_list(item: str | Constraint, delimiter: str = ", ") -> Constraint:
 
 
 def delimited_subsequence_of(items: Iterable[str], delimiter: str = ", ") -> Constraint:
-    """One or more of the given items, in their order, with a delimiter between each two.
+    """One or more of the given items, in the given order, with a delimiter between each two.
 
     The group ``(?P<DELIMITED_SUBSEQUENCE_OF>delimiter|item|item|…)``.
 
     Args:
-        items: Texts that are not empty. One that is given twice may be taken twice.
+        items: Non-empty texts. One that is given twice may occur twice.
         delimiter: The text between two items; not empty.
 
     Raises:
@@ -155,13 +151,13 @@ def delimited_subsequence_of(items: Iterable[str], delimiter: str = ", ") -> Con
 
 
 def text_token() -> Constraint:
-    """One text token, whatever it writes.
+    """Any single text token.
 
-    The group ``(?P<TEXT_TOKEN>)``. With the algebra it is any token that one can describe:
-    ``text_token() & regex("[a-z]+")`` is one token of small letters.
+    The group ``(?P<TEXT_TOKEN>)``. The algebra restricts it further: ``text_token() &
+    regex("[a-z]+")`` is one token of lower-case letters.
 
-    Constraints over tokens mean something with a vocabulary only. Asked about texts, they say
-    whether a text can be cut into pieces so that it is a word; see `Constraint.over_tokens`.
+    Constraints over tokens have a meaning only with a vocabulary. For a text they answer whether it
+    can be split into pieces that satisfy them; see `Constraint.over_tokens`.
 
     Example:
         >>> import explorer
@@ -174,7 +170,7 @@ def text_token() -> Constraint:
 
 
 def paragraph_token() -> Constraint:
-    """One text token without a newline in it; the group ``(?P<PARAGRAPH_TOKEN>)``.
+    """Any single text token without a newline; the group ``(?P<PARAGRAPH_TOKEN>)``.
 
     Example:
         >>> paragraph_token().accepts("a line"), paragraph_token().accepts("a\\nline")
@@ -186,8 +182,8 @@ def paragraph_token() -> Constraint:
 def text_until(stop: str) -> Constraint:
     """Text tokens up to a stop phrase, which ends the last of them and occurs nowhere before.
 
-    The group ``(?P<TEXT_UNTIL>stop phrase)``. No token crosses its edges; for text that may share
-    tokens with what stands around it, write a pattern: ``regex(r"(?s:(?:(?!END).)*END)")``.
+    The group ``(?P<TEXT_UNTIL>stop phrase)``. No token crosses its boundaries; for text that may
+    share tokens with its surroundings, write a pattern: ``regex(r"(?s:(?:(?!END).)*END)")``.
 
     Args:
         stop: At least one character. It may be spread over tokens.
@@ -204,12 +200,12 @@ def text_until(stop: str) -> Constraint:
 
 
 def image(*ids: int) -> Constraint:
-    """One token that is not text, such as an image of a model that takes images.
+    """One token that is not text, such as an image placeholder of a vision model.
 
     The group ``(?P<IMAGE>)``, or ``(?P<IMAGE>id|id|…)``. It writes nothing into the text.
 
     Args:
-        *ids: Which ids; none for every id of the vocabulary that is not text and does not end it.
+        *ids: The allowed ids; without any, every id that is neither text nor an end of text.
 
     Raises:
         ConstraintError: An id is not a whole number from 0 on.

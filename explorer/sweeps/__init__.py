@@ -1,10 +1,11 @@
 """Sweeps: many prompts through constraints, models, samplers and seeds, into one table.
 
-Read in this order: `models` (what is opened, and its digest), `grid` (what is asked for, and the
-key of each row), `batch` (texts that are written and measured abreast), `worker` (a batch becomes
-rows), `places` (where batches run), `folder` (partitioned Parquet, and what it knows of its sweep),
-`sweep` (all of that, with its progress), `plan` (what a large one will cost), `report` (what a
-table says: figures, what the parts of a constraint cost, and a page).
+Read in this order: `models` (a model and its digest), `grid` (the rows of a sweep, each with its
+key), `batch` (texts that are generated and measured together), `worker` (turns a batch into rows),
+`places` (processes, executors and clusters that run batches), `folder` (partitioned Parquet with a
+description of its sweep), `sweep` (the whole run, with its progress), `plan` (the cost of a large
+sweep), `report` (summary figures of a table, the cost of each part of a constraint, and an HTML
+page).
 
 pyarrow, dask and distributed come with the extra `sweeps`; without them this imports, and the
 functions that need them say so.

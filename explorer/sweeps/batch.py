@@ -1,12 +1,12 @@
-"""A batch that is written and measured: texts, and what the constraint did to the model.
+"""Generates a batch of texts and measures what the constraint did to the model.
 
 The loop is that of `explorer.decoding.batches.generate`, with the same masks, sampler and random
-numbers, so the texts are those of `generate` and of a `Session` with the row's seed, as far as the
-model's own arithmetic gives a batch the same logits. What is measured follows from the logits that
-are there anyway and stays on the device until the end: the feasible mass Z, whether the model's
-first choice was masked, and how likely the end of the text was.
+numbers, so the texts are those of `generate` and of a `Session` with the row's seed, provided that
+the model computes the same logits for a batch. The measurements use logits that are computed
+anyway and stay on the device until the end: the feasible mass Z, whether the model's first choice
+was masked, and the probability of the end of text.
 
-Cost: over `generate`, one more mask, and two passes over the logits in float64.
+Cost beyond `generate`: one more mask, and two passes over the logits in float64.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class MeasuredText:
     """One text of a batch; entry k of each list is about the choice of token k.
 
     Args:
-        tokens: The ids, the end of text included where it was written.
-        finished: Whether the text was ended; if not, it was cut off.
-        planned: Whether ``max_tokens`` took part in the mask.
-        log_probs_constrained: The same under the mask and the sampler; a greedy sampler counts as
-            the mask alone.
-        end_log_probs: Log-probability of the likeliest end of text under the mask and the sampler.
-        trace: Its record, where one was asked for.
+        tokens: The ids, including the end of text if it was generated.
+        finished: Whether the text ended by itself; otherwise it was cut off.
+        planned: Whether the masks took ``max_tokens`` into account.
+        log_probs_model: The log-probability of each token by the model alone.
+        log_probs_constrained: The log-probability of each token under mask and sampler; a greedy
+            sampler counts as the mask alone.
+        end_log_probs: The log-probability of the likeliest end of text under mask and sampler.
+        trace: The trace of the run, if one was asked for.
     """
 
     tokens: tuple[int, ...]
@@ -61,7 +62,7 @@ class MeasuredText:
 
 @dataclass(frozen=True)
 class BatchTimes:
-    """The seconds of a batch, by what they were spent on."""
+    """The seconds that a batch spent in the model (reading) and on everything else (choosing)."""
 
     reading: float
     choosing: float
@@ -78,14 +79,14 @@ def measured_batch(
     masking_budget: bool | None,
     traces: bool,
 ) -> tuple[list[MeasuredText], BatchTimes]:
-    """Write and measure a text for each prompt.
+    """Generate and measure a text for each prompt.
 
     Args:
-        seed: Of the random numbers; each row draws from stream 0.
-        masking_budget: As `generate` has it.
+        seed: The seed of the random numbers; each row draws from stream 0.
+        masking_budget: As in `generate`.
 
     Raises:
-        ExplorerError: As `generate` has it.
+        ExplorerError: As in `generate`.
     """
     begun = time.perf_counter()
     reading_seconds = 0.0
@@ -108,7 +109,7 @@ def measured_batch(
         over = ((states != FREE) & (states < 0)).all()
         if len(steps) == max_tokens or bool(over):
             break
-        # A frozen row must give the model some id; what comes of it is not used.
+        # A finished row must give the model some id; the resulting logits are not used.
         following = chosen.tokens.clamp(min=0)
         at = time.perf_counter()
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
@@ -124,7 +125,7 @@ def measured_batch(
 
 @dataclass(frozen=True, eq=False)
 class _StepOfRows:
-    """One step of all rows, on the device: int64[B], float64[B] and bool[B]."""
+    """The measurements of one step for all rows, on the device: int64[B], float64[B] or bool[B]."""
 
     tokens: Tensor
     model: Tensor

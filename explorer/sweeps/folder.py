@@ -1,26 +1,23 @@
-"""The folder of a sweep: partitioned Parquet that is written part by part and never half.
+"""The folder of a sweep: partitioned Parquet in parts that are written whole or not at all.
 
-    FOLDER/_sweep.json                    what was asked for, for the report
-    FOLDER/model=tiny/part-….parquet      rows of one model; the path says which
+    FOLDER/_sweep.json                    the description of the sweep, for the report
+    FOLDER/model=tiny/part-….parquet      rows of the model that the path names
 
-A part is written to a file of another name, synced, and renamed. So after a crash, whatever it hit,
-the folder holds whole parts only, and each row that it holds says by its key that it is done.
-Writing is locked: a second sweep into the same folder is refused while the first one runs; the lock
-is the operating system's and ends with the process.
+A part is written to a temporary file, synced, and renamed. So after any crash the folder holds
+complete parts only, and the key of each stored row marks it as done. Writing is locked: a second
+sweep into the same folder is refused while the first one runs; the operating system releases the
+lock when the process ends.
 
-Anything that reads Hive-partitioned Parquet reads it: pyarrow, DuckDB, Polars, Spark. The files are
-data only; nothing in them is executed.
+Anything that reads Hive-partitioned Parquet can read it: pyarrow, DuckDB, Polars, Spark. The files
+are data only; nothing in them is executed.
 
-The description of a sweep in its table: constraints, models, samplers, settings, as plain data.
+The rows of a table name their constraint, model and sampler; a report needs the values behind these
+names. So a sweep stores its description once, as JSON beside the parts of a folder and in the
+metadata of a table. It is read as untrusted data: constraints through the registered kinds, which
+check their input, and models as names only.
 
-A table of rows has names; a report needs what they stand for. So a sweep writes it down once, as
-JSON beside the parts of a folder and in the metadata of a table. It is read as data of a stranger:
-constraints through the registered kinds, which check what they are given, and models as names.
-
-pyarrow where it is needed, and the columns of a sweep.
-
-The engine does not need pyarrow: it is imported here, when a table is asked for, with an error that
-names the extra. The library has no types of its own, so that it is `Any` for a checker.
+pyarrow is imported here when a table is first asked for, with an error that names the extra. It
+ships no types, so its objects are typed as `Any`.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ def pyarrow(part: str = "") -> Any:
 
 
 def library(name: str, wanted_by: str) -> Any:
-    """A library of the extra `sweeps`.
+    """Import a library of the extra `sweeps`.
 
     Raises:
         MissingDependency: It is not installed.
@@ -121,19 +118,20 @@ def columns() -> Any:
 
 
 METADATA: Final = b"explorer.sweep"
-"""The entry of a table's metadata."""
+"""The key of the description in a table's metadata."""
 
 FORMAT: Final = 1
 
 
 class KnownSweep(msgspec.Struct, frozen=True):
-    """The question of a sweep.
+    """The description of a sweep: its constraints, models, samplers and settings as plain data.
 
     Args:
-        max_tokens, masking_budget: As `explorer.sweep` has them; those of the last run.
+        max_tokens, masking_budget: As in `explorer.sweep`; those of the last run.
         constraints: The source of each constraint as a plain mapping, by fingerprint; ``None`` for
-            free texts.
-        models: What `load_model` opens, by digest; ``None`` where a model was given otherwise.
+            unconstrained text.
+        models: The argument of `load_model`, by digest; ``None`` for a model given otherwise.
+        samplers: Temperature, top_k, top_p and min_p, by name.
     """
 
     format: int
@@ -159,7 +157,7 @@ class KnownSweep(msgspec.Struct, frozen=True):
         )
 
     def after(self, earlier: KnownSweep) -> KnownSweep:
-        """This one, with what only an earlier sweep into the same folder knew."""
+        """This description, extended by that of an earlier sweep into the same folder."""
         return msgspec.structs.replace(
             self,
             constraints={**earlier.constraints, **self.constraints},
@@ -169,10 +167,10 @@ class KnownSweep(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, data: bytes, where: str) -> KnownSweep:
-        """The value that `to_bytes` wrote.
+        """The description in JSON that `to_bytes` wrote.
 
         Raises:
-            DamagedFile: It is not what a sweep writes.
+            DamagedFile: The JSON is not a description of a sweep.
         """
         try:
             sweep = msgspec.json.decode(data, type=cls)
@@ -193,11 +191,11 @@ class KnownSweep(msgspec.Struct, frozen=True):
         return sweep
 
     def to_bytes(self) -> bytes:
-        """JSON that `read` reads."""
+        """The description as JSON."""
         return msgspec.json.format(msgspec.json.encode(self))
 
     def constraint(self, fingerprint: str) -> Constraint | None:
-        """A constraint, made again from its source; ``None`` for a free text or an unknown one.
+        """A constraint rebuilt from its source; ``None`` if unconstrained or unknown.
 
         Raises:
             DamagedFile: Its source cannot be read.
@@ -206,22 +204,22 @@ class KnownSweep(msgspec.Struct, frozen=True):
         return None if source is None else Constraint(source_from_dict(source))
 
     def readable(self) -> dict[str, Constraint]:
-        """The constraints that can be made again, by fingerprint."""
+        """The constraints that can be rebuilt, by fingerprint."""
         constraints: dict[str, Constraint] = {}
         for fingerprint in self.constraints:
             try:
                 made = self.constraint(fingerprint)
             except ExplorerError:
-                continue  # A kind of somebody's own that is not registered here.
+                continue  # A user's own kind that is not registered in this process.
             if made is not None:
                 constraints[fingerprint] = made
         return constraints
 
     def sampler(self, name: str) -> Sampler:
-        """A sampler by its name.
+        """The sampler of this name.
 
         Raises:
-            ExplorerError: There is none of that name.
+            ExplorerError: No sampler has this name.
         """
         if name not in self.samplers:
             raise ExplorerError(f"The sweep knows no sampler {name!r}.")
@@ -229,15 +227,15 @@ class KnownSweep(msgspec.Struct, frozen=True):
 
 
 def with_knowledge(table: Any, known: KnownSweep) -> Any:
-    """A pyarrow table that carries what its sweep was asked for."""
+    """A pyarrow table with the description of its sweep in its metadata."""
     return table.replace_schema_metadata({METADATA: known.to_bytes()})
 
 
 def knowledge_of(table: Any) -> KnownSweep | None:
-    """The description of a table's sweep; ``None`` if the table does not say.
+    """The description of the sweep in a table's metadata, if there is one.
 
     Raises:
-        DamagedFile: What it says cannot be read.
+        DamagedFile: The description cannot be read.
     """
     metadata: Mapping[bytes, bytes] = table.schema.metadata or {}
     data = metadata.get(METADATA)
@@ -250,13 +248,13 @@ _DRAFT: Final = ".draft-"
 
 
 class SweepFolder:
-    """The folder of a sweep.
+    """The folder of a sweep, opened for reading and writing.
 
     Args:
-        path: Where it is; made where it is not there yet.
+        path: Its path; the folder is created if it does not exist.
 
     Raises:
-        FileError: It cannot be made.
+        FileError: It cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -266,23 +264,23 @@ class SweepFolder:
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Hold the folder for writing.
+        """Hold the lock for writing to the folder.
 
         Raises:
-            ExplorerError: Another sweep writes to it.
+            ExplorerError: Another sweep holds it.
         """
         with file_errors(self.path, writing=True), open(self.path / _LOCK, "w") as file:
             _lock(file, self.path)
-            for draft in self.path.glob(f"*/{_DRAFT}*"):  # Of a process that died.
+            for draft in self.path.glob(f"*/{_DRAFT}*"):  # Left by a process that died.
                 draft.unlink(missing_ok=True)
             yield
 
     def parts(self) -> list[Path]:
-        """The parts, in the order of their names."""
+        """The paths of the parts, sorted by name."""
         return sorted(self.path.glob("model=*/part-*.parquet"))
 
     def done(self) -> set[str]:
-        """The keys of the rows that are there.
+        """The keys of the stored rows.
 
         Raises:
             DamagedFile: A part cannot be read.
@@ -293,10 +291,10 @@ class SweepFolder:
         return keys
 
     def write(self, rows: Any) -> None:
-        """Write rows of one model as a part.
+        """Write the rows of one model as a new part.
 
         Raises:
-            FileError: It cannot be written.
+            FileError: The part cannot be written.
         """
         model: str = rows["model"][0].as_py()
         stored = rows.drop_columns(["model"])
@@ -317,10 +315,10 @@ class SweepFolder:
                 raise
 
     def drop_failures(self) -> int:
-        """Take the rows that are failures out of the parts, so that they are run again.
+        """Remove failed rows from the parts, so that they are run again.
 
         Returns:
-            How many there were.
+            The number of removed rows.
         """
         count = 0
         for part in self.parts():
@@ -329,8 +327,8 @@ class SweepFolder:
             if kept.num_rows == rows.num_rows:
                 continue
             count += rows.num_rows - kept.num_rows
-            # The rows without failures are there before the old part goes: a crash in between
-            # leaves both, and `table` takes a key once.
+            # The new part is written before the old one is deleted: a crash in between leaves
+            # both, and `table` takes each key once.
             if kept.num_rows:
                 self.write(kept)
             with file_errors(part, writing=True):
@@ -338,13 +336,13 @@ class SweepFolder:
         return count
 
     def describe(self, setup: SweepSetup) -> KnownSweep:
-        """Write down what is asked for, beside what earlier sweeps asked for.
+        """Store the description of a sweep, merged with those of earlier sweeps.
 
         Returns:
-            All of that.
+            The merged description.
 
         Raises:
-            DamagedFile: What is there cannot be read.
+            DamagedFile: The stored description cannot be read.
         """
         known = KnownSweep.of(setup)
         if (self.path / MANIFEST).is_file():
@@ -353,7 +351,7 @@ class SweepFolder:
         return known
 
     def table(self, wanted: Sequence[str] | None = None) -> Any:
-        """All rows, or those with some keys, each once, as a pyarrow table."""
+        """All rows, or those with the wanted keys, each once, as a pyarrow table."""
         return read_rows(self.path, wanted)
 
 
@@ -369,7 +367,7 @@ def _lock(file: IO[str], path: Path) -> None:
 
 
 def _take(file: IO[str]) -> None:
-    """Lock a file for this process, as the system does it; not at all where it has no locks."""
+    """Take the operating system's lock on a file; do nothing if the system has no such locks."""
     if find_spec("fcntl") is not None:
         posix: Any = import_module("fcntl")
         posix.flock(file, posix.LOCK_EX | posix.LOCK_NB)
@@ -379,11 +377,11 @@ def _take(file: IO[str]) -> None:
 
 
 def read_manifest(folder: Path) -> KnownSweep:
-    """The grid of a sweep, read from its folder.
+    """The description of a sweep, read from its folder.
 
     Raises:
-        FileError: It is not there.
-        DamagedFile: It cannot be read.
+        FileError: There is no such file.
+        DamagedFile: It is not a description of a sweep.
     """
     path = folder / MANIFEST
     with file_errors(path):
@@ -395,7 +393,7 @@ def read_part(path: Path, only: Sequence[str] | None = None) -> Any:
     """The rows of a part.
 
     Args:
-        only: The columns that are wanted; default all.
+        only: The wanted columns; by default all.
 
     Raises:
         DamagedFile: It is not a part of a sweep.
@@ -422,7 +420,7 @@ def read_rows(folder: Path, wanted: Sequence[str] | None = None) -> Any:
     """The rows of a sweep's folder, each key once, as a pyarrow table.
 
     Args:
-        wanted: Keys, in the order in which the rows are to come; default all, part by part.
+        wanted: The keys of the wanted rows, in order; by default all rows, part by part.
 
     Raises:
         ExplorerError: There is no sweep in the folder.

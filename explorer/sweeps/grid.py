@@ -1,13 +1,12 @@
-"""The grid of a sweep: prompts × constraints × models × samplers × seeds, and a key for each
-row.
+"""The rows of a sweep: prompts × constraints × models × samplers × seeds, each with a key.
 
-The key is a digest of all that decides the row, and of nothing else: the prompt, the constraint's
-source, the model's digest, the sampler, the seed and the settings. It does not depend on names, on
-the order in which things are given, or on what else is in the sweep. So a sweep that is run again,
-or with more prompts, does only what is not there yet.
+The key is a digest of everything that determines the row, and of nothing else: the prompt, the
+constraint's source, the model's digest, the sampler, the seed and the settings. It does not depend
+on names, on the order of arguments, or on the rest of the sweep. So a sweep that is run again, or
+with more prompts, runs only the missing rows.
 
-Rows that are equal in all of that are one row. Each row draws its random numbers as
-``Session(..., seed=seed)`` does, whichever batch it is in.
+Rows with equal keys are one row. Each row draws its random numbers as ``Session(..., seed=seed)``
+does, whichever batch it is in.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VERSION: Final = "1"
-"""Part of every key; raised when rows come out otherwise than before."""
+"""A part of every key, raised when a change of the code changes the rows."""
 
 LONGEST_NAME: Final = 80
-"""The most characters of a name that is made from a constraint."""
+"""The most characters of a name derived from a constraint."""
 
 MOST_IN_BATCH: Final = 4096
 
@@ -56,7 +55,7 @@ class SweepSettings:
     """The settings that all rows of a sweep share.
 
     Args:
-        masking_budget: As `generate` has it.
+        masking_budget: As in `generate`.
     """
 
     max_tokens: int = 64
@@ -81,10 +80,10 @@ class SweepSettings:
 
 @dataclass(frozen=True, eq=False)
 class NamedConstraint:
-    """A constraint of a sweep.
+    """A constraint of a sweep with its name in the table.
 
     Args:
-        constraint: What the text must be; ``None`` leaves it free.
+        constraint: ``None`` for unconstrained text.
     """
 
     name: str
@@ -93,13 +92,13 @@ class NamedConstraint:
 
     @property
     def source(self) -> dict[str, object] | None:
-        """The source as a plain mapping; ``None`` where the text is free."""
+        """The source as a plain mapping; ``None`` for unconstrained text."""
         return _source(self.constraint)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One row to be written."""
+    """One row to be run; the constraint is an index into the setup."""
 
     key: str
     prompt_id: str
@@ -109,7 +108,7 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class SweepBatch:
-    """Rows that a model reads abreast."""
+    """Rows that are run together; model and sampler are indices into the setup."""
 
     number: int
     model: int
@@ -120,7 +119,7 @@ class SweepBatch:
 
 @dataclass(frozen=True)
 class SweepSetup:
-    """The settings that a worker needs besides its batches."""
+    """The constraints, models, samplers and settings that a worker needs besides its batches."""
 
     constraints: tuple[NamedConstraint, ...]
     models: tuple[SweepModel, ...]
@@ -130,7 +129,7 @@ class SweepSetup:
 
 @dataclass(frozen=True)
 class SweepGrid:
-    """All rows of a sweep.
+    """The product of prompts, constraints, models, samplers and seeds.
 
     Example:
         >>> from explorer import choice
@@ -153,10 +152,10 @@ class SweepGrid:
         seeds: int | Sequence[int],
         settings: SweepSettings = SweepSettings(),
     ) -> SweepGrid:
-        """The grid of what a user gave; see `explorer.sweep` for the arguments.
+        """The grid of a user's arguments; see `explorer.sweep` for them.
 
         Raises:
-            ExplorerError: Something is of another kind, or there is nothing to do.
+            ExplorerError: An argument is of the wrong kind, or the grid has no rows.
         """
         named = _named("constraints", constraints, _is_constraint, _name_of_constraint)
         some = [
@@ -197,16 +196,16 @@ class SweepGrid:
 
     @property
     def num_rows(self) -> int:
-        """The number of different rows."""
+        """The number of rows."""
         setup = self.setup
         count = len(self.prompts) * len(setup.constraints) * len(setup.models)
         return count * len(setup.samplers) * len(self.seeds)
 
     def batches(self, done: AbstractSet[str]) -> Iterator[SweepBatch]:
-        """The rows that are not done, in batches.
+        """The batches of all rows whose keys are not in ``done``.
 
-        A batch has one model, sampler and seed, and prompts of about the same length: they are
-        taken in the order of their length, so that little of a batch is padding.
+        A batch has one model, sampler and seed. Prompts are sorted by length, so that a batch needs
+        little padding.
         """
         setup, number = self.setup, 0
         order = sorted(range(len(self.prompts)), key=lambda k: _length(self.prompts[k][1]))
@@ -227,7 +226,7 @@ class SweepGrid:
                 number += 1
 
     def keys(self) -> Iterator[str]:
-        """The key of every row: for each prompt each constraint, model, sampler and seed."""
+        """The keys of all rows, ordered by prompt, constraint, model, sampler and seed."""
         setup, digests = self.setup, self._digests()
         places = product(range(len(setup.models)), range(len(setup.samplers)), self.seeds)
         shared = [self._shared(*place) for place in places]
@@ -267,7 +266,7 @@ def _named(
     is_one: Callable[[object], bool],
     name_of: Callable[[object], str],
 ) -> list[tuple[str, object]]:
-    """The values with their names: from a mapping, a list, or one value alone."""
+    """The values with their names, from a mapping, a list or a single value."""
     if is_one(given):
         return [(name_of(given), given)]
     if isinstance(given, Mapping):
@@ -332,7 +331,7 @@ def _name_of_sampler(given: object) -> str:
 
 
 def _prompts(given: object) -> tuple[tuple[str, KeptPrompt], ...]:
-    """The prompts with their names; equal ones once."""
+    """The prompts with their names, without duplicates."""
     given = plain(given)
     mapping = cast("Mapping[object, object]", given) if isinstance(given, Mapping) else None
     if mapping is not None and not _is_turn(mapping):
@@ -361,7 +360,7 @@ def _is_turn(entry: object) -> bool:
 def _distinct(
     what: str, values: Sequence[V], parts: Callable[[V], tuple[str, str]]
 ) -> tuple[V, ...]:
-    """The values; two names for one thing, or two things of one name, are refused."""
+    """The values without duplicates; refuses two names for one value and two values of one name."""
     names: dict[str, str] = {}
     digests: dict[str, str] = {}
     kept: list[V] = []

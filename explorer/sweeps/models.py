@@ -1,13 +1,13 @@
-"""The models of a sweep: a name, how a worker opens it, and a digest that is part of a row's key.
+"""The models of a sweep: each has a name, a way to open it, and a digest for the keys of its rows.
 
-A worker is another process, perhaps on another machine. So a model is given as what `load_model`
-takes, which each worker opens once, or as a function that a worker calls once. A model object works
-too where the work stays in this process, and where the object can be pickled.
+A worker is another process, perhaps on another machine. So a model is given as an argument of
+`load_model` or as a function, either of which each worker evaluates once. A model object works too
+if the sweep stays in this process or the object can be pickled.
 
-The digest says whether two runs had the same model. For files it is taken over their names and
-sizes, all of every file up to `WHOLE` bytes, and the first and the last `ENDS` bytes of larger
-ones: the header of a safetensors file names each tensor and its place, and weights that were
-trained further differ at the end as well. An edit in the middle alone is not noticed.
+The digest tells whether two runs used the same model. For files it covers their names and sizes,
+the whole content of files up to `WHOLE` bytes, and the first and last `ENDS` bytes of larger ones:
+the header of a safetensors file names each tensor and its offset, and further training changes the
+end of a file too. An edit in the middle alone is not noticed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHOLE: Final = 64_000_000
 """The most bytes of a file that are hashed whole."""
 
 ENDS: Final = 1_000_000
-"""The most bytes of each end of a larger file that are hashed."""
+"""The bytes at each end of a larger file that are hashed."""
 
 ModelGiven = str | Path | LanguageModel | Callable[[], LanguageModel]
 """A name or a folder for `load_model`, a model, or a function without arguments that opens one."""
@@ -37,7 +37,7 @@ _WANTED: Final = "a name or folder for load_model, a model, or a function that o
 
 @dataclass(frozen=True)
 class SweepModel:
-    """A model of a sweep."""
+    """A model of a sweep with its name in the table and its digest."""
 
     name: str
     given: ModelGiven
@@ -45,14 +45,13 @@ class SweepModel:
 
     @classmethod
     def of(cls, given: ModelGiven, name: str = "") -> SweepModel:
-        """The model that a user gave.
+        """The model of a user's argument.
 
         Args:
-            given: As `ModelGiven` says.
-            name: Its name in the table; default its own.
+            name: Its name in the table; by default the model's own.
 
         Raises:
-            ExplorerError: It is something else, or no such model is found.
+            ExplorerError: The argument is not a model, or no such model exists.
 
         Example:
             >>> SweepModel.of("tiny").name
@@ -72,10 +71,10 @@ class SweepModel:
         raise wrong("models", given, _WANTED)
 
     def open(self) -> LanguageModel:
-        """The model, opened.
+        """Open the model.
 
         Raises:
-            ExplorerError: It cannot be opened, or the function gave something else.
+            ExplorerError: It cannot be opened, or the function did not return a model.
         """
         given = self.given
         if isinstance(given, str | Path):
@@ -84,7 +83,7 @@ class SweepModel:
 
 
 def digest_of(*parts: str) -> str:
-    """A digest of some texts, 32 hexadecimal digits."""
+    """A digest of some texts, in 32 hexadecimal digits."""
     state = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", errors="surrogatepass")
@@ -93,7 +92,7 @@ def digest_of(*parts: str) -> str:
 
 
 def digest_of_folder(folder: Path) -> str:
-    """A digest of the files of a folder; see the module."""
+    """The digest of a folder's files, as the module describes it."""
     state = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if not path.is_file() or path.suffix == ".md":

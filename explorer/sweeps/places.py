@@ -1,33 +1,26 @@
 """The places where the batches of a sweep run: one protocol, and a class for each kind of place.
 
-The protocol of a place where batches run.
+A place accepts batches and returns their results in any order. It holds at most `capacity` of them
+at a time: the sweep submits another only when one has come back, so that a million rows wait as
+numbers in the submitting process and not as messages in a scheduler.
 
-A place takes batches and hands back what came of them, in any order. It holds no more than
-`capacity` of them at a time: the sweep submits another one only when one has come back, so that a
-million rows wait as numbers in the process that asks, and not as messages in a scheduler.
+`OnExecutor` runs on any executor of `concurrent.futures`, `OwnProcesses` on a pool of our own.
+Threads share the setup; processes receive it as bytes with each batch, and each unpacks it once
+(`explorer.sweeps.worker`). Our own pool uses ``spawn``: a process forked from one that runs torch
+or numba may hang. If a process of our pool dies, the batches in flight are lost and go to a new
+pool. A user's broken pool can be replaced only by the user.
 
-Any executor of `concurrent.futures`, and a pool of processes of our own.
+`OnDask` runs batches as tasks of a Dask cluster. The setup is a task too, and not scattered data: a
+worker that joins later fetches it from another worker, and if all workers that hold it die, the
+scheduler computes it again. If a worker dies, the scheduler gives its batch to another worker, and
+after a few deaths reports that the batch kills workers (`KilledWorker`), which counts as a loss.
 
-Threads share the setup; to other processes it travels as bytes, with each batch, and is unpacked
-once in each (`explorer.sweeps.worker`). A pool of our own is made with ``spawn``: a process that
-was forked from one that runs torch or numba may hang.
+If the scheduler goes away, everything in flight is lost, but no finished result. The client tries
+to reconnect for as long as its own ``timeout`` allows; after that the lost batches are submitted
+again.
 
-Where a process of our own pool dies, the batches that were in flight are lost; a new pool takes
-them. Of a pool that is not ours only its owner can make a new one.
-
-A cluster of Dask: batches are its tasks, on as many machines as it has.
-
-The setup is a task as well, not data that was handed out: a worker that joins later fetches it from
-another one, and if all that have it die, the scheduler makes it again. A worker's death is the
-scheduler's business: it gives the batch to another worker, and after a few deaths says that the
-batch kills workers (`KilledWorker`), which counts as a loss.
-
-If the scheduler goes away, everything in flight is lost, and nothing that has come back. The client
-looks for it as long as its own ``timeout`` says; when it is there again, with workers, what was
-lost is submitted again.
-
-Objects are pickled between the processes of the cluster, as Dask does it anyway: run one only where
-its own documentation says that it is safe.
+Objects are pickled between the processes of the cluster, as always in Dask: run one only where
+Dask's own documentation says that it is safe.
 """
 
 from __future__ import annotations
@@ -56,11 +49,12 @@ from explorer.sweeps.worker import BatchResult, packed_setup, run_batch
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A batch that has come back.
+    """A batch that has come back, finished or lost.
 
     Args:
-        result: Its rows; ``None`` where the place lost it, as when a worker died.
-        lost: Why it was lost; empty where it was not.
+        result: Its rows; ``None`` if the place lost it, for example because a worker died.
+        lost: The reason for the loss; empty otherwise.
+        suspect: Whether the batch itself may have caused the loss.
     """
 
     batch: SweepBatch
@@ -75,39 +69,39 @@ class Place(Protocol):
 
     @property
     def capacity(self) -> int:
-        """The most batches that it may hold now; at least 1."""
+        """The most batches that it can hold at present; at least 1."""
         ...
 
     def start(self, setup: SweepSetup) -> None:
-        """Get ready for the batches of a setup.
+        """Prepare for the batches of a setup.
 
         Raises:
-            ExplorerError: The setup cannot be sent there.
+            ExplorerError: The setup cannot be sent to the place.
         """
         ...
 
     def submit(self, batch: SweepBatch) -> None:
-        """Take a batch. Does not wait for it."""
+        """Accept a batch, without waiting for its result."""
         ...
 
     def finished(self, seconds: float) -> Sequence[Finished]:
-        """The batches that have come back since the last time.
+        """The batches that have come back since the last call.
 
         Args:
-            seconds: How long to wait for the first one.
+            seconds: The time to wait for the first one.
 
         Raises:
-            ExplorerError: The place is gone for good.
+            ExplorerError: The place cannot continue.
         """
         ...
 
     def close(self) -> None:
-        """Drop what has not come back. What a user gave stays open."""
+        """Drop the outstanding batches. A user's executor or client stays open."""
         ...
 
 
 class Here:
-    """This process."""
+    """The place that runs batches in this process."""
 
     def __init__(self) -> None:
         self._setup: SweepSetup | None = None
@@ -119,7 +113,7 @@ class Here:
         return 1
 
     def start(self, setup: SweepSetup) -> None:
-        """Get ready; see `Place.start`."""
+        """Keep the setup; see `Place.start`."""
         self._setup = setup
 
     def submit(self, batch: SweepBatch) -> None:
@@ -134,20 +128,20 @@ class Here:
         return [Finished(batch, run_batch(self._setup, batch))]
 
     def close(self) -> None:
-        """Drop what waits; see `Place.close`."""
+        """Drop the waiting batches; see `Place.close`."""
         self._waiting.clear()
 
 
 AHEAD: Final = 2
-"""The batches for each worker: one that runs, and one that waits."""
+"""The batches per worker: one running and one waiting."""
 
 
 class OnExecutor:
-    """An executor.
+    """The place that runs batches on an executor of `concurrent.futures`.
 
     Args:
-        executor: What runs the batches; it stays open.
-        workers: How many of them run at a time; default as many as there are cores.
+        executor: The executor; it stays open.
+        workers: The number of batches that run at a time; by default the number of cores.
     """
 
     def __init__(self, executor: Executor, workers: int | None = None) -> None:
@@ -170,7 +164,7 @@ class OnExecutor:
         """Take a batch; see `Place.submit`."""
         try:
             future = self._executor.submit(run_batch, self._setup, batch)
-        except RuntimeError as error:  # It was shut down, or broke a moment ago.
+        except RuntimeError as error:  # It was shut down or has just broken.
             future = Future[BatchResult]()
             future.set_exception(error)
         self._flying[future] = batch
@@ -196,10 +190,10 @@ class OnExecutor:
         return found
 
     def mend(self, error: BaseException) -> None:
-        """Make a new executor where the old one broke.
+        """Replace a broken executor.
 
         Raises:
-            ExplorerError: It is not ours to make.
+            ExplorerError: The executor is the user's, who alone can replace it.
         """
         raise ExplorerError(
             f"The executor cannot go on: {str(error) or type(error).__name__}",
@@ -209,14 +203,14 @@ class OnExecutor:
         ) from error
 
     def close(self) -> None:
-        """Call off what has not begun; see `Place.close`."""
+        """Cancel the batches that have not begun; see `Place.close`."""
         for future in self._flying:
             future.cancel()
         self._flying.clear()
 
 
 class OwnProcesses(OnExecutor):
-    """Processes of our own."""
+    """The place that runs batches on a pool of our own processes."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -224,14 +218,14 @@ class OwnProcesses(OnExecutor):
         super().__init__(self._pool, count)
 
     def mend(self, error: BaseException) -> None:
-        """Make a new pool where a process died; see `OnExecutor.mend`."""
+        """Make a new pool if a process died; see `OnExecutor.mend`."""
         if not isinstance(error, BrokenProcessPool):
             super().mend(error)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = self._executor = _pool(self._count)
 
     def close(self) -> None:
-        """End the processes; each first ends the batch that it runs."""
+        """End the processes; each finishes its running batch first."""
         super().close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -243,7 +237,7 @@ def _pool(count: int) -> ProcessPoolExecutor:
 
 
 def _begin(threads: int) -> None:
-    """Begin a process: Ctrl-C is for the one that asks, and the cores are shared."""
+    """Prepare a worker process: ignore Ctrl-C, and use only its share of the cores."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import torch
 
@@ -251,14 +245,14 @@ def _begin(threads: int) -> None:
 
 
 LOOK: Final = 2.0
-"""The seconds for which the number of workers is taken for known."""
+"""The seconds for which the number of workers is cached."""
 
 
 class OnDask:
-    """A Dask cluster.
+    """The place that runs batches on a Dask cluster.
 
     Args:
-        client: A `distributed.Client` that is connected; it stays open.
+        client: A connected `distributed.Client`; it stays open.
     """
 
     def __init__(self, client: Any) -> None:
@@ -278,13 +272,13 @@ class OnDask:
             self._looked = time.monotonic()
             try:
                 threads = sum(self._client.nthreads().values())
-            except OSError:  # It went away just now. `CommClosedError` of the comms is one too.
+            except OSError:  # The connection was lost; `CommClosedError` is an OSError too.
                 return self._capacity
             self._capacity = max(1, AHEAD * threads)
         return self._capacity
 
     def start(self, setup: SweepSetup) -> None:
-        """Hand over the setup; see `Place.start`."""
+        """Submit the setup as a task; see `Place.start`."""
         self._payload = packed_setup(setup)
         self._hand_over()
 
@@ -320,11 +314,11 @@ class OnDask:
         return found
 
     def _result(self, future: Any, batch: SweepBatch) -> Finished | None:
-        """The result of a batch; ``None`` if it is not known now."""
+        """The result of a batch; ``None`` if it cannot be fetched at present."""
         if future.status == "finished":
             try:
                 return Finished(batch, future.result(timeout=30))
-            except Exception:  # The worker that had it died: it is made again, or asked for later.
+            except Exception:  # Its worker died: it is computed again or fetched later.
                 return None
         if future.status == "error":
             error = future.exception()
@@ -332,13 +326,13 @@ class OnDask:
         return None if self._gone() else Finished(batch, None, f"it was {future.status}", False)
 
     def _gone(self) -> bool:
-        """Whether the scheduler has forgotten us."""
+        """Whether the scheduler is disconnected or has lost our setup."""
         if self._client.status != "running":
             return True
         return self._setup.status in ("lost", "cancelled")
 
     def _again(self) -> Sequence[Finished]:
-        """Wait until the scheduler is there again; everything in flight is lost."""
+        """Wait until the scheduler is connected again; return all batches in flight as lost."""
         while self._client.status != "running":
             if self._client.status in ("closed", "closing"):
                 raise ExplorerError(
@@ -353,7 +347,7 @@ class OnDask:
         return lost
 
     def close(self) -> None:
-        """Call off what has not come back; see `Place.close`."""
+        """Cancel the outstanding batches; see `Place.close`."""
         futures = [future for future, _ in self._flying.values()]
         self._flying.clear()
         if futures and self._client.status == "running":
@@ -365,14 +359,14 @@ MOST_PROCESSES: Final = 1024
 
 
 def place_for(where: object) -> Place:
-    """The place that a user asked for.
+    """The place for a user's argument ``where``.
 
     Args:
         where: ``None`` for this process, a number of processes, an executor of
             `concurrent.futures`, a `distributed.Client`, or a place of the user's own.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is none of these.
 
     Example:
         >>> place_for(None).capacity
@@ -383,7 +377,7 @@ def place_for(where: object) -> Place:
     where = plain(where)
     if isinstance(where, int) and not isinstance(where, bool):
         return OwnProcesses(whole_number("where", where, 1, MOST_PROCESSES))
-    # A client of Dask can only be there where its module was imported.
+    # A Dask client can exist only if its module has been imported.
     dask: Any = sys.modules.get("distributed")
     if dask is not None and isinstance(where, dask.Client):
         return OnDask(where)

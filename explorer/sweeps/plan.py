@@ -1,16 +1,16 @@
-"""The cost of a large sweep, reckoned from a small part of it.
+"""Estimates the cost of a large sweep from a small part of it.
 
-`plan` runs some of the prompts here, takes the time of each part, and says what a million rows
-would take on a number of workers, and what bounds that. The model behind it:
+`plan` runs some of the prompts in this process, times each part, and estimates the time of a
+million rows on a number of workers, and what limits it. The model:
 
     T(N, w) = S + N · max(c / w, k)
 
-with N rows, w workers, S seconds to open the models and to compile the constraints (each worker
-does it once, side by side), c seconds of a worker's work for a row, and k seconds that the process
-that asks spends on a row: its key, and writing it. So n machines are n times as fast until
-w = c / k workers; from there on the process that asks is the bound, and two sweeps over halves of
-the prompts go further. Left out: the network (`bytes_sent` a row), workers of different speed, and
-the last batches, for which some workers wait.
+with N rows, w workers, S seconds to open the models and compile the constraints (each worker does
+so once, in parallel), c seconds of a worker for a row, and k seconds that the submitting process
+spends on a row, for its key and for writing it. So n workers are n times as fast up to w = c / k
+workers; beyond that the submitting process is the limit, and two sweeps over halves of the prompts
+are faster. The model ignores the network (`bytes_sent` per row), workers of different speeds, and
+idle workers during the last batches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from explorer.sweeps.sweep import duration
 from explorer.sweeps.worker import PARTS, run_batch
 
 ONCE: Final = ("opening", "compiling")
-"""The parts that a worker pays for once."""
+"""The parts of the work that a worker does only once."""
 
 MILLION: Final = 1_000_000
 WORKERS: Final = (1, 2, 4, 16, 64, 256)
@@ -42,18 +42,18 @@ WORKERS: Final = (1, 2, 4, 16, 64, 256)
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """The cost of a sweep; it prints as a table.
+    """The estimated cost of a sweep; it prints as a table.
 
     Args:
-        measured: How many rows were run for it.
-        once: Seconds of each part that a worker pays for once.
-        each: Seconds of each other part, for a row.
-        asking: Seconds that the process that asks spends on a row.
-        tokens: Tokens of a row.
-        bytes_sent: Bytes that come back from a worker for a row.
-        bytes_kept: Bytes of Parquet for a row.
-        rows: How many rows are planned for.
-        workers: For how many workers.
+        measured: The number of rows that were run for the estimate.
+        once: The seconds of each part that a worker does only once.
+        each: The seconds per row of each other part.
+        asking: The seconds per row of the submitting process.
+        tokens: The tokens per row.
+        bytes_sent: The bytes per row that a worker sends back.
+        bytes_kept: The bytes of Parquet per row.
+        rows: The number of rows of the planned sweep.
+        workers: The numbers of workers to compare.
     """
 
     measured: int
@@ -68,20 +68,19 @@ class SweepPlan:
 
     @property
     def work(self) -> float:
-        """Seconds of a worker's work for a row: c of the model."""
+        """The seconds of a worker per row: c of the model."""
         return math.fsum(self.each.values())
 
     @property
     def most_workers(self) -> float:
-        """From how many workers on the process that asks is the bound."""
+        """The number of workers beyond which the submitting process is the limit."""
         return self.work / self.asking
 
     def seconds(self, rows: int, workers: int) -> float:
-        """The time of a sweep: T(N, w) of the model.
+        """The seconds of a sweep: T(N, w) of the model.
 
         Args:
-            rows: How many rows.
-            workers: How many workers, each as fast as this process was.
+            workers: The number of workers, each as fast as this process.
 
         Example:
             >>> made = SweepPlan(8, {"opening": 5.0}, {"reading": 0.5}, 0.001, 9.0, 800.0, 200.0,
@@ -95,7 +94,7 @@ class SweepPlan:
         return math.fsum(self.once.values()) + rows * share
 
     def bound(self, workers: int) -> str:
-        """The part that bounds a sweep on so many workers."""
+        """The part that limits a sweep on this number of workers."""
         if workers >= self.most_workers:
             return "the process that asks"
         return f"the workers: {max(self.each, key=lambda part: self.each[part])}"
@@ -135,17 +134,17 @@ def plan(
     masking_budget: bool | None = None,
     batch_size: int = 32,
 ) -> SweepPlan:
-    """Reckon the cost of a sweep from running a small part of it in this process.
+    """Estimate the cost of a sweep by running a small part of it in this process.
 
     Args:
-        prompts, constraints, models, samplers, seeds, max_tokens, masking_budget, batch_size: As
-            `explorer.sweep` has them.
-        rows: How many rows to plan for.
-        sample: How many prompts are run, evenly spaced in the order of their lengths.
-        workers: For how many workers.
+        prompts, constraints, models, samplers, seeds, max_tokens, masking_budget, batch_size: As in
+            `explorer.sweep`.
+        rows: The number of rows of the planned sweep.
+        sample: The number of prompts to run, evenly spaced by length.
+        workers: The numbers of workers to compare.
 
     Raises:
-        ExplorerError: As `explorer.sweep` has it.
+        ExplorerError: As in `explorer.sweep`.
         MissingDependency: The extra `sweeps` is not installed.
 
     Example:
@@ -182,7 +181,7 @@ def plan(
 
 
 def _sampled(grid: SweepGrid, count: int) -> SweepGrid:
-    """The grid with some of its prompts, from the shortest to the longest."""
+    """The grid with a sample of its prompts, evenly spaced by length."""
     if len(grid.prompts) <= count:
         return grid
     order = sorted(grid.prompts, key=lambda each: len(str(each[1])))
@@ -191,17 +190,17 @@ def _sampled(grid: SweepGrid, count: int) -> SweepGrid:
 
 
 def _asking(grid: SweepGrid, made: Any) -> tuple[float, float]:
-    """Seconds a row of keys and writing, and bytes of Parquet a row."""
+    """The seconds per row for keys and writing, and the bytes of Parquet per row."""
     many = pyarrow().concat_tables([made] * max(1, 2_000 // made.num_rows))
     at = time.perf_counter()
     keys = len(list(grid.keys()))
-    for_keys = 2 * (time.perf_counter() - at) / keys  # For the batches and for the table.
+    for_keys = 2 * (time.perf_counter() - at) / keys  # Keys are computed for batches and table.
     with tempfile.TemporaryDirectory() as folder:
         kept = SweepFolder(Path(folder))
         at = time.perf_counter()
         kept.write(many)
         for_writing = (time.perf_counter() - at) / many.num_rows
-        # Repeated rows would compress too well, so the bytes are those of the rows themselves.
+        # Repeated rows compress too well, so the size is that of the rows written once.
         (old,) = kept.parts()
         old.unlink()
         kept.write(made)

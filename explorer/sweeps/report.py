@@ -1,23 +1,22 @@
-"""`explorer.report`: the page is drawn by the views, which the engine finds by their name only.
+"""The report on a sweep: summary figures, the cost of each part of a constraint, and a page.
 
-The figures of a sweep's table: conformance, traps, failures, and the worst runs. Figures only.
+`summarize` counts conformance, traps and failures, and ranks the worst runs. It is a pure function
+of the table, so a report can be made on another machine than the sweep, and a test can check the
+figures by hand.
 
-Everything here is a pure function of the table, so that a report can be made elsewhere than the
-sweep, and a test can work the same figures out by hand.
+`costs_by_part` finds the parts of a constraint that cost the model most probability. At each token
+the mask costs −ln Z, with Z the model's probability on allowed tokens. The text so far determines
+the place in the constraint (`explorer.analysis.places`): a property of a schema, a rule of a
+grammar, a piece of a pattern. The costs at a place add up to the cost of that part.
 
-Which part of a constraint costs the model most probability.
-
-At each token the mask takes −ln Z from the model: its probability on what is not allowed. The
-text so far says where in the constraint one is (`explorer.analysis.places`): at a property of a
-schema, a rule of a grammar, a piece of a pattern. Adding up what was lost at each place gives the
-cost of the parts.
-
-Many rows share their beginnings, so what was lost is added up by constraint and text so far first,
-and the texts that lost most are looked up until the time is used up. How much of all that was lost
-the answer covers is part of it.
+Many rows share a beginning, so costs are first added up by constraint and text so far. The texts
+with the highest cost are then looked up until the time is used up; the result states which share of
+the total cost it covers.
 
 Cost: one pass over the tokens of the table, and 0.1 ms (a pattern) to 20 ms (a schema) for each
 text that is looked up.
+
+`report` writes the page. It is drawn by the views, which the engine imports only by name.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from explorer.sweeps.folder import columns, pyarrow, read_rows
 from explorer.sweeps.sweep import Sweep
 
 WORST: Final = 10
-"""The number of runs that a report opens."""
+"""The number of worst runs that a report shows as pages."""
 
 MOST_ERRORS: Final = 20
 """The most different errors that are listed."""
@@ -51,14 +50,14 @@ MOST_ERRORS: Final = 20
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The rows of one model, constraint and sampler.
+    """The figures of the rows of one model, constraint and sampler.
 
     Args:
-        valid: How many are texts of the constraint; of free texts, how many were ended.
-        cut: How many were cut off by ``max_tokens``.
-        unhelped: How many are valid without one intervention, so that the model wrote them by
-            itself.
-        nats: How much log-probability the mask took from the model, of all rows together.
+        valid: The number of texts that satisfy the constraint; if unconstrained, that ended.
+        cut: The number of texts cut off by ``max_tokens``.
+        unhelped: The number of valid texts without an intervention, which the model alone would
+            have written too.
+        nats: The log-probability that the masks took from the model, over all rows.
     """
 
     model: str
@@ -86,7 +85,7 @@ class GroupFigures:
 
     @property
     def nats_per_text(self) -> float:
-        """The mean of what the mask took from a text; NaN where there is no text."""
+        """The mean log-probability that the masks took from a text; NaN if there is no text."""
         return self.nats / self.written if self.written else math.nan
 
     @property
@@ -100,9 +99,10 @@ class SweepSummary:
     """The figures of a table.
 
     Args:
-        traps: How many rows met each kind of trap, by constraint; the most first.
-        worst: The numbers of the rows with texts that lost the most log-probability, the worst
-            first; of rows that wrote the same after the same prompt, the first.
+        traps: Constraint, kind of trap and number of rows that met it; the most frequent first.
+        errors: Kind, message and number of rows of each error; the most frequent first.
+        worst: The indices of the rows that lost the most log-probability, the worst first; of rows
+            with the same prompt and text only one.
     """
 
     rows: int
@@ -190,16 +190,16 @@ def column(table: Any, name: str) -> list[Any]:
 
 
 SECONDS: Final = 20.0
-"""The seconds for looking up places, all constraints together."""
+"""The seconds for looking up places, for all constraints together."""
 
 MOST_ROWS: Final = 100_000
-"""The most rows of each constraint that are read, the first ones."""
+"""The number of rows, from the first, that are read for each constraint."""
 
 LONGEST_PART: Final = 60
 """The most characters of a part's name."""
 
 MOST_TOGETHER: Final = 3
-"""The most places that are named together where several could go on."""
+"""The most places that are named together if the text may continue in several."""
 
 AT_THE_END: Final = "the end of the text"
 UNPLACED: Final = "a place that the constraint does not name"
@@ -207,10 +207,10 @@ UNPLACED: Final = "a place that the constraint does not name"
 
 @dataclass(frozen=True)
 class PartCost:
-    """The probability that one part of a constraint took from the model.
+    """The log-probability that one part of a constraint took from the model.
 
     Args:
-        part: What the part is called, or the parts where several could go on.
+        part: The name of the part, or of several if the text may continue in each.
     """
 
     part: str
@@ -221,10 +221,10 @@ class PartCost:
 
 @dataclass(frozen=True)
 class ConstraintCost:
-    """The probability that the parts of a constraint took from the model.
+    """The log-probability that the parts of a constraint took from the model.
 
     Args:
-        covered: The share of that which ``parts`` accounts for.
+        covered: The share of ``nats`` that ``parts`` accounts for.
     """
 
     constraint: str
@@ -237,7 +237,7 @@ class ConstraintCost:
 
 @dataclass
 class _LostAfter:
-    """The probability that was lost after one text."""
+    """The log-probability lost after one text, summed over rows."""
 
     nats: float = 0.0
     interventions: int = 0
@@ -315,7 +315,7 @@ def _cost_of(
 
 
 def named_place(constraint: Constraint, text: bytes) -> str:
-    """The name of the place after a text: the part of the constraint that must go on there.
+    """The name of the place after a text: the part of the constraint that continues there.
 
     Example:
         >>> from explorer import json_schema
@@ -365,22 +365,22 @@ def report(
 ) -> Path:
     """Write one HTML file about a sweep, which needs no network and no kernel.
 
-    It shows conformance, what each part of each constraint costs the model, traps by kind,
-    failures, and the worst runs, each of which opens as a page that replays it.
+    It shows conformance, the cost of each part of each constraint, traps by kind, failures, and the
+    worst runs, each with a page that replays it.
 
     Args:
-        table: What `sweep` returned, its folder, or its pyarrow table.
-        path: The file; replaced if it is there.
+        table: The result of `sweep`, its folder, or its pyarrow table.
+        path: The file; an existing one is replaced.
         title: The heading.
-        worst: How many of the worst runs are opened: those whose mask took most from the model.
-        seconds: How long to look up in which part of its constraint each text was.
-        models: Models by their names in the table, for a sweep that was not given names.
+        worst: The number of worst runs to replay: those whose masks took the most log-probability.
+        seconds: The time for finding the part of its constraint at each text.
+        models: Models by their names in the table, for models that were not given by name.
 
     Returns:
-        The path.
+        The path of the file.
 
     Raises:
-        ExplorerError: The table is something else, or lacks columns of a sweep.
+        ExplorerError: The table is not one of a sweep.
         MissingDependency: plotly or pyarrow is not installed.
         FileError: There is no such folder, or it is not writable.
 
@@ -395,7 +395,7 @@ def report(
     rows = _rows_of(table)
     target = file_path("path", path)
     with file_errors(target, writing=True):
-        target.parent.stat()  # The page takes a while: what cannot work is said first.
+        target.parent.stat()  # Fail before the slow work.
     given: Mapping[object, object] = {}
     if models is not None:
         what = "a mapping of names to models"

@@ -1,11 +1,11 @@
 """Thousands of prompts through constraints, models, samplers and seeds: one row for each.
 
-`sweep` takes the product of what it is given, runs it in batches, and returns a table. With a
-folder, rows are written to Parquet while the sweep runs; the same call goes on where the last one
-ended, however it ended. `explorer.sweeps.places` says where batches run.
+`sweep` runs the product of its arguments in batches and returns a table. With a folder, rows are
+written to Parquet while the sweep runs; the same call resumes where the last one ended, however it
+ended. `explorer.sweeps.places` says where batches run.
 
-Cost: that of writing the texts (`docs/sweeps.md` has the figures), about 2 kB of memory a row where
-no folder is given, and about 0.5 kB of disk a row where one is.
+Cost: that of generating the texts (`docs/sweeps.md` has the figures), and per row about 2 kB of
+memory without a folder or about 0.5 kB of disk with one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SweepProgress:
 
     @property
     def left(self) -> float:
-        """Seconds until the end, if it goes on like this; infinite where nothing is known yet."""
+        """The estimated seconds until the end; infinite before the first result."""
         return (self.total - self.done) / self.rate if self.rate else float("inf")
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class SweepProgress:
 
 
 def duration(seconds: float) -> str:
-    """A time as a reader sees it.
+    """A duration for display.
 
     Example:
         >>> duration(42.4), duration(62), duration(90_061), duration(10**6)
@@ -87,10 +87,10 @@ Listener = Callable[[SweepProgress], object]
 
 
 class SweepBar:
-    """A line that is written over itself.
+    """A progress bar on one terminal line, which is overwritten in place.
 
     Args:
-        stream: Where to; default standard error.
+        stream: The output; by default standard error.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -99,7 +99,7 @@ class SweepBar:
         self._length = 0
 
     def __call__(self, progress: SweepProgress) -> None:
-        """Draw the bar, unless it was drawn a moment ago."""
+        """Draw the bar, unless it was drawn within the last `EVERY` seconds."""
         now = time.monotonic()
         if now - self._drawn < EVERY and progress.done < progress.total:
             return
@@ -117,10 +117,10 @@ class SweepBar:
 
 
 def checked_progress(progress: object) -> SweepBar | Listener | None:
-    """The listener to the progress: a bar for ``True``, nothing for ``False``, or a function.
+    """The listener for a user's ``progress``: a bar, ``None``, or a function.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is neither a bool nor a function.
     """
     if isinstance(progress, bool):
         return SweepBar() if flag("progress", progress) else None
@@ -130,33 +130,34 @@ def checked_progress(progress: object) -> SweepBar | Listener | None:
 
 
 ROWS_IN_PART: Final = 4096
-"""After so many rows a part is written."""
+"""The number of rows after which a part is written."""
 
 SECONDS_IN_PART: Final = 10.0
-"""After so many seconds a part is written, so that a crash costs little."""
+"""The seconds after which a part is written, so that a crash costs little."""
 
 WAIT: Final = 0.2
-"""The seconds that the sweep waits for a result before it looks whether it was called off."""
+"""The seconds that the sweep waits for a result before it checks whether it was cancelled."""
 
 MOST_LOSSES: Final = 3
-"""The times that a batch may be lost with its worker before it is run row by row, and a row before
-it is
-a failure."""
+"""The losses after which a batch is run row by row, and a single row counts as a failure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The result of a sweep: a table, and how the run went.
+    """The result of a sweep: a table, and the counts of the run.
 
-    It is a table for whoever takes Arrow: ``pyarrow.table(sweep)``, ``polars.from_arrow(sweep)``
-    and DuckDB read it as it is.
+    It can be read as an Arrow table: ``pyarrow.table(sweep)``, ``polars.from_arrow(sweep)`` and
+    DuckDB accept it.
 
     Args:
-        table: The rows that are there, of those that were asked for: a ``pyarrow.Table``, for
-            each prompt each constraint, model, sampler and seed; `docs/sweeps.md` says what each
-            column means.
-        folder: Where they are kept; ``None`` where no folder was given.
-        failed: How many of those are failures, which say so in the column ``error``.
+        table: The finished rows as a ``pyarrow.Table``, ordered by prompt, constraint, model,
+            sampler and seed; `docs/sweeps.md` explains each column.
+        folder: The folder of the rows; ``None`` if none was given.
+        asked: The number of rows that were asked for.
+        found: The number of rows that the folder held before.
+        written: The number of rows that this run added.
+        failed: The number of written rows that failed; their column ``error`` says why.
+        parts: The seconds of each part of the work, over all workers.
     """
 
     table: Any
@@ -170,7 +171,7 @@ class Sweep:
     parts: Mapping[str, float]
 
     def __len__(self) -> int:
-        """The number of rows that are there."""
+        """The number of finished rows."""
         return self.found + self.written
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -208,36 +209,37 @@ def sweep(
     cancel: Event | None = None,
     budget: Budget | None = None,
 ) -> Sweep:
-    """Write a text for each prompt, constraint, model, sampler and seed, and measure it.
+    """Generate and measure a text for each prompt, constraint, model, sampler and seed.
 
-    A failure is a row that says what went wrong. Ctrl-C ends the sweep as ``cancel`` does: what is
-    done stays, in the folder and in the table that is returned.
+    A failed row says what went wrong. Ctrl-C ends the sweep as ``cancel`` does: finished rows stay
+    in the folder and in the returned table.
 
     Args:
-        prompts: Texts or conversations; a mapping gives them names. Equal prompts are one.
-        constraints: What the texts must be; ``None`` leaves them free. A mapping gives them names.
+        prompts: Texts or conversations; a mapping gives them names. Equal prompts count once.
+        constraints: The constraints on the texts; ``None`` for unconstrained text. A mapping gives
+            them names.
         models: Names or folders for `load_model`, models, or functions that open one; each worker
             opens each model once. A mapping gives them names.
-        samplers: How tokens are chosen; default greedy. A mapping gives them names.
-        seeds: Of the random numbers; a row is what ``Session(..., seed=seed)`` writes.
-        folder: Where rows are written to Parquet as they come; a later call does only rows that
-            are not there. Default: they are kept in memory.
-        where: Where batches run: ``None`` for this process, a number of processes, an executor of
-            `concurrent.futures`, a Dask client, or a `Place` of your own.
-        max_tokens: The most tokens of each text, EOS included.
-        masking_budget: Whether texts are made to end in time, as `generate` has it.
-        batch_size: How many rows a model reads abreast.
-        traces: Whether each row keeps its trace, as JSON that `Trace` reads.
-        retry_failures: Whether rows of the folder that are failures are run again.
-        progress: Whether to draw a bar; or a function that is told a `SweepProgress`.
-        cancel: Ends the sweep when it is set.
+        samplers: By default greedy. A mapping gives them names.
+        seeds: The seeds of the random numbers; a row is the text of ``Session(..., seed=seed)``.
+        folder: The folder to which rows are written as Parquet; a later call runs only the missing
+            rows. By default rows are kept in memory.
+        where: The place where batches run: ``None`` for this process, a number of processes, an
+            executor of `concurrent.futures`, a Dask client, or your own `Place`.
+        max_tokens: The most tokens of each text, including the end of text.
+        masking_budget: Whether masks make the texts end within ``max_tokens``, as in `generate`.
+        batch_size: The number of rows that a model reads at once.
+        traces: Whether each row stores its trace, as JSON that `Trace` reads.
+        retry_failures: Whether failed rows in the folder are run again.
+        progress: Whether to draw a progress bar; or a function that receives `SweepProgress`.
+        cancel: An event that ends the sweep when it is set.
         budget: Limits for compiling each constraint.
 
     Returns:
-        The table, and how the run went.
+        The table, and the counts of the run.
 
     Raises:
-        ExplorerError: Something is of another kind, or there is nothing to do.
+        ExplorerError: An argument is of the wrong kind, or the sweep has no rows.
         MissingDependency: The extra `sweeps` is not installed.
         FileError: The folder cannot be written.
 
@@ -249,7 +251,7 @@ def sweep(
         >>> done.table["text"].to_pylist(), done.table["valid"].to_pylist()
         ([' Paris', ' Rome'], [True, True])
     """
-    pyarrow()  # Says at once which extra is missing.
+    pyarrow()  # Raises early if the extra is missing.
     settings = SweepSettings(max_tokens, masking_budget, batch_size, traces, budget)
     grid = SweepGrid.of(prompts, constraints, models, samplers, seeds, settings)
     told = checked_progress(progress)
@@ -269,7 +271,7 @@ def sweep(
 
 @dataclass
 class _Running:
-    """A sweep while it runs."""
+    """The state of a running sweep."""
 
     grid: SweepGrid
     folder: SweepFolder | None
@@ -309,7 +311,7 @@ class _Running:
         )  # fmt: skip
 
     def _all(self, known: int, begun: float) -> bool:
-        """Run everything that is not done; whether it came to the end."""
+        """Run all missing rows; return whether the sweep reached its end."""
         waiting: Iterator[SweepBatch] = self.grid.batches(self.done)
         again: list[SweepBatch] = []
         flying = 0
@@ -340,10 +342,10 @@ class _Running:
         return self.cancel is not None and self.cancel.is_set()
 
     def _tried_again(self, back: Finished) -> list[SweepBatch]:
-        """The rows of a lost batch that are tried again.
+        """The batches to submit for a lost batch.
 
-        A batch that may be why its workers died is tried a few times, then row by row; rows that
-        still are not survived are failures.
+        A batch that may have killed its workers is tried a few times, then row by row; a row that
+        still kills its worker becomes a failure.
         """
         batch = back.batch
         if not back.suspect:

@@ -1,12 +1,12 @@
-"""The work of a worker: open each model once, compile each constraint once for a vocabulary, turn
-batches into rows.
+"""The code of a worker: it turns batches into rows.
 
-A process keeps the last few setups that it was sent (`MOST_SETUPS`), each with its models and
-machines, so that a batch brings only its rows. Batches of one process run one after another: a
-model uses all the cores that it may use anyway.
+A worker opens each model once and compiles each constraint once per vocabulary. It keeps the last
+few setups that it received (`MOST_SETUPS`), each with its models and machines, so that a batch
+needs to bring only its rows. Batches in one process run one after another, because a model uses all
+its cores anyway.
 
-Failures are rows. What fails for a whole model or constraint is said in each of its rows; where a
-batch fails, its rows are run one by one, so that one bad prompt does not spoil its neighbours.
+A failure becomes a row. If a model or a constraint fails, each of its rows states the error; if a
+batch fails, its rows are run one by one, so that one bad prompt does not affect its neighbours.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from explorer.sweeps.grid import SweepBatch, SweepRow, SweepSetup
 from explorer.tokens.words import DONE
 
 MOST_SETUPS: Final = 2
-"""The most setups that a process keeps; the one that was used longest ago goes first."""
+"""The number of setups that a process keeps; the least recently used is dropped first."""
 
 PARTS: Final = ("opening", "compiling", "encoding", "reading", "choosing", "judging", "packing")
-"""The parts of a batch's time, in the order in which they come."""
+"""The parts of a batch's time, in order."""
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of a batch.
+    """The rows of a batch, as an Arrow table, and its times.
 
     Args:
-        seconds: Wall time of each of `PARTS`.
+        seconds: The wall-clock time of each of `PARTS`.
     """
 
     rows: Any
@@ -60,7 +60,7 @@ def run_batch(setup: SweepSetup | bytes, batch: SweepBatch) -> BatchResult:
     """Run a batch in this process.
 
     Args:
-        setup: The setup, or as bytes that `packed_setup` made in another process of the same user.
+        setup: The setup, or its bytes from `packed_setup` in another process of the same user.
     """
     return _workshop(setup).run(batch)
 
@@ -71,12 +71,12 @@ def failed_batch(setup: SweepSetup, batch: SweepBatch, error: Exception) -> Batc
 
 
 def packed_setup(setup: SweepSetup) -> bytes:
-    """A setup for other processes of the same user, where `run_batch` unpacks it.
+    """The setup as bytes for other processes of the same user, where `run_batch` unpacks it.
 
     Raises:
         ExplorerError: A model is given as an object or a function that cannot be pickled.
     """
-    # The source alone: a machine that was built from it here is a cache, and workers build theirs.
+    # Only sources are sent: machines built from them are caches, and workers build their own.
     bare = tuple(
         replace(each, constraint=Constraint(each.constraint.source))
         if isinstance(each.constraint, Constraint)
@@ -85,7 +85,7 @@ def packed_setup(setup: SweepSetup) -> bytes:
     )
     try:
         return pickle.dumps(replace(setup, constraints=bare), protocol=5)
-    except Exception as error:  # An object of somebody's own may raise anything.
+    except Exception as error:  # A user's own object may raise anything.
         reason = str(error).strip() or type(error).__name__
         raise ExplorerError(
             f"The sweep cannot be sent to other processes: {reason}.",
@@ -127,16 +127,16 @@ class _Workshop:
             return _BatchRun(self, self._setup, batch).result()
 
     def model(self, number: int) -> LanguageModel | Exception:
-        """A model, opened at its first use; or why it could not be opened."""
+        """A model, opened at its first use; or the error of opening it."""
         if number not in self._models:
             try:
                 self._models[number] = self._setup.models[number].open()
-            except Exception as error:  # A function of a user's own may raise anything.
+            except Exception as error:  # A user's own function may raise anything.
                 self._models[number] = error
         return self._models[number]
 
     def rule(self, number: int, model: LanguageModel) -> Rule | Exception:
-        """A constraint compiled for a model's vocabulary at its first use; or what was wrong."""
+        """A constraint compiled for a model's vocabulary at its first use; or the error."""
         key = number, model.vocabulary.fingerprint
         if key not in self._rules:
             constraint, settings = self._setup.constraints[number].constraint, self._setup.settings
@@ -151,7 +151,7 @@ class _Workshop:
 
 @dataclass
 class _BatchRun:
-    """One batch on its way from prompts to rows."""
+    """The state of one batch while its prompts are turned into rows."""
 
     workshop: _Workshop
     setup: SweepSetup
@@ -220,7 +220,7 @@ class _BatchRun:
                 masking_budget=settings.masking_budget,
                 traces=settings.traces,
             )
-        except Exception as error:  # A model of somebody's own may raise anything.
+        except Exception as error:  # A user's own model may raise anything.
             if len(ready) == 1:
                 self._fail([ready[0][0]], error)
                 return
@@ -267,7 +267,7 @@ _NOTHING: Final[dict[str, object]] = {
 
 
 def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object]:
-    """The columns of a text that was written."""
+    """The columns of a generated text."""
     machine, vocabulary = rule.machine, rule.vocabulary
     pieces = [
         (vocabulary.tokens[token] if token < len(vocabulary) else None) or b""
@@ -308,7 +308,7 @@ def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object
 
 
 def _walked(rule: Rule, tokens: Sequence[int]) -> list[int]:
-    """The states of the machine before each token and at the end, as far as it takes them."""
+    """The machine's states before each token and at the end, up to the first refused token."""
     states = [rule.start]
     for token in tokens:
         following = rule.step(states[-1], token)
@@ -319,7 +319,7 @@ def _walked(rule: Rule, tokens: Sequence[int]) -> list[int]:
 
 
 def _traps(row: SweepRow, rule: Rule, text: MeasuredText, states: Sequence[int]) -> list[str]:
-    """The kinds of traps that the run met, each once, in the order of the alphabet."""
+    """The kinds of traps that the run met, each once, sorted."""
     count = min(len(states), len(text.tokens))
     limit = len(text.tokens) if text.planned else None
 
