@@ -1,5 +1,5 @@
 """The exercises of the notebooks on how constraints disturb a model, on terminals, on a proof that
-runs, on other systems (10 to 13), and of the project at the end (30).
+runs, on other systems, on phases (10 to 14), and of the project at the end (30).
 """
 
 from __future__ import annotations
@@ -59,6 +59,23 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         ((lambda answer: answer == "food", "That is the new token alone."),),
     ),
     ValueExercise(
+        "lemma-mutant",
+        2,
+        "The cycles are closed, so Lemma 1 holds; but two cycles write another token than they "
+        "read.",
+        "Read the three steps again. Which of them speaks of what a single cycle reads and writes?",
+        (
+            (
+                lambda answer: answer == 1,
+                "Lemma 1 is about where the arcs lead, and not about their labels.",
+            ),
+            (
+                lambda answer: answer == 3,
+                "That step adds cycles up, and trusts each of them. Look at a single one.",
+            ),
+        ),
+    ),
+    ValueExercise(
         "neighbours-reject",
         "PICARD",
         "It draws tokens and takes back those that are not valid.",
@@ -77,16 +94,33 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         ),
     ),
     ValueExercise(
-        "phases-begin",
-        "no",
-        "The machine reads JSON from its first byte, so the reasoning must be a phase before it.",
-        "What may the first byte of the answer be?",
+        "phases-crossing",
+        {">", "> add", "> no"},
+        "Each of them ends the reasoning, and begins something that may follow it.",
+        "Each token ends the reasoning. What is left of it must begin a call or an answer.",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "> sub" in answer,
+                "There is no tool of that name.",
+            ),
+            (
+                lambda answer: isinstance(answer, frozenset) and "> 4" in answer,
+                "A number comes only after the name of the tool.",
+            ),
+        ),
     ),
     ValueExercise(
-        "phases-separators",
+        "phases-open",
         2,
-        "A separator stands between two calls, and not behind the last one.",
-        "Draw three calls, and what stands between them.",
+        "After the space the run can still become a call or an answer, and neither begins with m.",
+        "The space has been read. Which phases may begin with a space?",
+        ((lambda answer: answer == 3, "The reasoning has been closed."),),
+    ),
+    LanguageExercise(
+        "phases-pattern",
+        r"[a-z]+</t>( add [0-9]+| yes| no)",
+        "One phase after the other is a sequence, and a choice of phases is an alternative.",
+        "Write the two parts one after the other; the second is a choice of three.",
     ),
     LanguageExercise(
         "project-order",

@@ -9,7 +9,7 @@ from tests.browser.conftest import Lab, Notebook
 
 CELLS = (
     "from widgets.lessons import *",
-    "predict(731, bar_picture('Bars', {'a': 1.0}), wrong={1: 'That is one.'})",
+    "predict(731, bar_picture('Bars', {'a': 1.0}), wrong={1: 'That is `one`.'})",
     "predict('b', table_picture('T', ['x'], [['y']]), choices=['a', 'b'], otherwise='No.')",
     "predict('1', 'some words', click=lettered_picture('ab', FIGURE_1['ab']), otherwise='No.')",
 )
@@ -36,6 +36,7 @@ def test_a_question_waits_and_then_answers(notebook: Notebook, lab: Lab, keyboar
         choice.locator("button").nth(1).click()
         state.locator(".lmx-guess-state").nth(2).click()
     number.get_by_text("✗ You predicted 1; it is 731. That is one.").wait_for()
+    number.locator(".lmx-guess-said code", has_text="one").wait_for()
     number.locator("img[alt^=Bars]").wait_for()
     choice.get_by_text("✓ You predicted b, and so it is.").wait_for()
     choice.locator("table").wait_for()

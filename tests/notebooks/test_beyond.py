@@ -15,14 +15,18 @@ Show = Callable[[str], Shown]
 
 def test_invasiveness(show: Show) -> None:
     shown = show("10_invasiveness")
-    pictures(shown, "bridge", "rows", "scanner", "int")
+    pictures(shown, "bridge", "scanner", "int")
     assert f"It is {shown.value('bridges')}." in shown.printed("bridge")
     assert shown.value("len(new)") == shown.value("bridges") > 5
     # The limits that are too small are invasive; no limit is not.
     said = shown.value("said")
     assert said["ours"] == "the same as the model alone"
     assert all("invasive" in said[f"k = {k}"] for k in (0, 1, 2))
-    assert "k = 0: {" in shown.plain("rows")
+    rows = shown.plain("rows").splitlines()[2:]
+    assert len(rows) == 8 and rows[0].startswith("the model alone") and "907" in rows[6]
+    # Lemma 3.1: the sums are sequences of terminals, and some sequences are no sums.
+    verdicts = [line.split()[-2:] for line in shown.plain("lemma").splitlines()[2:]]
+    assert verdicts == [["yes", "yes"], ["yes", "no"], ["no", "no"]]
     assert "It is 2." in shown.printed("tree")
     assert shown.plain("tree").startswith("Inside int, k = 1: 7 tokens, 7 allowed")
     # The exercises, by the engine: the token with its borders, and the mask.
@@ -61,6 +65,15 @@ def test_from_lemma_to_test(show: Show) -> None:
     # The mutant is found.
     assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
     assert shown.printed("shared").startswith("25 of 25 pairs")
+    # The mutant of the exercise: only cycles, and a cycle that writes another token.
+    swap = (
+        "type(m)(m.num_states, tuple((a, {'f': 'oo', 'oo': 'f'}.get(r, r), w, b)"
+        " for a, r, w, b in m.arcs), m.accepting)"
+    )
+    broken = f"[{swap} for m in [build([b'f', b'oo'])]][0]"
+    assert shown.value(f"only_cycles({broken})") is True
+    assert shown.value(f"sorted(written_by(rows_of({broken}), ['f']))") == ["oo"]
+    assert check("lemma-mutant", 2).right
     widget(shown)
 
 

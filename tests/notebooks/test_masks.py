@@ -99,6 +99,19 @@ def test_masks_and_probabilities(show: Show) -> None:
     shares = shown.value("[scored.probability(name) for name in countries]")
     assert sum(shares) == pytest.approx(1) and max(shares) == shares[0]
     assert "3 of 6 tokens allowed" in widget(shown)
+    # The record: what its text says of the masses, and of what the model wanted in their places.
+    record = "[[s.data.decode() if s.data else '', s.before.distribution.z] for s in written.steps]"
+    rows = shown.value(record.replace("written.steps", "written.trace.steps"))
+    assert rows[0][1] == pytest.approx(0.5, abs=0.06)
+    small = sorted(round(mass, 2) for _, mass in rows[1:])[:3]
+    assert small == [0.60, 0.62, 0.69]
+    text = shown.cells["record-text"].source
+    assert all(f"{mass:.2f}" in text for mass in small)
+    assert f"{math.prod(mass for _, mass in rows):.2f}" == "0.05"
+    first = "explorer.Session(tiny, record_constraint(), RECORD_PROMPT).position.distribution"
+    here = "tiny.vocabulary.ids_of(b'Here')[0]"
+    share = f"[math.exp(c.model) for c in {first}.candidates if c.token == {here}]"
+    assert shown.value(share) == [pytest.approx(0.07, abs=0.005)]
     # The exercises.
     assert answer("masks-divided") == pytest.approx(0.3 / (0.1 + 0.3))
     assert answer("masks-factor") == pytest.approx(1 / (0.5 * 0.2 * 1))

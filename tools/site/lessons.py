@@ -24,7 +24,8 @@ from nbclient import NotebookClient
 
 from tools.site.pages import ROOT
 from widgets.export import BELOW
-from widgets.lessons.prediction import FOLDED
+from widgets.lessons.prediction import FOLDED, said_html
+from widgets.lessons.rows import LessonTable
 
 _FORMAT: Final[Any] = nbformat  # Untyped.
 
@@ -40,6 +41,9 @@ except __import__("explorer").errors.ExplorerError:
 {name}.to_html({path!r});
 """
 """What makes a page of an explorer that can be stepped without a kernel."""
+
+LONG: Final = 90
+"""Characters from which on a single printed line is a paragraph, which is broken into lines."""
 
 SVG: Final = "image/svg+xml"
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -150,7 +154,7 @@ def lesson_page(
         ]
         parts += [code, *outputs]
         if hidden:  # Below what it draws: whoever reads wants the picture, or the question, first.
-            parts[-len(outputs) - 1 :] = [*outputs, _details("The code of this cell", code)]
+            parts[-len(outputs) - 1 :] = [*outputs, _details("The code of this cell", code, "code")]
         if cell.id in replays:
             parts.append(
                 f'<a href="{folder}/{cell.id}.html" class="md-button">Step this explorer here</a> '
@@ -169,6 +173,9 @@ def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
     picture = _picture(output.data)
     if picture is None:
         said = str(output.data.get("text/plain", ""))
+        table = str(output.data.get("text/html", ""))
+        if table.startswith("<table>"):
+            return _tabled(table)
         # The widget's own output names the one below, where its picture is.
         return "" if said == BELOW else _printed(said)
     return _pictured(picture, place, pictures)
@@ -176,17 +183,27 @@ def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
 
 def _folded(kept: Any, place: str, pictures: dict[str, str]) -> str:
     """The answer of a question, with what it shows, to be unfolded after a guess."""
-    parts = [_printed(str(kept["said"]))]
+    parts = [f'<div markdown="0">{said_html(str(kept["said"]))}</div>']
     for number, part in enumerate(kept["parts"]):
         if "svg" in part:
             parts.append(_pictured(part["svg"], f"{place[:-4]}-{number}.svg", pictures))
+        elif "rows" in part:
+            shown = LessonTable(part["caption"], part["head"], part["rows"])
+            parts.append(_tabled(shown.to_mimebundle()["text/html"]))
         else:
             parts.append(_printed(str(part["text"])))
     return _details("The answer: make a guess first", "\n\n".join(parts))
 
 
-def _details(summary: str, inside: str) -> str:
-    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{inside}\n\n</details>'
+def _details(summary: str, inside: str, kind: str = "") -> str:
+    begin = f'<details class="{kind}" markdown="1">' if kind else '<details markdown="1">'
+    return f"{begin}\n<summary>{summary}</summary>\n\n{inside}\n\n</details>"
+
+
+def _tabled(table: str) -> str:
+    """A table of a lesson; a wide one may scroll sideways, also by the keyboard."""
+    plain = re.sub(r' style="[^"]*"', "", table)
+    return f'<div class="shown" tabindex="0" markdown="0">{plain}</div>'
 
 
 def _pictured(picture: str, place: str, pictures: dict[str, str]) -> str:
@@ -215,6 +232,8 @@ def _printed(text: str) -> str:
     text = _COLOURED.sub("", text).rstrip("\n")
     # A traceback names files of the machine that built the site; the last folder is enough.
     text = _FOLDERS.sub(r'File "\1"', _CELL.sub('File "this cell"', text))
+    if "\n" not in text and len(text) > LONG:
+        return f'<p class="said" markdown="0">{html.escape(text)}</p>'
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}" if text else ""
 

@@ -73,11 +73,11 @@ def rows_picture(rows: Sequence[Mapping[str, Any]], title: str = TITLE) -> Snaps
     Example:
         >>> token = {"id": 1, "text": "a", "bits": 0.5, "fixed": True}
         >>> print(rows_picture([{"name": "ours", "tokens": [token], "perplexity": 1.4}]).text)
-        What each way of constraining makes of one prompt (below each token its bits; ▣ fixed text)
+        What each way of constraining makes of one prompt (below: bits; ▣ fixed text)
         ours: a [0.5▣] (perplexity 1.40)
     """
     marks = {mark for row in rows for token in row["tokens"] for mark in token}
-    words = ["below each token its bits", *(said for mark, said in SIGNS.items() if mark in marks)]
+    words = ["below: bits", *(said for mark, said in SIGNS.items() if mark in marks)]
     mark = "the first token that differs from the model's own"
     return token_picture(f"{title} ({'; '.join(words)})", [_row(row) for row in rows], mark=mark)
 

@@ -7,6 +7,11 @@ function element(name, words = "", attributes = {}) {
   return made;
 }
 
+// Words with code between backticks, as nodes.
+function spoken(words) {
+  return words.split("`").map((part, k) => (k % 2 ? element("code", part) : part));
+}
+
 function shownPart(part) {
   if (part.svg) {
     const frame = element("div", "", { class: "lmx-guess-picture", tabindex: "0" });
@@ -99,9 +104,8 @@ function render({ model, el }) {
   el.append(ask, said, result);
   const follow = () => {
     const reply = model.get("reply") ?? {};
-    said.textContent = reply.said ?? "";
     const mark = reply.right === undefined ? "" : reply.right ? "✓ " : "✗ ";
-    said.textContent = mark + said.textContent;
+    said.replaceChildren(...spoken(mark + (reply.said ?? "")).filter((part) => part !== ""));
     said.dataset.right = String(reply.right ?? "");
     result.replaceChildren(...(reply.parts ?? []).map(shownPart));
   };

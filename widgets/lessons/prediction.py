@@ -34,6 +34,7 @@ Part = dict[str, Any]
 """What is shown after the guess: ``text``, or ``svg`` with ``alt``, or a table."""
 
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+_CODE: Final = re.compile(r"`([^`]*)`")
 _YES_NO: Final = {"yes": True, "no": False}
 
 
@@ -227,6 +228,17 @@ def _part(one: object) -> Part:
     return {"text": one if isinstance(one, str) else str(one)}
 
 
+def said_html(said: str) -> str:
+    """The words about the guesses as HTML: a paragraph for each line, and code between backticks.
+
+    Example:
+        >>> print(said_html("It is 3.\\nThat counts `f<`."))
+        <p>It is 3.</p><p>That counts <code>f&lt;</code>.</p>
+    """
+    lines = [_CODE.sub(r"<code>\1</code>", escape(line)) for line in said.splitlines()]
+    return "".join(f"<p>{line}</p>" for line in lines)
+
+
 def folded_html(folded: Mapping[str, Any]) -> str:
     """A folded answer as HTML: pictures as images, everything else as text.
 
@@ -234,8 +246,7 @@ def folded_html(folded: Mapping[str, Any]) -> str:
         >>> print(folded_html({"said": "It is 3.", "parts": [{"text": "f<"}]}))
         <details><summary>The answer</summary><p>It is 3.</p><pre>f&lt;</pre></details>
     """
-    lines = "<br>".join(escape(line) for line in str(folded["said"]).splitlines())
-    inside = [f"<p>{lines}</p>"]
+    inside = [said_html(str(folded["said"]))]
     for part in folded["parts"]:
         if "svg" in part:
             image = quote(str(part["svg"]))
