@@ -1,10 +1,10 @@
-"""Exact token bytes: what every token id of a language model writes.
+"""Exact token bytes: the bytes that every token id of a language model writes.
 
-Reading order: `reading` (what a reader finds), `tokenizer` (what a tokenizer does to a text),
-`guards` (libraries, and what is checked before they read), `readers` (one per format),
-`without_encoder`, `classes` (of transformers), `configs` and `files` (which file, and what stands
-beside it), `proof`, `assemble`, `transducer` (T_V as a value), `vocabulary`, the public value, and
-`canonical` (the one sequence of tokens that a tokenizer writes).
+Reading order: `reading` (the result of a reader), `tokenizer` (a tokenizer's own steps), `guards`
+(optional libraries, and checks before they read), `readers` (one per format), `without_encoder`,
+`classes` (the tokenizer classes of transformers), `configs` and `files` (the configuration files,
+and the choice of a reader), `proof`, `assemble`, `transducer` (T_V as a value), `vocabulary` (the
+public value), and `canonical` (the token sequences that a tokenizer itself writes).
 """
 
 from explorer.vocabulary.proof import Proof, bank, prove

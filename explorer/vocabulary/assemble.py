@@ -1,6 +1,6 @@
-"""From what a tokenizer's files say to a finished vocabulary.
+"""Turns the result of a reader into a finished vocabulary, by the rules common to all formats.
 
-The rules that hold for every format: which ids end a text, what is not text, and the proof.
+These rules decide which ids end a text and which are not text, and require the proof.
 
 The ends of text are taken from the first of these sources that names any:
 
@@ -9,9 +9,8 @@ The ends of text are taken from the first of these sources that names any:
    config often names more ends of text than the tokenizer, and all of them are);
 3. a special token with a name that always means the end of a text.
 
-An end of text that the configuration names but the tokenizer does not have is an error, and so is
-a tokenizer for which none of these says anything: a guess would let a model run on, or stop
-anywhere.
+It is an error if the configuration names an end of text that the tokenizer does not have, or if
+none of these sources names one: a guess would let a model run on, or stop anywhere.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _END_NAMES: Final = (
         "<|end_of_sentence|>",
         "<｜end▁of▁sentence｜>",
     ),
-    # A separator ends a text only where nothing else does, as in encoder models.
+    # A separator ends a text only if nothing else does, as in encoder models.
     ("[SEP]", "<sep>"),
 )
 _HOW: Final = "Pass eos_ids=[...] with the ids at which the model stops."
@@ -60,7 +59,7 @@ _HOW: Final = "Pass eos_ids=[...] with the ids at which the model stops."
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a finished vocabulary; `explorer.vocabulary.Vocabulary` has the same fields."""
+    """The fields of a finished `explorer.vocabulary.Vocabulary`."""
 
     tokens: tuple[bytes | None, ...]
     eos_ids: tuple[int, ...]
@@ -73,7 +72,7 @@ class Parts:
 def vocabulary_parts(
     reading: TokenizerReading, beside: Beside, eos_ids: Iterable[int] | None
 ) -> Parts:
-    """Turn what a reader found into the parts of a vocabulary.
+    """Turn the result of a reader into the parts of a vocabulary.
 
     Raises:
         VocabularyError: No end of text is known, or one is out of range.
@@ -104,7 +103,7 @@ def vocabulary_parts(
                 f"nothing."
             )
     empty = [token for token, data in enumerate(tokens) if data == b""]
-    # What is declared special is that first, whatever it would write.
+    # An id that is declared special counts as special, even if it writes nothing.
     silent = frozenset(empty) - set(special) - set(ends)
     unnamed = {*ends, *empty} - set(special)
     special.update({token: name for name, token in reading.pieces.items() if token in unnamed})
@@ -135,7 +134,7 @@ def vocabulary_parts(
 
 
 def _cleans_up(reading: TokenizerReading, beside: Beside) -> bool:
-    """Whether transformers drops spaces when it decodes; its version 5 never does so for BPE."""
+    """Whether transformers drops spaces when decoding; its version 5 never does so for BPE."""
     name, settings = beside.tokenizer_class, beside.settings
     if settings.get("clean_up_tokenization_spaces", name in CLEANING_CLASSES) is not True:
         return False
@@ -150,16 +149,16 @@ def _add_declared(
     reading: TokenizerReading,
     beside: Beside,
 ) -> int:
-    """Enter the special and added tokens that only the configuration files know.
+    """Enter the special and added tokens that only the configuration files list.
 
     Returns:
-        How many of them are text, so that the encoder should find them but does not.
+        The number of those that are text, which the encoder should find but does not.
     """
     for name in beside.special_names:
         token = reading.pieces.get(name)
         if token is not None:
             special.setdefault(token, name)
-    # By id, for the few that are asked for.
+    # The pieces by id, only for the few ids that are looked up.
     names = {t: name for name, t in reading.pieces.items() if t in beside.added}
     new_texts = 0
     overruled: list[int] = []
@@ -205,7 +204,7 @@ def _add_declared(
 def _ends(
     special: dict[int, str], notes: list[str], reading: TokenizerReading, beside: Beside
 ) -> tuple[int, ...]:
-    """The ends of text that the files give."""
+    """The ends of text that the files name."""
     named: set[int] = set()
     missing: list[str] = []
     for name in sorted(beside.eos_names):
@@ -264,7 +263,7 @@ def _by_name(special: dict[int, str]) -> tuple[tuple[int, ...], str]:
 
 
 def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
-    """Ends of text as a sorted tuple of different ids.
+    """The ends of text as a sorted tuple of distinct ids.
 
     Raises:
         VocabularyError: The list is empty, or an entry is not an id.
@@ -272,8 +271,8 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
     # A single id may stand for a list of one. A text or bytes are not lists of ids.
     given: Sequence[object] = [ids]
     if isinstance(ids, Iterable) and not isinstance(ids, str | bytes | bytearray):
-        with suppress(Exception):  # A list of somebody's own may raise anything.
-            given = [index(cast("int", ids))]  # An array without dimensions is a single id.
+        with suppress(Exception):  # A user's own list may raise anything.
+            given = [index(cast("int", ids))]  # A zero-dimensional array is a single id.
         if given[0] is ids:
             given = listed("eos_ids", ids, "a list of ids", error=VocabularyError)
     numbers: set[int] = set()
@@ -295,13 +294,13 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
 
 
 def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) -> None:
-    """Lengthen ``tokens`` by ids that are not text, so that the last end of text is inside.
+    """Extend ``tokens`` in place with ids that are not text, up to the last end of text.
 
     Args:
-        tokens: Bytes of each id; changed in place.
+        allowed: Whether an end of text may lie past the end of ``tokens``.
 
     Raises:
-        VocabularyError: Ids past the end are not allowed, or the id is larger than any vocabulary.
+        VocabularyError: One does and may not, or the id is too large for any vocabulary.
     """
     for token in ends:
         checked_width(token, "eos_ids")

@@ -1,14 +1,14 @@
 """The tokenizer classes of transformers: the files that each reads, and the names it reserves.
 
-A folder names its class, and the class says which files are its own. Other files beside them are
-left over from another model, or the class's own have not been downloaded; read all the same, they
-would give every id another model's bytes. So a reader asks `check_files` before it reads on.
+A folder names its class, and the class determines its files. Other files in the folder are left
+over from another model, or the class's own were not downloaded; reading them would give every id
+the bytes of another model. So a reader calls `check_files` first.
 
-A class that is not listed here (a model's own code) may read anything, and is not checked. Nor are
-``tokenizer.json``, ``tekken.json`` and RWKV's list, which say themselves what each id writes.
+A class that is not listed here (a model's own code) may read anything and is not checked. Nor are
+``tokenizer.json``, ``tekken.json`` and RWKV's list, which define the bytes of each id themselves.
 
-Source: transformers, the classes of these names: their ``vocab_files_names`` and the defaults of
-their arguments; ``models/auto/tokenization_auto.py`` for the class that a type of model takes.
+Source: transformers, the classes of these names: their ``vocab_files_names`` and default arguments;
+``models/auto/tokenization_auto.py`` for the class of each type of model.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ UNREAD_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
         "Wav2Vec2PhonemeCTCTokenizer": _LETTERS,
     }
 )
-"""Classes whose files are not read here, and why."""
+"""The classes whose files are not supported, each with the reason."""
 
-# The special tokens that a class has where no configuration names others.
+# The default special tokens of a class.
 _NAMES: Final[Mapping[str, str]] = {
     "bos=[CLS] eos=[SEP] unk=<unk> sep=[SEP] pad=<pad> cls=[CLS] mask=[MASK]": "Albert FNet "
     "RemBert",
@@ -129,8 +129,8 @@ _TIDIED: Final = (
     "PLBart RoCBert SMALL100 Siglip Speech2Text SpeechT5 Tapas XLM"
 )
 
-# Types of models whose folders often come without a tokenizer_config.json, or with one that names
-# no class, and the class that transformers then takes.
+# The class that transformers uses by default for types of models whose folders often lack a
+# tokenizer_config.json, or have one that names no class.
 _TYPES: Final[Mapping[str, str]] = {
     "Albert": "albert yoso",
     "Bart": "bart florence2",
@@ -248,7 +248,7 @@ def _inverted(grouped: Mapping[str, str], ending: str = "") -> dict[str, tuple[s
 FORMATS_OF_CLASS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {**dict.fromkeys(UNREAD_CLASSES, ()), **_inverted(_READERS, "Tokenizer")}
 )
-"""The formats that each known class reads, by its name; none for classes that are not read."""
+"""The formats that each known class reads, by its name; empty for unsupported classes."""
 
 NAMES_OF_CLASS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -256,27 +256,27 @@ NAMES_OF_CLASS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         for name, (line,) in _inverted(_NAMES, "Tokenizer").items()
     }
 )
-"""The special tokens of each known class by their place, such as ``mask_token``."""
+"""The special tokens of each known class by their role, such as ``mask_token``."""
 
 CLASS_OF_TYPE: Final[Mapping[str, str]] = MappingProxyType(
     {model_type: f"{name}Tokenizer" for model_type, (name,) in _inverted(_TYPES).items()}
 )
-"""The class that a type of model takes where no file names one."""
+"""The class of each type of model, if no file names one."""
 
 
 TIDIED_CLASSES: Final = frozenset(_inverted({"": _TIDIED}, "Tokenizer"))
-"""Classes that obey ``clean_up_tokenization_spaces`` even where their model is BPE: those that are
-written in Python, and two that ask for it."""
+"""The classes that obey ``clean_up_tokenization_spaces`` even if their model is BPE: those written
+in Python, and two that request it."""
 
 CLEANING_CLASSES: Final = frozenset(("PLBartTokenizer", "TapasTokenizer"))
-"""Classes that clean up where no configuration says whether to."""
+"""The classes that clean up by default."""
 
 
 def check_files(name: str, kind: str, where: str) -> None:
     """Refuse files that the class of a folder does not read.
 
     Raises:
-        UnsupportedTokenizer: The class is known and reads other files, or is not read here.
+        UnsupportedTokenizer: The class is known and reads other files, or is not supported.
     """
     if name in UNREAD_CLASSES:
         raise UnsupportedTokenizer(

@@ -1,6 +1,6 @@
-"""The configuration files beside a tokenizer: they say which ids end a text.
+"""Reads the configuration files beside a tokenizer, which name the ids that end a text.
 
-A tokenizer's own file seldom says what ends a text. The files that travel with it do:
+A tokenizer's own file seldom says what ends a text. The files that accompany it do:
 
 ``generation_config.json``   ``eos_token_id``: the ids at which generation stops
 ``config.json``              the same, of older models; only where nothing else says
@@ -30,11 +30,11 @@ from explorer.errors import DamagedFile
 from explorer.vocabulary.classes import CLASS_OF_TYPE, NAMES_OF_CLASS
 
 MAX_FILE_BYTES: Final = 1 << 28
-"""Largest file that is read (the largest tokenizers in use have 40 MB): parsing takes thirty times
-its size in memory."""
+"""The largest file that is read, because parsing takes thirty times its size in memory; the largest
+tokenizers in use have 40 MB."""
 
 CONTROL_NAME: Final = re.compile(r"<[^<>\s]*>|<\|.*\|>|<｜.*｜>|\[[^\[\]\s]+\]|__\w+__|>>\w+<<")
-"""How control tokens are spelled. It counts only where no file says what is special."""
+"""The spelling of control tokens, used only if no file says which tokens are special."""
 
 TIMESTAMPS_NOTE: Final = (
     "Timestamps such as '<|0.72|>' are not text: Whisper's tokenizer drops them when it decodes, "
@@ -56,18 +56,18 @@ _NAMED: Final = (
 
 @dataclass(frozen=True)
 class Beside:
-    """The facts that the files beside a tokenizer add.
+    """The facts from the configuration files beside a tokenizer.
 
     Attributes:
         eos_ids: Ends of text by id.
         eos_names: Ends of text by name.
-        fallback_ids: Ends of text by id that count only where no other one is found.
+        fallback_ids: Ends of text by id that count only if no other is found.
         special_names: Names of all special tokens.
         added: Added tokens by id: their content, and whether they are special.
         settings: The whole ``tokenizer_config.json``.
-        notes: What was inferred from them because no file says it, one sentence each.
-        tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" where
-            no file names one.
+        tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" if no
+            file names one.
+        notes: Inferences that no file states, one sentence each.
     """
 
     eos_ids: frozenset[int] = frozenset()
@@ -93,8 +93,8 @@ def read_beside(folder: Path) -> Beside:
     eos_ids = _ids(generation, folder / "generation_config.json")
     decoder = _added(settings, folder / "tokenizer_config.json")
     if decoder is not None:
-        # As in transformers: where the configuration lists its added tokens, the older files do
-        # not count. An end of text that they alone name is still better than none.
+        # As in transformers: if the configuration lists its added tokens, the older files are
+        # ignored. An end of text that only they name is still better than none.
         names = {"eos_token": names.get("eos_token")} if not settings.get("eos_token") else {}
     ends = [token_name(source.get("eos_token")) for source in (settings, names)]
     special = {token_name(source.get(key)) for source in (settings, names) for key in _NAMED}
@@ -149,7 +149,7 @@ def timestamps(names: Iterable[str]) -> frozenset[str]:
 
 
 def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object) -> str:
-    # These two name no particular class: they load whatever tokenizer.json says.
+    # These two are generic classes, which load any tokenizer.json.
     general = ("PreTrainedTokenizer", "TokenizersBackend")
     for source in sources:
         name = source.get("tokenizer_class")
@@ -159,13 +159,13 @@ def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object
 
 
 def json_of_file(data: bytes, where: str) -> object:
-    """Parse JSON, with its errors as ours.
+    """Parse the JSON of a file, with errors that name the file.
 
     Raises:
         DamagedFile: It is not UTF-8, not JSON, or nested too deeply.
     """
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Half again as fast. What it does not take (NaN, a byte order mark) the other one judges.
+        # Faster by half. Input that it refuses (NaN, a byte order mark) goes to the other parser.
         return msgspec.json.decode(data)
     try:
         parsed: object = json.loads(data)
@@ -234,8 +234,8 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file.
 
     Raises:
-        DamagedFile: It cannot be read, is too large, or is something that stands in for the file: a
-            Git LFS pointer, a web page, an archive.
+        DamagedFile: It cannot be read, is too large, or is a substitute for the actual file: a Git
+            LFS pointer, a web page, an archive.
     """
     try:
         size = path.stat().st_size
@@ -289,7 +289,7 @@ def _ids(source: Mapping[str, object], path: Path) -> frozenset[int]:
 
 
 def token_name(declared: object) -> str | None:
-    """A token's name, written as itself or as an object with its content."""
+    """The name of a token declared as a string or as an object with its content, if it is one."""
     if isinstance(declared, dict):
         declared = cast(dict[str, object], declared).get("content")
     return declared if isinstance(declared, str) and declared else None

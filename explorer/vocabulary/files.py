@@ -1,9 +1,9 @@
-"""The format that a path holds, and the reader for it.
+"""Detects the format of a tokenizer's file and calls the reader for it.
 
-Formats are told apart by content, because names are shared: a ``tokenizer.model`` is
-SentencePiece for most models and a rank file for Llama 3. A name only decides where contents
-cannot: ``vocab.txt``. In a folder, the most complete description wins: ``tokenizer.json`` before
-everything else; after it, the class that a configuration file names.
+Formats are recognised by content, because names are shared: a ``tokenizer.model`` is SentencePiece
+for most models and a rank file for Llama 3. A name decides only if the content cannot, as for
+``vocab.txt``. In a folder, the most complete description wins: ``tokenizer.json`` before everything
+else; after it, the files of the class that a configuration file names.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
         decoder: The declaration of the decoder for a ``tokenizer.json`` that has none.
 
     Returns:
-        What the tokenizer's own files say, and what the configuration files beside them say.
+        The reading of the tokenizer's own files, and the facts from the configuration files.
 
     Raises:
         VocabularyError: There is no file at the path, or its format is not known.
@@ -116,13 +116,13 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
 
 
 def _table_in(folder: Path, beside: Beside) -> ByTable | None:
-    """The table that numbers the pieces of the SentencePiece files in a folder, if one does."""
+    """The table that numbers the pieces of the SentencePiece files in a folder, if there is one."""
     if (folder / "tokenizer.json").is_file():
         return None
     table = tables_of(beside)
     if table is not None or beside.tokenizer_class or (folder / "merges.txt").is_file():
         return table
-    # Beside a SentencePiece file and without merges, vocab.json can only be there for the ids.
+    # Beside a SentencePiece file and without merges, vocab.json can only define the ids.
     models = [name for name in _SPM_BESIDE_TABLE if (folder / name).is_file()]
     with_table = models and (folder / "vocab.json").is_file()
     return ByTable(tuple(models), encodes=False) if with_table else None
@@ -152,14 +152,14 @@ def _file_in(folder: Path, beside: Beside) -> Path:
 
 
 def _patterns(name: str) -> list[str]:
-    """The names of files to look for, those that a class reads before any others."""
+    """The patterns of file names to look for, those of the class first."""
     read = FORMATS_OF_CLASS.get(name, ())
     own = {pattern for kind in read for pattern in _NAMES_OF_FORMAT.get(kind, ())}
     return sorted(_IN_FOLDER, key=lambda p: p not in own and p not in _IN_FOLDER[:2])
 
 
 def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
-    """Refuse a folder of fairseq's, whose ``dict.txt`` numbers what the tokenizer gives."""
+    """Refuse a fairseq folder, whose ``dict.txt`` renumbers the tokenizer's pieces."""
     if file.name == "tokenizer.json" or beside.tokenizer_class or beside.settings:
         return
     if (folder / "dict.txt").is_file():
@@ -233,7 +233,7 @@ def _read_json(
     where = path.name
     parsed = json_of_file(data, where)
     if isinstance(parsed, str) and parsed.lstrip()[:1] == "{":
-        # Keras writes its tokenizer as JSON in a text, which many then write as JSON again.
+        # Keras writes its tokenizer as a JSON text, which many encode as JSON a second time.
         parsed = json_of_file(parsed.encode(errors="replace"), where)
     if isinstance(parsed, dict):
         declared = cast(dict[str, object], parsed)
@@ -267,7 +267,7 @@ def _read_json(
 
 
 def _check_homemade(declared: Mapping[str, object], where: str) -> None:
-    """Refuse other kinds of files that are often found under these names, and say what they are."""
+    """Refuse other kinds of files that often have these names, and say what they are."""
     if declared.get("class_name") == "Tokenizer" and isinstance(declared.get("config"), Mapping):
         raise UnsupportedTokenizer(
             where,
@@ -339,7 +339,7 @@ def _read_tokenizer_json(
             f"{error.evidence.get('library')}.",
             remedy="Fetch the file again, or update the tokenizers library.",
         ) from error
-    # The library numbers added tokens itself, and only prints a warning where the file differs.
+    # The library numbers added tokens itself, and only warns if the file differs.
     listed = declared.get("added_tokens")
     ours = tokenizer.get_added_tokens_decoder()
     for entry in cast(list[Mapping[str, object]], listed or []):

@@ -1,15 +1,15 @@
-"""The proof of a vocabulary: what its tokenizer encodes is what its tokens spell.
+"""The proof of a vocabulary: the tokens of an encoded string spell that string.
 
-For each string of a bank, encoded with nothing added and names of special tokens as plain text,
-the bytes of its tokens put together must equal the declared image of the string. The two sides
-come from different halves of the tokenizer: bytes from its decoder, the image from its
-normalizer and pre-tokenizer. A string that meets the unknown token has no tokens to compare; then
-no sequence of the model's pieces at all may spell its image.
+Each string of a test bank is encoded without additions and with names of special tokens as plain
+text. The concatenated bytes of its tokens must equal the string's declared image. The two sides
+come from different halves of the tokenizer: the bytes from its decoder, the image from its
+normalizer and pre-tokenizer. If a string encodes to the unknown token there are no bytes to
+compare; then no sequence of pieces may be able to spell its image.
 
-The bank is made of strings on which readers of vocabularies have gone wrong, and of the texts of
-tokens drawn evenly from the vocabulary itself, so that an unusual vocabulary proves itself on
-its own words. It does not cover every token: it shows that the *rule* by which bytes were read is
-the tokenizer's.
+The bank consists of strings on which readers of vocabularies have failed before, and of the texts
+of tokens sampled evenly from the vocabulary itself, so that an unusual vocabulary is tested on its
+own words. It does not cover every token: it shows that the *rule* for reading bytes is the
+tokenizer's.
 
 Cost: 10 µs to 30 µs a string; the bank of a 131,072-token vocabulary takes about 20 ms.
 """
@@ -62,10 +62,10 @@ HARD_STRINGS: Final = (
     "\x00\x01\x7f",
     "\ufffd",
 )
-"""Strings on which readers of vocabularies have gone wrong."""
+"""Strings on which readers of vocabularies have failed before."""
 
 SAMPLED: Final = 400
-"""How many of the vocabulary's own tokens join the bank."""
+"""The number of the vocabulary's own tokens in the bank."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Proof:
 
     Attributes:
         exact: Strings whose tokens spell their image.
-        unwritable: Strings that meet the unknown token, and that no tokens spell.
-        skipped: Strings that prove nothing here: they hold an id that was declared to be no text
-            (an end of text chosen by the caller), or a word that a greedy model missed.
+        unwritable: Strings that encode to the unknown token and that no tokens spell.
+        skipped: Strings that prove nothing: they encode to an id that was declared not to be text
+            (an end of text chosen by the caller), or a greedy model missed a word of theirs.
     """
 
     exact: tuple[str, ...]
@@ -88,10 +88,10 @@ def bank(tokens: Sequence[bytes | None], probes: Iterable[str] = ()) -> tuple[st
     """The strings to prove a vocabulary on.
 
     Args:
-        probes: Strings that are dangerous for this tokenizer, such as its special tokens.
+        probes: Strings that are critical for this tokenizer, such as its special tokens.
 
     Returns:
-        The hard strings, the probes (the first hundred), and texts of tokens drawn evenly.
+        The hard strings, the first hundred probes, and texts of evenly sampled tokens.
     """
     strings = [*HARD_STRINGS]
     for probe in list(dict.fromkeys(probes))[:100]:
@@ -109,15 +109,12 @@ def bank(tokens: Sequence[bytes | None], probes: Iterable[str] = ()) -> tuple[st
 def prove(
     tokens: Sequence[bytes | None], encoder: Encoder, strings: Iterable[str] | None = None
 ) -> Proof:
-    """Prove that token bytes are what the tokenizer encodes.
-
-    Returns:
-        Which strings were exact, and which cannot be written at all.
+    """Prove that the token bytes agree with what the tokenizer encodes.
 
     Raises:
         UnsupportedTokenizer: A string's tokens spell something else than its image, or a string
-            that meets the unknown token can be spelled all the same. The string, the bytes that
-            its tokens spell and those expected are the evidence.
+            that encodes to the unknown token can be spelled. The message holds the string, the
+            bytes that its tokens spell and those expected.
     """
     exact: list[str] = []
     unwritable: list[str] = []
@@ -163,7 +160,7 @@ def _refutation(text: str, what: str, spelled: bytes, encoder: Encoder) -> Unsup
 
 
 class Speller:
-    """Whether some sequence of tokens spells given bytes.
+    """A set of tokens that answers whether some sequence of them spells given bytes.
 
     Example:
         >>> Speller([b"ab", b"c", None]).spells(b"abcab"), Speller([b"ab"]).spells(b"aba")
@@ -175,7 +172,7 @@ class Speller:
         self._longest = max(map(len, self._words), default=0)
 
     def spells(self, data: bytes) -> bool:
-        """Whether tokens put together can give ``data``; the empty text always can."""
+        """Whether some sequence of tokens concatenates to ``data``; true for the empty text."""
         reachable = [True] + [False] * len(data)
         for start in range(len(data)):
             if reachable[start]:

@@ -1,8 +1,8 @@
-"""The findings of a reader in a tokenizer, before anything is decided about it.
+"""The common result of all readers, and the protocol of their encoders.
 
-Each format has a reader of its own; all of them give a `TokenizerReading`, and `assemble` alone
-turns that into the public vocabulary. So the rules that hold for every format (what is text, which
-id ends it, what must be proved) stand in one place.
+Each format has its own reader; all return a `TokenizerReading`, and `assemble` alone turns that
+into the public vocabulary. So the rules common to all formats (what is text, which id ends it, what
+must be proved) are in one place.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Final, Protocol
 from explorer.errors import VocabularyError
 
 MAX_IDS: Final = 1 << 22
-"""Widest vocabulary that is read (the widest in use have about 2^18): an absurd id in a damaged
-file must not become an allocation."""
+"""The most ids of a vocabulary, a guard against absurd ids in damaged files; the largest
+vocabularies in use have about 2^18."""
 
 
 class Encoder(Protocol):
-    """A tokenizer at hand: text to ids, and the text that it says those ids stand for."""
+    """An encoder: from text to ids, and to the bytes that those ids should spell."""
 
     @property
     def greedy(self) -> bool:
-        """Whether it may call a word unknown that other pieces could spell (WordPiece does)."""
+        """Whether it may report a word as unknown that other pieces could spell (WordPiece)."""
         ...
 
     @property
     def apart(self) -> frozenset[int]:
-        """Ids that are found by rules of their own (added tokens), not by the model."""
+        """The ids that are found by other rules than the model's, such as added tokens."""
         ...
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of ``text``: none added, names of special tokens split like any other text."""
+        """The ids of ``text``: nothing added, names of special tokens split like other text."""
         ...
 
     def image(self, text: str) -> bytes:
@@ -46,22 +46,22 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class TokenizerReading:
-    """A tokenizer's ids, as its own definition gives them.
+    """A tokenizer's ids and their bytes, as its own files define them.
 
     Attributes:
-        tokens: Bytes of each id; None where the id is not text.
-        special: Names of ids that are not text.
-        pieces: Id of each piece as the file spells it; configuration files refer to these.
-        eos_ids: Ends of text that the definition itself declares.
+        tokens: The bytes of each id; None if the id is not text.
+        special: The names of ids that are not text.
+        pieces: The id of each piece as spelled in the file; configuration files refer to these.
+        eos_ids: The ends of text that the definition itself declares.
         notes: What is not lossless, one sentence each.
-        encoder: The tokenizer, where it is at hand.
-        encodes: Whether the encoder gives the ids that the model's own tokenizer gives. False: it
-            proves the token bytes, but cuts text into words by a rule that may not be the model's.
-        lists_added: Whether the definition lists its added tokens itself, so that its ids count
-            where a configuration file gives others.
+        encoder: The tokenizer, if it is available.
+        encodes: Whether the encoder returns the ids of the model's own tokenizer. If not, it proves
+            the token bytes but may cut text into words by another rule.
+        lists_added: Whether the definition lists its added tokens itself, so that its ids override
+            those of a configuration file.
         literal: The bytes of an added token that only a configuration file lists, by its content.
-        probes: Strings that are dangerous for this tokenizer in particular.
-        model: The kind of its model, such as ``BPE``, or "" where it does not matter.
+        probes: Strings that are critical for this tokenizer.
+        model: The kind of its model, such as ``BPE``, or "" if it does not matter.
     """
 
     tokens: list[bytes | None]
@@ -81,7 +81,7 @@ def checked_width(highest: int, what: str) -> int:
     """The number of ids of a vocabulary whose highest id is ``highest``.
 
     Raises:
-        VocabularyError: More ids than any vocabulary has; ``what`` names where the id stands.
+        VocabularyError: There are more than `MAX_IDS`; ``what`` names the holder of the id.
     """
     if highest >= MAX_IDS:
         raise VocabularyError(

@@ -1,14 +1,14 @@
-"""The detokenizing transducer as a value that anyone may change: token ids in, bytes out.
+"""The detokenizing transducer as an editable value: token ids in, bytes out.
 
-The usual one, `Vocabulary.transducer`, has one state and a loop for each token, which writes the
-token's bytes. `explorer.compile(c, transducer=...)` takes any other: a token that writes something
-else, a token that is missing, a detokenizer that rewrites what tokens spell, with states between
-tokens where it has to remember something. What a token writes is data here and nowhere assumed.
+The default, `Vocabulary.transducer`, has one state and a loop for each token, which writes the
+token's bytes. `explorer.compile(c, transducer=...)` accepts any other: a token that writes other
+bytes, a token that is missing, or a detokenizer that rewrites what tokens spell and so needs states
+between tokens. The bytes of a token are data here and nowhere assumed.
 
-Every change makes another value. `invert` turns the sides around: from bytes to token ids, the
+Every change makes a new value. `invert` swaps input and output: from bytes to token ids, the
 lexicon of Cognetta et al. (2025, Figure 3), which maps a text to all of its tokenizations.
 
-Cost: that of a list of as many rows as there are tokens.
+Cost: that of a list with one row per token.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from explorer.arguments import counted, instance, listed, shown, whole_number
 from explorer.errors import VocabularyError
 
 Arc = tuple[int, int | None, bytes, int]
-"""A state, the token that is read or ``None``, the bytes that are written, and the state after."""
+"""An arc: source state, token read or ``None``, bytes written, target state."""
 
 START: Final = 0
 """The start state of every transducer here."""
 
 _MOST_WAYS: Final = 1_000
-"""Ways through a transducer per arc after which it is not looked at as a list of words."""
+"""The number of paths per arc after which the search for a list of words is given up."""
 
 
 class TokenIds(Protocol):
-    """The parts of a `Vocabulary` that a transducer is about."""
+    """The parts of a `Vocabulary` that a transducer needs."""
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
@@ -45,7 +45,7 @@ class TokenIds(Protocol):
         ...
 
     def writing(self, tokens: Sequence[bytes | None]) -> TokenIds:
-        """The same ids with other bytes."""
+        """A vocabulary of the same ids with other bytes."""
         ...
 
 
@@ -53,12 +53,12 @@ class TokenIds(Protocol):
 class TokenTransducer:
     """A transducer from token ids to bytes; state 0 is the start.
 
-    Made by `Vocabulary.transducer`, `TokenTransducer.from_arcs` or, of a pynini machine,
+    Made by `Vocabulary.transducer`, by `TokenTransducer.from_arcs` or, from a pynini machine, by
     `explorer.automata.interchange.detokenizers.transducer_of`.
 
     Args:
-        vocabulary: Its ids and ends of text.
-        rows: Its arcs; ``None`` for those of the vocabulary, a loop for each token.
+        vocabulary: The ids that it reads, and the ends of text.
+        rows: Its arcs; ``None`` for the default, a loop for each token of the vocabulary.
         accepting: The states in which a text may end.
 
     Example:
@@ -83,12 +83,12 @@ class TokenTransducer:
 
         Args:
             arcs: ``(source, token, data, target)``: in state ``source`` it reads the token, or
-                nothing where that is ``None``, writes the bytes and is in state ``target``.
+                nothing if that is ``None``, writes the bytes and moves to state ``target``.
             vocabulary: The ids, their names and the ends of text.
             accepting: The states in which a text may end.
 
         Raises:
-            VocabularyError: An arc is something else, or reads what is not an id of text.
+            VocabularyError: An arc has another form, or reads an id that is not text.
 
         Example:
             >>> from explorer import Vocabulary
@@ -123,14 +123,14 @@ class TokenTransducer:
     # --- changes ------------------------------------------------------------------------------
 
     def writing(self, token: int, data: bytes | str) -> TokenTransducer:
-        """This transducer, but a token writes something else wherever it is read.
+        """This transducer with other bytes for a token, wherever it is read.
 
         Args:
-            token: An id; one that no arc reads gets a loop at the start.
+            token: An id; if no arc reads it, it gets a loop at the start.
             data: Bytes, or text for its UTF-8; empty for a token that writes nothing.
 
         Raises:
-            VocabularyError: It is not an id of text, or these are not bytes.
+            VocabularyError: The id is not text, or ``data`` is not bytes.
         """
         data = data.encode() if isinstance(data, str) else data
         arc = _checked((START, token, data, START), self.vocabulary)
@@ -147,11 +147,7 @@ class TokenTransducer:
         return replace(self, rows=tuple(arc for arc in self.arcs if arc[1] != token))
 
     def mapped(self, rewrite: Callable[[bytes], bytes]) -> TokenTransducer:
-        """This transducer, but each arc writes what a function makes of its bytes.
-
-        Args:
-            rewrite: From bytes to bytes, such as ``bytes.lower``.
-        """
+        """This transducer with a function such as ``bytes.lower`` applied to each arc's bytes."""
         rows = ((s, token, rewrite(data), t) for s, token, data, t in self.arcs)
         return TokenTransducer.from_arcs(rows, self.vocabulary, self.accepting)
 
@@ -160,13 +156,12 @@ class TokenTransducer:
         rewriting: Iterable[tuple[int, bytes, bytes, int]],
         accepting: Iterable[int] = (START,),
     ) -> TokenTransducer:
-        """This transducer, and another one that rewrites what it writes.
+        """This transducer composed with another one that rewrites its output.
 
         Args:
-            rewriting: The arcs of the other one, ``(source, read, write, target)``: each reads
-                one byte. Where a state has no arc for a byte, the byte is written as it is and the
-                state stays.
-            accepting: Its states in which a text may end.
+            rewriting: The arcs of the other one, ``(source, read, write, target)``: each reads one
+                byte. If a state has no arc for a byte, the byte is copied and the state stays.
+            accepting: The other one's states in which a text may end.
 
         Example:
             >>> from explorer import Vocabulary
@@ -203,7 +198,7 @@ class TokenTransducer:
         return replace(self, rows=tuple(rows), accepting=frozenset(final))
 
     def invert(self) -> Lexicon:
-        """The transducer from bytes to token ids: each path writes what this one reads."""
+        """The inverse transducer, from bytes to token ids."""
         rows = tuple((source, data, token, target) for source, token, data, target in self.arcs)
         return Lexicon(self, rows, self.accepting)
 
@@ -211,9 +206,9 @@ class TokenTransducer:
 
     @cached_property
     def words(self) -> TokenIds | None:
-        """The vocabulary that writes the same, if every token always writes the same bytes.
+        """The equivalent vocabulary, if every token always writes the same bytes.
 
-        ``None`` where what a token writes depends on those before it, or is not one string: then
+        ``None`` if a token's bytes depend on the tokens before it or are not a single string; then
         the transducer has states between tokens.
         """
         if self.rows is None:
@@ -225,11 +220,7 @@ class TokenTransducer:
         return self.vocabulary.writing(tokens)
 
     def written(self, tokens: Iterable[int]) -> frozenset[bytes]:
-        """All texts that it writes for a sequence of tokens; none where it cannot read them.
-
-        Args:
-            tokens: Ids.
-        """
+        """All texts that it writes for a sequence of token ids; empty if it cannot read them."""
         ways = self._silently({(START, b"")})
         for token in tokens:
             ways = self._silently(
@@ -266,7 +257,9 @@ class TokenTransducer:
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """The inverse of a transducer: bytes in, token ids out; made by `TokenTransducer.invert`.
+    """The inverse of a detokenizing transducer: bytes in, token ids out.
+
+    Made by `TokenTransducer.invert`.
 
     Args:
         rows: ``(source, data, token, target)``.
@@ -290,10 +283,10 @@ class Lexicon:
         """The sequences of tokens that write a text.
 
         Args:
-            most: The most of them; there can be exponentially many.
+            most: The limit on their number, which can be exponential.
 
         Raises:
-            VocabularyError: There are more.
+            VocabularyError: There are more than ``most``.
         """
         data = text.encode() if isinstance(text, str) else text
         written: list[tuple[int, ...]] = []
@@ -320,10 +313,10 @@ class Lexicon:
 
 
 def _checked(row: object, vocabulary: TokenIds) -> Arc:
-    """An arc, if it is one.
+    """The arc, if it is well formed.
 
     Raises:
-        VocabularyError: It is something else.
+        VocabularyError: It is not.
     """
     parts = cast("list[Any]", listed("an arc", row, "four values", error=VocabularyError))
     if len(parts) != 4:
@@ -348,7 +341,7 @@ def _checked(row: object, vocabulary: TokenIds) -> Arc:
 
 
 def _words(rows: Sequence[Arc], accepting: frozenset[int]) -> dict[int, bytes] | None:
-    """The bytes of each token, if all ways lead from the start back to it and read one token."""
+    """The bytes of each token, if every cycle through the start reads exactly one token."""
     if accepting != frozenset([START]):
         return None
     leaving: dict[int, list[Arc]] = {}

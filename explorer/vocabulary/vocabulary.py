@@ -1,15 +1,15 @@
 """The vocabulary of a language model: the exact bytes that every token id writes.
 
 Everything after this module works on `Vocabulary.tokens` alone: a constraint on text becomes a
-constraint on tokens only if the text of a sequence of tokens is the bytes of its tokens put
-together. So bytes come from the tokenizer's own definition, they are proved by encoding where the
-tokenizer is at hand, and what is not lossless is named in `Vocabulary.notes`.
+constraint on tokens only if the text of a sequence of tokens is the concatenation of their bytes.
+So bytes come from the tokenizer's own definition, they are proved by encoding if the tokenizer is
+available, and what is not lossless is stated in `Vocabulary.notes`.
 
 Tokens are bytes, not characters, because a token may hold half a character. An id that writes no
 text has the entry None, not ``b""``: a token without bytes could be repeated for ever.
-`Vocabulary.empty_ids` names the ids whose text has no bytes, so that an explanation can say why
-they are never allowed. Several ids may write the same bytes; they stay apart, because a model tells
-them apart.
+`Vocabulary.empty_ids` lists the ids whose text is empty, so that an explanation can say why they
+are never allowed. Several ids may write the same bytes; they stay distinct, because the model
+distinguishes them.
 
 Cost for 131,072 tokens, beyond loading the file: 0.1 s to 0.6 s of CPU by format.
 """
@@ -48,21 +48,21 @@ from explorer.vocabulary.transducer import TokenTransducer
 
 @runtime_checkable
 class FastTokenizer(Protocol):
-    """The parts of a fast tokenizer of transformers that are read; transformers is not imported."""
+    """The used parts of a fast tokenizer of transformers, which is not imported for them."""
 
     @property
     def backend_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the `tokenizers` library that it wraps."""
+        """The wrapped tokenizer of the `tokenizers` library."""
         ...
 
     @property
     def all_special_ids(self) -> Sequence[int]:
-        """Ids of all its named special tokens."""
+        """The ids of all its named special tokens."""
         ...
 
     @property
     def eos_token_id(self) -> int | Sequence[int] | None:
-        """Its end of text."""
+        """Its end of text, or several."""
         ...
 
     @property
@@ -73,27 +73,27 @@ class FastTokenizer(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
-    """Token ids and the bytes they write. Frozen; equal where `fingerprint` is equal.
+    """Token ids and the bytes they write: frozen, and equal if their `fingerprint` is equal.
 
     Made by `from_tokenizer`, `from_file` or `from_bytes`.
 
     Attributes:
-        tokens: Bytes of each id, by id. None: the id is not text (special, control, unknown,
-            without a piece, or writing nothing).
+        tokens: The bytes of each id, by id. None if the id is not text: special, control, unknown,
+            without a piece, or writing nothing.
         eos_ids: The ids that end a text, sorted. Their entries in ``tokens`` are None.
         notes: What is not lossless between text and tokens, one sentence each; empty if nothing.
-        special: Names of ids that are not text, for display.
-        empty_ids: Ids that a text could hold and that write no bytes. They are never allowed,
-            because a text could take any number of them; their entries in ``tokens`` are None.
-        usable: How many ids the model can give; those from there on are never allowed.
-            ``None`` for all (see `with_width`).
-        rewrites: The fingerprint of the vocabulary whose ids these are with other bytes; empty
-            for one of its own (see `writing`).
+        special: The names of ids that are not text, for display.
+        empty_ids: The ids that a text could hold but that write no bytes. They are never allowed,
+            because a text could hold any number of them; their entries in ``tokens`` are None.
+        usable: The number of ids that the model can produce; higher ids are never allowed. ``None``
+            for all (see `with_width`).
+        rewrites: The fingerprint of the original vocabulary, if these are its ids with other bytes;
+            otherwise empty (see `writing`).
 
     Raises:
         VocabularyError: ``tokens`` is not a list, an entry is neither bytes nor None, an end of
-            text is missing, out of range or also text, or an empty id is not an id, out of range,
-            text, or an end of text.
+            text is missing, out of range or also text, or an entry of ``empty_ids`` is not an id,
+            is text, or ends a text.
 
     Example:
         >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3])
@@ -153,8 +153,8 @@ class Vocabulary:
         object.__setattr__(self, "special", MappingProxyType(dict(self.special)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The fields alone: what was worked out from them stays behind. A read-only view cannot be
-        # pickled; the mapping that it shows can.
+        # Only the fields are pickled, without cached properties. A mapping proxy cannot be pickled,
+        # so the mapping under it is.
         parts = (self.tokens, self.eos_ids, self.notes, dict(self.special), self.empty_ids)
         return type(self), (*parts, self._encoder, self.usable, self.rewrites)
 
@@ -171,10 +171,10 @@ class Vocabulary:
         """The vocabulary of a tokenizer object.
 
         Args:
-            tokenizer: A fast tokenizer of transformers, or a `tokenizers.Tokenizer`. Left as it is.
-            eos_ids: The ids that end a text. Default: the tokenizer's own; with the generation
-                config in the folder it was loaded from, where there is one.
-            decoder: The decoder that its pieces are read by, for a tokenizer that declares none.
+            tokenizer: A fast tokenizer of transformers, or a `tokenizers.Tokenizer`; not changed.
+            eos_ids: The ids that end a text. By default the tokenizer's own, and those of the
+                generation config in the folder that it was loaded from, if there is one.
+            decoder: The decoder of its pieces, for a tokenizer that declares none.
 
         Raises:
             VocabularyError: It is not such a tokenizer, no end of text is known, or a decoder is
@@ -216,7 +216,7 @@ class Vocabulary:
         own = [] if end is None else [end] if isinstance(end, int) else list(end)
         folder = Path(tokenizer.name_or_path) if tokenizer.name_or_path else None
         beside = read_beside(folder) if folder is not None and folder.is_dir() else Beside()
-        # The object has read its own configuration; beside it, only generation's ends count.
+        # The object has read its own configuration; only the generation config adds ends of text.
         beside = Beside(eos_ids=beside.eos_ids)
         reading = replace(reading, eos_ids=frozenset(own))
         return cls._from_parts(vocabulary_parts(reading, beside, eos_ids))
@@ -236,16 +236,15 @@ class Vocabulary:
                 pieces with its merges (``vocab.json`` and ``merges.txt``, or ``encoder.json`` and
                 ``vocab.bpe``), WordPiece's ``vocab.txt``, Mistral's ``tekken.json``, RWKV's list of
                 literals, or a folder with one of them.
-            eos_ids: The ids that end a text. Default: what the file says, with the configuration
-                files beside it. A rank file or a ``.model`` may have further ids past its end.
-            decoder: The decoder that its pieces are read by, for a ``tokenizer.json`` that
-                declares none.
+            eos_ids: The ids that end a text. By default those named by the file and by the
+                configuration files beside it. An id may lie past the end of the file.
+            decoder: The decoder of its pieces, for a ``tokenizer.json`` that declares none.
 
         Raises:
             VocabularyError: There is no file at the path, its format is not known, or no end of
                 text is known.
             FileError: The system refuses the path.
-            DamagedFile: A file breaks off or contradicts its format; the place is named.
+            DamagedFile: A file is truncated or contradicts its format; the place is named.
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
         """
@@ -262,10 +261,10 @@ class Vocabulary:
         """A vocabulary written by hand.
 
         Args:
-            tokens: Bytes of each id, by id; None for an id that is not text, ``b""`` for one that
-                writes nothing (see `empty_ids`). The entry of an end of text is only its name.
-            eos_ids: The ids that end a text. One past the end lengthens the vocabulary by ids that
-                are not text.
+            tokens: The bytes of each id, by id; None for an id that is not text, ``b""`` for one
+                that writes nothing (see `empty_ids`). The entry of an end of text is only its name.
+            eos_ids: The ids that end a text. An id past the end extends the vocabulary with ids
+                that are not text.
 
         Example:
             >>> Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5]).tokens
@@ -317,7 +316,7 @@ class Vocabulary:
 
     @cached_property
     def not_text(self) -> tuple[int, ...]:
-        """The ids that a model can give, that write nothing and do not end the text, ascending.
+        """The control tokens: ids that are not text and do not end a text, ascending.
 
         Example:
             >>> Vocabulary.from_bytes([b"a", None, b"b"], eos_ids=[3]).not_text
@@ -330,13 +329,13 @@ class Vocabulary:
 
     @cached_property
     def letters(self) -> Mapping[int, bytes]:
-        """The letters (`explorer.alphabet.letter`) that ids of `not_text` write for machines."""
+        """The letter (`explorer.alphabet.letter`) of each id of `not_text`, read by machines."""
         return MappingProxyType(
             {token: letter(self.special.get(token, ""), token) for token in self.not_text}
         )
 
     def written(self, ids: Iterable[int]) -> bytes:
-        """The bytes of some ids, control tokens as letters, as `Constraint.accepts` takes them.
+        """The bytes of some ids, with control tokens as letters, for `Constraint.accepts`.
 
         Example:
             >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>"})
@@ -351,11 +350,11 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the bytes of every id and the ends of text, in hexadecimal.
+        """The SHA-256 of the bytes of every id and the ends of text, in hexadecimal.
 
-        The same for the same tokens and ends of text, on every machine; notes and names do not
-        count. An empty id counts as zero bytes; an id that is not text counts as having no bytes at
-        all. Cost: 20 ms for 131,072 tokens, once.
+        It is the same for the same tokens and ends of text on every machine; notes and names do not
+        matter. An id that writes nothing differs from one that is not text. Cost: 20 ms for 131,072
+        tokens, once.
         """
         empty = self.empty_ids
         lengths = (
@@ -384,14 +383,14 @@ class Vocabulary:
         return TokenTransducer(self)
 
     def writing(self, tokens: Sequence[bytes | None]) -> Vocabulary:
-        """The same ids with other bytes, for a model that knows nothing of bytes.
+        """A vocabulary of the same ids with other bytes, usable with the same model.
 
         Args:
-            tokens: Bytes of each id; None for an id that is never allowed, ``b""`` for one that
+            tokens: The bytes of each id; None for an id that is never allowed, ``b""`` for one that
                 writes nothing.
 
         Raises:
-            VocabularyError: There are not as many, or an end of text has bytes.
+            VocabularyError: Their number differs, or an end of text has bytes.
         """
         given = listed("tokens", tokens, "a list of bytes", error=VocabularyError)
         texts = cast("list[bytes | None]", given)
@@ -413,8 +412,7 @@ class Vocabulary:
 
     @property
     def id_space(self) -> str:
-        """The fingerprint of the vocabulary whose ids these are: of two with the same, a model that
-        gives the ids of one gives those of the other."""
+        """The fingerprint of the original vocabulary; vocabularies with equal ones share models."""
         return self.rewrites or self.fingerprint
 
     @cached_property
@@ -437,18 +435,14 @@ class Vocabulary:
         return self._ids_by_bytes.get(bytes(data), ())
 
     def encode(self, text: str) -> tuple[int, ...] | None:
-        """The ids that the tokenizer gives for a text, or None where no tokenizer is at hand.
+        """The ids that the tokenizer returns for a text, or None if no tokenizer is available.
 
-        No special tokens are added, and their names in the text are text. A prompt that means
-        them as special tokens is for the tokenizer itself. What `notes` says about encoding, such
-        as a dummy prefix, holds here.
-
-        Args:
-            text: Any text.
+        No special tokens are added, and their names in the text are text. To encode a prompt with
+        special tokens, use the tokenizer itself. The `notes` about encoding, such as a dummy
+        prefix, apply.
 
         Raises:
-            VocabularyError: The text holds half of a surrogate pair, or something that the
-                tokenizer refuses.
+            VocabularyError: The text holds half of a surrogate pair, or the tokenizer refuses it.
         """
         text = instance("text", text, str, "a text", error=VocabularyError)
         if self._encoder is None:
@@ -458,18 +452,15 @@ class Vocabulary:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The tokenizer, where it is at hand and its ids are the model's own."""
+        """The tokenizer, if it is available and its ids are the model's own."""
         return self._encoder
 
     def with_width(self, width: int) -> Vocabulary:
-        """This vocabulary for a model whose logits are narrower than it.
+        """This vocabulary for a model with fewer logits than ids.
 
         Args:
-            width: The number of logits. Ids from there on neither write nor end a text; the
+            width: The number of logits. Ids from ``width`` on neither write nor end a text; the
                 number of ids stays the same.
-
-        Returns:
-            A vocabulary; this one if ``width`` covers it.
 
         Raises:
             VocabularyError: No end of text is left, or ``width`` is not positive.

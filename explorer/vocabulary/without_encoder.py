@@ -1,4 +1,4 @@
-"""The error where a vocabulary does not know how its tokenizer cuts a text."""
+"""The error for a vocabulary that does not know how its tokenizer cuts a text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def without_encoder(vocabulary: Vocabulary, unknown: str) -> UnsupportedTokenize
     """The error for a question that only the tokenizer of a vocabulary can answer.
 
     Args:
-        vocabulary: One whose ``encoder`` is ``None``.
+        vocabulary: A vocabulary whose ``encoder`` is ``None``.
+        unknown: The question, as the end of a sentence.
 
     Returns:
-        The error. It says why there is no tokenizer, where the vocabulary noted that when its files
-        were read.
+        The error. It gives the reason for the missing tokenizer if the vocabulary's notes have one.
 
     Example:
         >>> vocabulary = Vocabulary.from_bytes([b"a"], eos_ids=[1])

@@ -1,14 +1,14 @@
-"""Added tokens that are text, as an automaton: where a tokenizer would have found one.
+"""An automaton that checks that a tokenizer would find exactly the given added tokens in a text.
 
-Before anything else a tokenizer cuts a text at its added tokens: of those that begin first, the
-longest. Those that are not normalized are searched for in the text as it is written, the others in
-what is left between them. So a text was rightly cut if no added token stands where it was passed
-by: each place that was not cut is a search that must fail, and so is each longer token that begins
-as one that was taken.
+Before anything else a tokenizer cuts a text at its added tokens: the earliest first, and of those
+that begin together the longest. Tokens that are not normalized are searched for in the text as
+written, the others in the parts between them. So a text is cut correctly if no added token was
+overlooked: a search from each byte of ordinary text must fail, and so must the search for a longer
+token that starts with a token found.
 
-A state is the searches that are still going on, as places in two prefix trees, one for each pass.
-An ordinary piece of text begins a search at each of its bytes. An added token begins none inside
-itself; one that is not normalized ends those of the second pass, which never look past it.
+A state is the set of pending searches, as nodes of two prefix trees, one for each pass. Ordinary
+text begins a search at each of its bytes. An added token begins none inside itself; one that is not
+normalized ends the searches of the second pass, which never look past it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from explorer.vocabulary.canonical.marked import LOST, Int32
 _MOST_STATES: Final = 16_384
 
 _Searches = tuple[frozenset[bytes], frozenset[bytes]]
-"""What each search of the two passes has read so far."""
+"""The bytes read so far by each pending search of the first and the second pass."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AddedText:
     """An added token that is text.
 
     Args:
-        early: Whether it is searched for in the text as it is written.
+        early: Whether it is searched for in the text as written, in the first pass.
     """
 
     token: int
@@ -45,16 +45,15 @@ class AddedText:
 
 @dataclass(frozen=True, eq=False)
 class AddedSearch:
-    """The automaton. Made by `of`; state 0 is the start of a text.
+    """The automaton, made by `of`; state 0 is the start of a text.
 
     Attributes:
-        entries: The tokens.
         class_of: uint8[256], the class of each byte.
-        table: int32[states, classes], after a byte of ordinary text; `LOST` where a token ends that
-            should have been taken.
-        anew: int32[entries], after a token that is taken where no search goes on; `LOST` where
-            another one should have been.
-        instead: For each state, where it leads after the tokens with which a search goes on.
+        table: int32[states, classes], the state after a byte of ordinary text; `LOST` if an
+            overlooked token ends there.
+        anew: int32[entries], the state after a token if no search continues into it; `LOST` if
+            another token should have been found.
+        instead: For each state, the states after the tokens into which a search continues.
     """
 
     entries: tuple[AddedText, ...]
@@ -64,7 +63,7 @@ class AddedSearch:
     instead: Sequence[Mapping[int, int]]
 
     def took(self, state: int) -> Int32:
-        """int32[entries], after each token that is taken in a state; `LOST`."""
+        """int32[entries], the state after each token is found at a state; `LOST` if none."""
         row = self.anew.copy()
         row[list(self.instead[state])] = list(self.instead[state].values())
         return row
@@ -74,10 +73,10 @@ class AddedSearch:
         """The automaton of some tokens.
 
         Args:
-            entries: The tokens; none is empty, and no two of one pass are the same.
+            entries: The tokens; none is empty, and those of one pass are distinct.
 
         Raises:
-            UnsupportedTokenizer: It would have too many states.
+            UnsupportedTokenizer: The automaton would have too many states.
 
         Example:
             >>> search = AddedSearch.of([AddedText(7, b"  ", False), AddedText(8, b"   ", False)])
@@ -116,11 +115,12 @@ class AddedSearch:
 
         for state in waiting:
             row = [number(_passed(trees, state, bytes((byte,)))) for byte in used]
-            # No content has a byte of the class 0: every search ends there.
+            # No token holds a byte of class 0: it ends every search.
             table.append([0, *row])
             if not instead:
                 anew = [number(_took(trees, state, entry)) for entry in entries]
-            # Where no search goes on with its first byte, a token is taken as at the start.
+            # If no search continues with a token's first byte, the token leads where it does from
+            # the start.
             going_on = trees[0].going_on(state[0]) | trees[1].going_on(state[1])
             instead.append({
                 k: number(_took(trees, state, entries[k]))
@@ -131,7 +131,7 @@ class AddedSearch:
         )
 
     def read(self, parts: Sequence[bytes | int]) -> bool:
-        """Whether a text is rightly cut into ordinary text and added tokens.
+        """Whether a text is correctly cut into ordinary text and added tokens.
 
         Args:
             parts: Bytes for ordinary text, ids for added tokens.
@@ -149,7 +149,7 @@ class AddedSearch:
 
 
 class _SearchTree:
-    """The contents of one pass, as a prefix tree."""
+    """The prefix tree of the tokens of one pass."""
 
     def __init__(self, contents: Sequence[bytes]) -> None:
         self.contents = frozenset(contents)
@@ -162,10 +162,13 @@ class _SearchTree:
     def read(
         self, searches: frozenset[bytes], text: bytes, *, begins: bool
     ) -> frozenset[bytes] | None:
-        """The searches after some bytes, with one more at each of them if any begin there.
+        """The pending searches after some bytes.
+
+        Args:
+            begins: Whether a new search begins at each byte.
 
         Returns:
-            ``None`` if one of them found a token.
+            ``None`` if a search found a token.
         """
         for byte in text:
             following = {one + bytes((byte,)) for one in searches}
@@ -177,23 +180,23 @@ class _SearchTree:
         return searches
 
     def going_on(self, searches: frozenset[bytes]) -> set[int]:
-        """The bytes with which some search goes on."""
+        """The bytes with which some search continues."""
         return {byte for one in searches for byte in self.next.get(one, ())}
 
     def longer(self, content: bytes) -> frozenset[bytes]:
-        """The search for a longer token after one that was taken."""
+        """The pending search for a longer token that starts with the one found."""
         return frozenset([content]) & self.inner
 
 
 def _passed(trees: Sequence[_SearchTree], state: _Searches, text: bytes) -> _Searches | None:
-    """After bytes of ordinary text."""
+    """The pending searches after bytes of ordinary text; ``None`` if a token was overlooked."""
     early = trees[0].read(state[0], text, begins=True)
     late = trees[1].read(state[1], text, begins=True)
     return None if early is None or late is None else (early, late)
 
 
 def _took(trees: Sequence[_SearchTree], state: _Searches, entry: AddedText) -> _Searches | None:
-    """After an added token."""
+    """The pending searches after an added token; ``None`` if another was overlooked."""
     early = trees[0].read(state[0], entry.content, begins=not entry.early)
     if early is None:
         return None

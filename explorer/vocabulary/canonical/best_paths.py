@@ -1,19 +1,19 @@
-"""Unigram: a word is written by the pieces with the best sum of scores.
+"""Unigram: a word is split into the pieces with the highest sum of scores.
 
-The model works from left to right: the best path to a place is the best path to some earlier place
-and one piece. So a prefix of the path that is chosen is the path chosen for that prefix, and the
-next token is right exactly if, where it ends, no piece that ends there too has a better path behind
-it; of equal ones the piece that begins first is taken, as the library takes it. What can still
-change anything is the *window*: the earlier places from which the text up to here is the beginning
-of a longer piece, and by how much the best path to each differs from ours. Nothing else counts, so
-equal windows are one state, and states are numbered as they are met.
+The model works from left to right: the best path to an offset is the best path to some earlier
+offset followed by one piece. So every prefix of the chosen path is the path chosen for that prefix,
+and the next token is correct exactly if no piece that ends at the same offset has a better path
+before it; of equal paths the library takes the piece that begins first. What can still affect later
+choices is the *window*: the earlier offsets from which the text so far is the beginning of a longer
+piece, with the difference between the best path to each and ours. Nothing else matters, so equal
+windows are one state, and states are numbered in the order of their discovery.
 
-Sums are compared as the library compares them. Where scores are multiples of a power of two
+Sums are compared as the library compares them. If scores are multiples of a power of two
 (SentencePiece computes them in single precision), double precision adds them without rounding, and
-only differences count. Otherwise a sum is rounded, so which of two nearly equal paths is taken may
-depend on all of the word before: then the sum itself is part of the state. The library's own reader
-makes this the usual case: the scores that it reads differ from the written ones in the last bit. A
-state is forgotten at the end of a word.
+only differences matter. Otherwise sums are rounded, so the choice between two nearly equal paths
+may depend on the whole word so far, and the sum itself is part of the state. The latter is the
+usual case, because the scores that the library reads differ from the written ones in the last bit.
+At the end of a word the state is reset.
 
 Source: Kudo 2018, "Subword Regularization", section 3.2; `tokenizers`, ``encode_optimized`` of its
 Unigram model (order of the candidates; ten less than the lowest score for a character that has no
@@ -42,10 +42,10 @@ class BestPaths:
     """The best paths of a Unigram model within a word; thread-safe.
 
     Args:
-        pieces: The bytes of each piece that the model may give, with its id.
-        scores: float64[ids], of all pieces.
-        lowest: The lowest score, by which that of a character without a piece is found.
-        single: Whether sums are kept in single precision, as SentencePiece's own library has them.
+        pieces: The id of each piece that the model may produce, by its bytes.
+        scores: float64[ids], the scores of all pieces.
+        lowest: The lowest score; a character without a piece scores ten less.
+        single: Whether sums are kept in single precision, as in SentencePiece's own library.
 
     Example:
         >>> scores = np.array([-2.0, -2.0, -3.0])
@@ -82,7 +82,7 @@ class BestPaths:
         self.written[ids] = self.surviving(BEGUN, ids, (), ())
 
     def after(self, state: int, token: int) -> int:
-        """The state after one more token; `LOST`."""
+        """The state after one more token; `LOST` if the model would not produce it."""
         window, value = self._windows.met[state]
         count = len(window)
         nodes, values = np.empty(self._room, np.int32), np.empty(self._room)
@@ -102,10 +102,12 @@ class BestPaths:
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """The tokens that may follow a state, with a row of further tokens after each of them.
+        """The tokens, of some, that may follow a state if a fixed sequence of tokens comes next.
 
         Args:
             tokens: int32[n], ids of pieces.
+            path: The tokens that follow each of them.
+            begins: Whether each token of the path begins a word.
         """
         trie = self._trie
         window, value = self._windows.met[state]
@@ -117,7 +119,7 @@ class BestPaths:
         return good
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
-        """The pieces of one word; ``None`` if a character has none."""
+        """The ids of the pieces of one word; ``None`` if a character has no piece."""
         best: dict[int, tuple[float, int, int]] = {0: (0.0, 0, LOST)}
 
         def offer(begin: int, end: int, token: int, score: float) -> None:
@@ -146,7 +148,7 @@ class BestPaths:
 
 
 def _adds_exactly(scores: Float64) -> bool:
-    """Whether sums of scores are not rounded, for words of up to a million pieces."""
+    """Whether sums of up to a million scores are exact in double precision."""
     largest = float(np.abs(scores).max(initial=1.0)) + _UNKNOWN_PENALTY
     room = _MANTISSA - int(np.ceil(np.log2(largest * _LONGEST_WORD)))
     scaled = np.ldexp(scores, room)

@@ -1,13 +1,14 @@
-"""The cuts of a declared pre-tokenizer: its steps as one rule over the bytes of a text.
+"""The cuts of a declared pre-tokenizer: its chain of steps as one rule over the bytes of a text.
 
-Every step cuts the words that the steps before it left, so a chain of steps is one rule after the
-other (`Marked.then`). Each is a pattern and what becomes of its matches: that is how the library
-declares a ``Split``, and what ``Digits``, ``Punctuation``, ``Metaspace`` and ``ByteLevel`` come to.
+Every step cuts the words left by the previous steps, so a chain is the composition of its rules
+(`Marked.then`). Each step is a pattern with a treatment of its matches: the library declares a
+``Split`` so, and ``Digits``, ``Punctuation``, ``Metaspace`` and ``ByteLevel`` are equivalent to
+one.
 
-Two things change what a step reads. Once a mark is written for a space (by the normalizer, or by
-``Metaspace``), a later pattern sees that mark where the tokens spell a space. And after
-``ByteLevel``, patterns see the characters that GPT-2's alphabet has for bytes: such a step may cut
-within a character, as Falcon's do.
+Two things change the input of a step. Once a mark replaces spaces (by the normalizer or by
+``Metaspace``), later patterns see that mark where the tokens spell a space. And after
+``ByteLevel``, patterns see the characters of GPT-2's alphabet for bytes: such a step may cut within
+a character, as Falcon's does.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from explorer.vocabulary.tokenizer.decoder import Component
 
 GPT2_WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""How ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
+"""The pattern by which ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
 
 MARK: Final = "\u2581"
 """The character that stands for a space."""
@@ -46,10 +47,10 @@ def cut_rule(steps: Sequence[Component], *, marks: bool, covered: Bool | None = 
 
     Args:
         marks: Whether the normalizer writes a mark for a space.
-        covered: As `Marked.over_bytes` has it.
+        covered: As in `Marked.over_bytes`.
 
     Raises:
-        UnsupportedTokenizer: A step is not followed here; it is named with its place.
+        UnsupportedTokenizer: A step is not supported; it is named with its index.
 
     Example:
         >>> steps = [{"type": "Digits", "individual_digits": True}, {"type": "ByteLevel"}]
@@ -96,7 +97,7 @@ def prefixes(step: Component) -> bool:
 
 
 def _of_marks(rule: Marked) -> Marked:
-    """A rule for texts with a mark for each space: it reads spaces, and no text has the mark."""
+    """A rule over texts with marks, restated for texts with spaces, in which no mark occurs."""
     class_of = rule.class_of.copy()
     class_of[ord(" ")] = class_of[ord(MARK)]
     class_of[ord(MARK)] = rule.table.shape[1]
@@ -105,7 +106,7 @@ def _of_marks(rule: Marked) -> Marked:
 
 
 def _rule_of(step: Component, name: str) -> Marked | None:
-    """The cuts of one step; ``None`` if it makes none."""
+    """The rule of one step; ``None`` if it does not cut."""
     match step.get("type"):
         case "ByteLevel":
             return Marked.of_pattern(GPT2_WORDS, name) if step.get("use_regex", True) else None
@@ -141,7 +142,7 @@ def _rule_of(step: Component, name: str) -> Marked | None:
 
 
 def _of_characters(asked: Component, behavior: str, name: str) -> Marked:
-    """The rule of a step whose matches are single characters, which the library is asked for."""
+    """The rule of a step that matches single characters, which are determined by the library."""
     chosen = np.zeros(NUM_CHARACTERS, np.bool_)
     chosen[[code for code, _ in kept_pieces(asked)]] = True
     code: tuple[Instruction, ...] = (ReadOne(chosen), WordEnd())
@@ -149,7 +150,7 @@ def _of_characters(asked: Component, behavior: str, name: str) -> Marked:
 
 
 def _literal(text: str) -> str:
-    """The pattern of a text that stands for itself.
+    """The pattern that matches a text literally.
 
     Example:
         >>> from explorer.vocabulary.canonical.patterns import program

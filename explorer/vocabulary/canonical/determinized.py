@@ -1,9 +1,9 @@
-"""From a rule that may have to guess to the smallest table without guesses.
+"""Determinization and minimization of a nondeterministic rule for cuts.
 
-Where a splitter joins what matches to what stands beside it, and where several cut one after the
-other, a mark alone does not say what it stands for: a cut of the first splitter, or of the second.
-The rule then goes on in several ways, of which at most one reaches the end. Here the ways are
-followed together, and states from which the same texts end rightly become one.
+If a splitter joins a match to its neighbours, or several splitters cut one after the other, a mark
+alone does not tell which of them made the cut. The rule then continues in several ways, of which at
+most one reaches the end. Here all ways are followed together (subset construction), and states that
+accept the same continuations are merged.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 LOST: Final = -1
-"""No state: the cuts are not the splitter's, or never will be."""
+"""In place of a state: the cuts are not those of the splitter, however the text continues."""
 
 MOST_STATES: Final = 8192
 
 Rows = tuple[Int64, Int64]
-"""Where a state leads, class by class, for a character that goes on with the present word and for
-one that begins a word: int64[ways, classes] each, `LOST` where a way is none."""
+"""The targets of a state by class, for a character that continues the word and for one that begins
+a word: int64[ways, classes] each, padded with `LOST`."""
 
 
 def without_guesses(
     rows: Callable[[int], Rows], may_end: Callable[[int], bool], component: str
 ) -> tuple[Int32, Bool]:
-    """The smallest table of a rule.
+    """The minimal deterministic table of a rule.
 
     Args:
-        rows: Where a state of the rule leads. The rule starts in its state 0.
+        rows: The targets of a state of the rule, which starts in state 0.
         may_end: Whether a text may end in a state of the rule.
-        component: What the rule belongs to, for messages.
+        component: The part of the tokenizer that the rule belongs to, for messages.
 
     Returns:
-        int32[2 * states, classes] and bool[states], as `explorer.vocabulary.canonical.marked` has
-        them.
+        int32[2 * states, classes] and bool[states], as in `explorer.vocabulary.canonical.marked`.
 
     Raises:
         UnsupportedTokenizer: There are more than `MOST_STATES` states.
@@ -80,7 +79,7 @@ def without_guesses(
 
 
 def _smallest(table: Int32, ends: Bool) -> tuple[Int32, Bool]:
-    """A table without states that lead to no end, and without two that accept the same.
+    """The table without states from which no end is reachable, and with equivalent states merged.
 
     Args:
         table: int32[2, states, classes], state 0 the start.
@@ -93,7 +92,7 @@ def _smallest(table: Int32, ends: Bool) -> tuple[Int32, Bool]:
             break
         hopeful = wider
     table = np.where((table >= 0) & hopeful[table], table, LOST)
-    # States are told apart by what they lead to, more finely in every round.
+    # Partition refinement: states are separated by the kinds of their targets in every round.
     random = np.random.default_rng(0)
     factors = random.integers(1 << 62, size=(2, 1, table.shape[2]), dtype=np.uint64) * 2 + 1
     kind = ends.astype(np.int64)
@@ -106,9 +105,9 @@ def _smallest(table: Int32, ends: Bool) -> tuple[Int32, Bool]:
         )
         kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
     firsts = np.unique(kind, return_index=True)[1]
-    # No other state leads to one without hope.
+    # States from which no end is reachable are dropped; no other state leads to one.
     firsts = firsts[hopeful[firsts] | (firsts == 0)]
-    # The start keeps the number 0, and the others the order in which they were met.
+    # The start keeps the number 0, and the others their order of discovery.
     firsts = np.sort(firsts)
     number = np.empty(int(kind.max()) + 1, np.int32)
     number[kind[firsts]] = np.arange(len(firsts), dtype=np.int32)

@@ -1,12 +1,11 @@
-"""WordPiece and tries of tokens: a word is written by the longest piece, again and again.
+"""WordPiece and plain tries of tokens: a word is split greedily into the longest pieces.
 
-The next token is right exactly if it is a piece and no longer piece fits at its beginning. That is
-known at the latest when the text since its beginning is the beginning of no piece any more, so what
-counts is the *window*: the places of the trie that the text since the beginning of each token so
-far has reached. Pieces that begin a word and pieces that go on with one (``##``) are looked up in
-two parts of one trie. A word of more than 100 characters is called unknown, so its length counts
-too. A tokenizer that is nothing but a list of tokens (RWKV's) has one kind of pieces, and no
-longest word.
+The next token is correct exactly if it is a piece and no longer piece fits at its beginning. That
+is decided once the text since its beginning is no longer the beginning of a piece, so what matters
+is the *window*: the nodes of the trie reached by the text since the beginning of each recent token.
+Pieces that begin a word and pieces that continue one (``##``) are looked up in two parts of one
+trie. A word of more than 100 characters becomes unknown, so its length matters too. A tokenizer
+that is only a list of tokens (RWKV's) has one kind of pieces and no limit on the length of a word.
 
 Source: Schuster and Nakajima 2012; `tokenizers`, its WordPiece model.
 Cost: half a µs a token.
@@ -29,7 +28,7 @@ from explorer.vocabulary.canonical.piece_kernels import (
 from explorer.vocabulary.canonical.piece_trie import BEGUN, Int32, PieceTrie, Windows
 
 _CONTINUED: Final = b"\xff"
-"""Leads from the root to the pieces that go on with a word: no text has this byte."""
+"""The byte that leads from the root to the pieces that continue a word; it occurs in no text."""
 
 _FIRST: Final = 0
 _LATER: Final = 1
@@ -41,10 +40,9 @@ class LongestPieces:
     """The longest pieces of a WordPiece model within a word; thread-safe.
 
     Args:
-        first: What is looked up at the beginning of a word, with its ids.
-        rest: What is looked up further on; ``None`` where that is the same.
-        longest: The length of the longest word that is not called unknown, in characters; ``None``
-            where every word is known.
+        first: The id of each piece that begins a word, by its bytes.
+        rest: The id of each piece that continues a word; ``None`` if they are the same.
+        longest: The most characters of a word that does not become unknown; ``None`` for no limit.
 
     Example:
         >>> model = LongestPieces({b"un": 0, b"una": 1}, {b"a": 2, b"able": 3, b"b": 4}, 5, 100)
@@ -80,7 +78,7 @@ class LongestPieces:
         strings.pop(_CONTINUED, None)
         self._trie = PieceTrie.of(strings)
         continued = None if rest is None else self._trie.after(0, _CONTINUED[0])
-        # Node 0 where no piece goes on with a word: then no token that does is read.
+        # Node 0 if no piece continues a word: then no token that does is ever read.
         self._continued = 0 if continued is None else continued
         self._data = np.frombuffer(b"".join(texts), np.uint8)
         self._offset: Int64 = np.concatenate(([0], np.cumsum([len(text) for text in texts])))
@@ -89,7 +87,7 @@ class LongestPieces:
         self.written: Bool = np.array([bool(text) for text in texts])
 
     def after(self, state: int, token: int) -> int:
-        """The state after one more token; `LOST`."""
+        """The state after one more token; `LOST` if the model would not produce it."""
         window, value = self._windows.met[state]
         fresh = state == BEGUN
         written = int(value[0]) + int(self._lengths[token])
@@ -110,10 +108,12 @@ class LongestPieces:
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """The tokens that may follow a state, with a row of further tokens after each of them.
+        """The tokens, of some, that may follow a state if a fixed sequence of tokens comes next.
 
         Args:
             tokens: int32[n], ids of pieces.
+            path: The tokens that follow each of them.
+            begins: Whether each token of the path begins a word.
         """
         trie = self._trie
         window, value = self._windows.met[state]
@@ -125,7 +125,7 @@ class LongestPieces:
         )  # fmt: skip
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
-        """The pieces of one word; ``None`` if it is called unknown."""
+        """The ids of the pieces of one word; ``None`` if the word becomes unknown."""
         if self._longest < _ANY_LENGTH and len(word.decode()) > self._longest:
             return None
         path: list[int] = []

@@ -1,15 +1,15 @@
-"""Texts with the cuts between words marked, as an automaton: it accepts exactly the right cuts.
+"""An automaton over texts with marked cuts between words: it accepts exactly the correct cuts.
 
-A splitter reads ahead before it cuts, so while a text is being written it is not known yet where it
-will be cut. The automaton here guesses nothing: whoever reads a text says of each character
-whether a word begins with it, and learns, sooner or later, that the cuts were not the splitter's.
-So all ways to cut can be followed at once, and only the right one reaches the end.
+A splitter looks ahead before it cuts, so while a text is being generated its cuts are not yet
+known. The automaton needs no lookahead: its input says of each character whether a word begins
+there, and it rejects, sooner or later, cuts that are not the splitter's. So all ways to cut can be
+followed at once, and only the correct one reaches the end.
 
-It is made of one pattern (`explorer.vocabulary.canonical.matching`); of two rules, the second of
-which cuts what the first one left (`Marked.then`); and of a rule for characters as one for their
-bytes (`Marked.over_bytes`), so that a token may end within a character: the bytes of a character
-lead through states of their own, and two beginnings of characters from which the same last bytes
-lead to the same states are one state, nearly all of a script mostly.
+It is made from one pattern (`explorer.vocabulary.canonical.matching`); from two rules, the second
+of which cuts the words left by the first (`Marked.then`); and from a rule over characters as one
+over their bytes (`Marked.over_bytes`), so that a token may end within a character. The bytes of a
+character then lead through intermediate states. Beginnings of characters with the same
+continuations share a state, which often covers nearly a whole script.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UInt16 = NDArray[np.uint16]
 UInt64 = NDArray[np.uint64]
 
 _CONTINUED: Final = 64
-"""How many bytes may go on with a character."""
+"""The number of continuation bytes of UTF-8."""
 
 _FACTORS: Final = (
     np.random.default_rng(1).integers(1 << 62, size=_CONTINUED, dtype=np.uint64) * np.uint64(2)
@@ -49,19 +49,19 @@ _FACTORS: Final = (
 
 
 def byte_rows(spelled: Sequence[UInt16], table: Int32) -> tuple[Int32, int]:
-    """The table over bytes.
+    """Turn a table over classes of characters into one over bytes.
 
     Args:
-        spelled: uint16[0x110000] each, the classes of characters: of those that whole pieces spell,
-            and perhaps of those that pieces of one byte do. A class without a column leads nowhere.
+        spelled: uint16[0x110000] each, the classes of characters: of those spelled by whole pieces,
+            and possibly of those spelled by single-byte pieces. A class without a column is `LOST`.
         table: int32[2 * states, classes]; in the upper half a word begins.
 
     Returns:
-        int32[2 * all states, 256 for each of ``spelled``], and the number of all states; those of
-        the table over characters come first.
+        int32[2 * all states, 256 for each of ``spelled``], and the number of all states; the states
+        of the given table come first.
     """
     rows, _ = table.shape
-    # Two classes more: characters without a column, and what is not a character.
+    # Two more classes: characters without a column, and invalid code points.
     led = np.concatenate([table, np.full((rows, 2), LOST, np.int32)], axis=1).astype(np.int64)
     states = _States(rows // 2)
     roots = [_one_spelling(class_of, led, states, k) for k, class_of in enumerate(spelled)]
@@ -76,14 +76,14 @@ def byte_rows(spelled: Sequence[UInt16], table: Int32) -> tuple[Int32, int]:
 
 
 class _States:
-    """States within characters, numbered after those between them."""
+    """The states within characters, numbered after the states between characters."""
 
     def __init__(self, first: int) -> None:
         self.count = first
         self.made: list[tuple[int, Int64, int]] = []
 
     def of(self, rows: Int64, base: int) -> Int64:
-        """The states of some rows of 64 bytes each; `LOST` where all of a row is."""
+        """The states with the given rows of 64 targets each; `LOST` for a row that is all lost."""
         shape = rows.shape[:-1]
         flat = rows.reshape(-1, _CONTINUED)
         value = ((flat + 2).astype(np.uint64) * _FACTORS).sum(axis=1)
@@ -107,7 +107,7 @@ def _one_spelling(class_of: UInt16, led: Int64, states: _States, base: int) -> I
     block_of = block_of.reshape(-1)
     none = int(block_of[-1])
     second = block_of[:-1].reshape(-1, _CONTINUED)
-    # The bytes E0 and F0 are not followed by what a shorter character would be.
+    # After E0 and F0, bytes that would make an overlong encoding are invalid.
     second = np.concatenate([second, np.full((1, _CONTINUED), none)])
     second[0, :32] = none
     second, second_of = np.unique(second, axis=0, return_inverse=True)
@@ -127,15 +127,15 @@ def _one_spelling(class_of: UInt16, led: Int64, states: _States, base: int) -> I
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """The automaton of rightly cut texts. Made by `uncut` or `of_pattern`.
+    """The automaton of correctly cut texts, made by `uncut` or `of_pattern`.
 
-    State s, for s below `num_states`, reads a symbol that goes on with the present word; state
-    ``s + num_states`` is the same one where the next symbol begins a word. Symbols are characters;
-    or, after `over_bytes`, bytes, and from 256 on bytes of pieces that are one byte each.
+    Row s of the table, for s below `num_states`, is for a symbol that continues the current word;
+    row ``s + num_states`` is for a symbol that begins a word in the same state. Symbols are
+    characters or, after `over_bytes`, bytes; from 256 on they are bytes of single-byte pieces.
 
     Attributes:
         class_of: uint16[symbols], the class of each symbol.
-        table: int32[2 * num_states, classes], the next state; `LOST`.
+        table: int32[2 * num_states, classes], the next state, or `LOST`.
         ends: bool[num_states], whether the text may end. State 0 is the start.
     """
 
@@ -145,7 +145,7 @@ class Marked:
 
     @property
     def num_states(self) -> int:
-        """The number of states, begun words not counted apart."""
+        """The number of states, half the number of rows."""
         return len(self.ends)
 
     @cached_property
@@ -155,7 +155,7 @@ class Marked:
 
     @cached_property
     def goes_on(self) -> Bool:
-        """bool[num_states], where the present word has to go on: within a character, mostly."""
+        """bool[num_states], whether the current word must continue, mostly within a character."""
         return ~self.ends & (self.table[self.num_states :] == LOST).all(axis=1)
 
     @classmethod
@@ -168,17 +168,17 @@ class Marked:
     def of_pattern(
         cls, pattern: str, component: str, behavior: str = "Isolated", *, invert: bool = False
     ) -> Marked:
-        """A text is cut at the matches of a pattern.
+        """The rule that cuts a text at the matches of a pattern.
 
         Args:
             pattern: In the syntax that `explorer.vocabulary.canonical.patterns` reads.
-            component: Where it stands in the tokenizer, for messages.
-            behavior: What becomes of a match; one of
+            component: The part of the tokenizer that holds it, for messages.
+            behavior: The treatment of a match; one of
                 `explorer.vocabulary.canonical.matching.BEHAVIORS`.
-            invert: Whether matches and what is between them change places.
+            invert: Whether matches and the text between them change roles.
 
         Raises:
-            UnsupportedTokenizer: The pattern is not followed here.
+            UnsupportedTokenizer: The pattern is not supported.
 
         Example:
             >>> marked = Marked.of_pattern(" ?[a-z]+|.".replace(".", "[^a-z]"), "a splitter")
@@ -200,19 +200,19 @@ class Marked:
         *,
         invert: bool = False,
     ) -> Marked:
-        """`of_pattern` of a pattern that was read."""
+        """The rule of a parsed pattern; see `of_pattern`."""
         rule = PatternCuts(code, pattern, component, behavior, invert)
         return cls(rule.class_of, *without_guesses(rule.rows, rule.may_end, component))
 
     def then(self, inner: Marked, component: str) -> Marked:
-        """This rule, and another one that cuts each word that this one leaves.
+        """This rule followed by another one, which cuts each of its words further.
 
         Args:
             inner: The other rule, over the same symbols.
-            component: What the second rule belongs to, for messages.
+            component: The part of the tokenizer that the other rule belongs to, for messages.
 
         Raises:
-            UnsupportedTokenizer: The two together have too many states.
+            UnsupportedTokenizer: The composition has too many states.
 
         Example:
             >>> marked = Marked.of_pattern("[0-9]", "digits")
@@ -247,9 +247,9 @@ class Marked:
         """The rule over the bytes of UTF-8.
 
         Args:
-            covered: bool[0x110000], the characters that have a piece, where others are written
-                byte by byte with pieces of one byte each: those are symbols from 256 on. ``None``
-                where there are no such pieces.
+            covered: bool[0x110000], the characters that have a piece; the bytes of all others are
+                spelled by single-byte pieces, which are symbols from 256 on. ``None`` if there are
+                no such pieces.
         """
         spelled = [self.class_of]
         if covered is not None:
@@ -263,7 +263,7 @@ class Marked:
         return Marked(class_of.reshape(-1).astype(np.uint16), np.ascontiguousarray(columns), ends)
 
     def accepts(self, words: Sequence[str]) -> bool:
-        """Whether these are the words of the text that they make together."""
+        """Whether the rule cuts the concatenation of these words into exactly these words."""
         state = 0
         for number, word in enumerate(words):
             state += self.num_states * (number > 0)
@@ -275,5 +275,5 @@ class Marked:
 
 
 def _pairs(left: NDArray[np.int64], right: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """Pairs of states as one number, `LOST` where one of them is none."""
+    """Pairs of states as one number each, `LOST` if either is lost."""
     return np.where((left == LOST) | (right == LOST), LOST, left * width + right)

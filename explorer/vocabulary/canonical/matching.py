@@ -1,17 +1,17 @@
-"""A pattern and what becomes of its matches, as a rule that says where a text is cut.
+"""The cuts of a pattern, given the treatment of its matches, as a nondeterministic rule.
 
-A state is what a backtracking matcher still has in mind, as the program's instructions:
+A state is what a backtracking matcher still has to consider, as positions in the program:
 
-- *ways*: for the present match, in order of preference. Where a way matches and the match goes on,
-  the ways behind it are given up: only a preferred one may still win.
-- *preferred*: ways of earlier matches that the splitter would have taken rather than the end that
-  was chosen. If one of them ever matches, the end was wrong.
-- *kind*: whether this is a match, or a character that is in none. It is known at the end of a
-  match, and decides at its beginning whether it is cut off there; so it is guessed.
+- *ways*: the threads of the current match, in order of preference. If a thread matches and the
+  match continues, less preferred threads are dropped: only a preferred one may still win.
+- *preferred*: threads of earlier matches that the splitter would have preferred to the chosen end.
+  If one of them ever matches, the end was wrong.
+- *kind*: whether this is a match, or a character outside all matches. It is known only at the end
+  of a match but determines whether the text is cut at its beginning, so it is guessed.
 
-Matches and the text between them are put together as the library does it: each by itself
-(``Isolated``), runs of one kind together (``Contiguous``), a match with what stands before or after
-it (``MergedWithPrevious``, ``MergedWithNext``), or not kept at all (``Removed``).
+Matches and the text between them are combined as in the library: each by itself (``Isolated``),
+runs of one kind together (``Contiguous``), a match with the text before or after it
+(``MergedWithPrevious``, ``MergedWithNext``), or matches dropped (``Removed``).
 
 Source: leftmost-first matching by ordered sets of threads (Pike 1987; Cox 2010, "Regular Expression
 Matching: the Virtual Machine Approach"); the marks, the guesses and the preferred ways are ours.
@@ -49,17 +49,16 @@ State = tuple[tuple[int, ...], frozenset[int], bool]
 
 
 class PatternCuts:
-    """The cuts of a text at the matches of a pattern. `rows` and `may_end` are the rule.
+    """The rule that cuts a text at the matches of a pattern, given by `rows` and `may_end`.
 
     Args:
         pattern: The pattern, for messages.
-        component: Where it stands in the tokenizer, for messages.
+        component: The part of the tokenizer that holds it, for messages.
         behavior: One of `BEHAVIORS`.
-        invert: Whether a match counts as what is between matches, and the other way round.
+        invert: Whether matches and the text between them change roles.
 
     Attributes:
         class_of: uint16[0x110000], the class of each character.
-        num_classes: How many classes there are.
 
     Raises:
         UnsupportedTokenizer: The pattern matches the empty text.
@@ -77,7 +76,7 @@ class PatternCuts:
         self.class_of, self._members = _classes(code)
         self.num_classes = int(self.class_of.max()) + 1
         self._code = code
-        # The end of a character that is in no match; no instruction of the pattern is there.
+        # The end of a character outside all matches, at an instruction of its own.
         self._gap = len(code)
         if self._leaves_out(pattern, component):
             shifted = [_shifted(step) for step in code]
@@ -90,7 +89,7 @@ class PatternCuts:
         self._numbers: dict[State, int] = {}
 
     def rows(self, state: int) -> Rows:
-        """The targets of a state, class by class."""
+        """The targets of a state by class; see `Rows`."""
         both: list[list[list[int]]] = [[], []]
         for following in range(self.num_classes):
             ways = self._after(state, following)
@@ -108,7 +107,7 @@ class PatternCuts:
         return end is not None and lost is None and self._is_match(end) == kind
 
     def _after(self, state: int, following: int) -> list[tuple[int, bool]]:
-        """The states after one more character, each with whether it begins a word."""
+        """The states after one more character, each with whether the character begins a word."""
         if state == _START:
             return [(number, False) for _, number in self._begun(frozenset(), following)]
         ways, preferred, kind = self._states[state]
@@ -128,7 +127,7 @@ class PatternCuts:
         return reached
 
     def _begun(self, preferred: frozenset[int], following: int) -> list[tuple[bool, int]]:
-        """The states where a match begins, or a character that is in none, by kind."""
+        """The states at the beginning of a match or of a character outside matches, by kind."""
         reading, _ = self._closure((0,), following)
         kept = tuple(self._read(reading, following))
         kinds = (True, False) if self._gap < len(self._code) else (True,)
@@ -136,7 +135,7 @@ class PatternCuts:
                 if kept and not (self._behavior == "Removed" and kind != self._invert)]  # fmt: skip
 
     def _is_cut(self, before: bool, after: bool) -> bool:
-        """Whether a match, or a character that is in none, is cut off from what is before it."""
+        """Whether there is a cut between two neighbours, each a match or a character outside."""
         if not before and not after:
             return False
         before, after = before != self._invert, after != self._invert
@@ -161,13 +160,13 @@ class PatternCuts:
         return number
 
     def _closure(self, places: Sequence[int], following: int) -> tuple[list[int], int | None]:
-        """The places that read a character, most preferred first, up to the first match.
+        """The instructions that read a character, most preferred first, up to the first match.
 
         Args:
-            following: The class of the next character; `_END` for none.
+            following: The class of the next character; `_END` at the end of the text.
 
         Returns:
-            The places before the first match, and the instruction where it ends, if there is one.
+            The instructions before the first match, and the one at which it ends, if there is one.
         """
         reading: list[int] = []
         seen: set[int] = set()
@@ -192,13 +191,13 @@ class PatternCuts:
         return reading, None
 
     def _read(self, places: Sequence[int], following: int) -> list[int]:
-        """The places after a character, of those that read it."""
+        """The instructions after those that read the given character."""
         return list(dict.fromkeys(
             place + 1 for place in places if self._members[place][following]
         ))  # fmt: skip
 
     def _leaves_out(self, pattern: str, component: str) -> bool:
-        """Whether some character may be in no match: where none begins, or none can be short.
+        """Whether some character may be outside all matches.
 
         Raises:
             UnsupportedTokenizer: The pattern matches the empty text.
@@ -220,7 +219,7 @@ class PatternCuts:
 
 
 def _columns(ways: Sequence[Sequence[int]]) -> Int64:
-    """The ways of all classes as an array: int64[ways, classes]."""
+    """The targets by class as an array, int64[ways, classes], padded with `LOST`."""
     most = max(1, max(map(len, ways), default=1))
     columns = np.full((most, len(ways)), LOST, np.int64)
     for k, way in enumerate(ways):
@@ -229,7 +228,7 @@ def _columns(ways: Sequence[Sequence[int]]) -> Int64:
 
 
 def _shifted(step: Instruction) -> Instruction:
-    """An instruction, one place further on."""
+    """An instruction with its targets moved on by one."""
     match step:
         case FirstOf(first, second):
             return FirstOf(first + 1, second + 1)
@@ -240,7 +239,7 @@ def _shifted(step: Instruction) -> Instruction:
 
 
 def _classes(code: Sequence[Instruction]) -> tuple[UInt16, dict[int, Bool]]:
-    """The classes of characters, and for each instruction with a set those that are in it."""
+    """The classes of characters, and the classes in the set of each instruction."""
     sets = {
         place: step.characters
         for place, step in enumerate(code)

@@ -1,28 +1,28 @@
 """Byte-pair encoding as a relation between neighbours.
 
-A sequence of tokens within one word is what the tokenizer would write exactly if every token is,
-by itself, and every two neighbours are. So nothing larger than two tokens is ever looked at.
+A sequence of tokens within one word is canonical exactly if every token by itself and every two
+neighbours are. So nothing longer than two tokens is ever examined.
 
-Two neighbours t·u are written so unless some merge joins across the boundary before the symbols at
-the boundary are gone. Those symbols are known: to the left the *right spine* of t (t, its right
-part, the right part of that …), to the right the *left spine* of u. A symbol x lives from the
-merge that makes it to the merge that consumes it. With r the rank of the merge (x, y), it happens
-at ``max(r, made(x), made(y))``, and it crosses exactly if x is consumed later than that and y not
+Two neighbours t·u are canonical unless some merge crosses their boundary while the symbols at the
+boundary exist. Those symbols are known: to the left the *right spine* of t (t, its right part, the
+right part of that …), to the right the *left spine* of u. A symbol x exists from the merge that
+makes it to the merge that consumes it. With r the rank of the merge (x, y), this merge happens at
+``max(r, made(x), made(y))``, and it crosses exactly if x is consumed later than that and y not
 earlier: of equal ranks the leftmost merge comes first.
 
-All tokens with y on their left spine, consumed no earlier than r, are an interval, once the tokens
-are ordered by a walk of the forest "left part of" with the latest children first. So the tokens
-that may not follow t are a union of intervals, one for each merge whose left part is on t's right
-spine: some tenths of a millisecond for all 131,072 tokens.
+All tokens with y on their left spine, consumed no earlier than r, form an interval if the tokens
+are ordered by a depth-first walk of the forest "left part of" with the latest children first. So
+the tokens that may not follow t are a union of intervals, one for each merge whose left part is on
+t's right spine: some tenths of a millisecond for all 131,072 tokens.
 
-The intervals need that a token's own merges come in the order of their ranks. Some tables have
-tokens whose merges do not (a later merge makes room for an earlier one, as in Yi's). The relation
-holds for them as well: the merges of two parts of a word are taken turn by turn, each part in its
-own order, whatever else the word holds, until one crosses. So a pair with such a token is looked at
-by itself: where a merge joins their spines at all, the two are encoded together.
+The intervals require that a token's own merges come in the order of their ranks. Some tables have
+tokens whose merges do not (a later merge enables an earlier one, as in Yi's). The relation between
+neighbours still holds: until a merge crosses, the merges of two parts of a word interleave, each
+part in its own order, whatever else the word holds. So a pair with such a token is checked by
+itself: if any merge joins their spines, the two are encoded together.
 
 Source: Cognetta et al. 2025 on canonical tokenization as a filter; the pair criterion is known from
-incremental BPE encoders. The proof is by the order of merges; the tests hold it against encoders.
+incremental BPE encoders. The proof is by the order of merges; the tests compare it with encoders.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 
 BASE: Final = -1
-"""The left part of a token that no merge makes: a byte or a character."""
+"""In place of the left part of a token that no merge makes: a byte or a character."""
 
 NEVER: Final = -2
-"""The left part of a token that the tokenizer does not write from its own text."""
+"""In place of the left part of a token that is not the encoding of its own text."""
 
 
 @jit
 def _find(start: Int32, right: Int32, a: int, b: int) -> int:
-    """The place of a merge in the table, or -1."""
+    """The index of a merge in the table, or -1."""
     low, high = start[a], start[a + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -64,10 +64,10 @@ def _find(start: Int32, right: Int32, a: int, b: int) -> int:
 def _encode(
     word: Int32, start: Int32, right: Int32, rank: Int32, result: Int32, last: Int32
 ) -> int:
-    """Merge the symbols of a word in place; the lowest rank first, of equals the leftmost.
+    """Merge the symbols of a word in place, the lowest rank first and of equal ranks the leftmost.
 
-    ``last`` becomes the parts and the rank of the last merge, and 1 where ranks did not ascend.
-    Returns how many symbols are left.
+    ``last`` receives the parts and the rank of the last merge, and 1 if the ranks did not ascend.
+    Returns the number of remaining symbols.
     """
     count = word.shape[0]
     last[3] = 0
@@ -97,7 +97,7 @@ def _derive(
     symbols: Int32, offset: Int32, start: Int32, right: Int32, rank: Int32, result: Int32,
     left_part: Int32, right_part: Int32, made: Int32, disordered: Bool,
 ) -> None:  # fmt: skip
-    """Derive how each token is made, and whether its merges are out of order."""
+    """Compute the last merge of each token, and whether its merges are out of order."""
     last = np.zeros(4, np.int32)
     for token in range(offset.shape[0] - 1):
         left_part[token] = -2
@@ -121,7 +121,7 @@ def _derive(
 def _ordered(
     left_part: Int32, child_start: Int32, child: Int32, enter: Int32, leave: Int32
 ) -> None:
-    """Number the tokens by a walk of the forest, each before its children, in their order."""
+    """Number the tokens by a depth-first walk of the forest, each before its children."""
     n = left_part.shape[0]
     stack = np.empty(n + 1, np.int32)
     given = child_start[:-1].copy()
@@ -194,7 +194,7 @@ def _crosses(
     before: int, after: int, start: Int32, right: Int32, rank: Int32, left_part: Int32,
     right_part: Int32, made: Int32, ordered: bool,
 ) -> bool:  # fmt: skip
-    """Whether some merge joins two tokens; of tokens out of order, whether one might."""
+    """Whether some merge joins two tokens, or might if their merges are out of order."""
     x, x_end = before, 2**31 - 1
     while True:
         y, y_end = after, 2**31 - 1
@@ -220,7 +220,7 @@ def _fit(
     left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
     offset: Int32,
 ) -> Bool:  # fmt: skip
-    """The pairs of tokens that stay apart within a word; one side may be a single token for all."""
+    """Whether each pair of tokens may be neighbours; one side may be a single token for all."""
     n = max(before.shape[0], after.shape[0]) if min(before.shape[0], after.shape[0]) > 0 else 0
     fit = np.ones(n, np.bool_)
     last = np.zeros(4, np.int32)
@@ -245,7 +245,7 @@ def _fit_any(
     left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
     offset: Int32,
 ) -> Bool:  # fmt: skip
-    """The tokens, of some, that may stand before at least one of others within a word."""
+    """The tokens of ``before`` that may precede at least one token of ``after`` within a word."""
     fits = np.zeros(before.shape[0], np.bool_)
     one, other = np.empty(1, np.int32), np.empty(1, np.int32)
     for k in range(before.shape[0]):
@@ -266,17 +266,17 @@ _Parts = tuple[Int32, Int32, Int32, Int32, Int32, Int32, Int32, Bool, Int32, Int
 
 @dataclass(frozen=True, eq=False)
 class Merges:
-    """A merge table, with how each token is made by it. Made by `of`.
+    """A merge table and the last merge of each token, made by `of`.
 
     Attributes:
-        start, right, rank, result: The table by left part: the merges of left part a are the places
+        start, right, rank, result: The table by left part: the merges with left part a are entries
             ``start[a]`` to ``start[a + 1]``, ascending by right part.
-        left_part, right_part: int32[ids], the two parts that a token is made of last; `BASE` for a
-            byte or a character, `NEVER` for a token that the tokenizer does not write.
+        left_part, right_part: int32[ids], the two parts of a token's last merge; `BASE` for a byte
+            or a character, `NEVER` for a token that the tokenizer does not produce.
         made: int32[ids], the rank of that merge; -1 without one.
-        child_start, child: The tokens whose left part is a token, the latest first.
-        enter, leave: Numbers of a walk of that forest: those of a token's subtree. Tokens whose
-            merges are out of order are not in it.
+        child_start, child: The tokens that have a given left part, the latest merge first.
+        enter, leave: The interval of a token's subtree in a walk of that forest, without tokens
+            whose merges are out of order.
         disordered: bool[ids], whether a token's merges are out of order.
         symbols, offset: The bytes or characters of each token, one after the other.
     """
@@ -300,12 +300,12 @@ class Merges:
     def of(
         cls, merges: Mapping[tuple[int, int], tuple[int, int]], symbols: Sequence[Sequence[int]]
     ) -> Merges:
-        """A table with everything that follows from it.
+        """The table of some merges, with the derived arrays.
 
         Args:
-            merges: For each pair of ids its rank, lower first, and the id that it becomes.
+            merges: For each pair of ids its rank, lower first, and the resulting id.
             symbols: For each id the ids of its bytes or characters; empty for one that the model
-                never writes.
+                never produces.
 
         Example:
             >>> table = Merges.of({(0, 1): (0, 2)}, [[0], [1], [0, 1]])
@@ -329,7 +329,7 @@ class Merges:
         _derive(
             flat, offset, start, right, rank, result, left_part, right_part, made, disordered
         )  # fmt: skip
-        # What has a part out of order is out of order itself, so the forest is one without them.
+        # A token with a disordered part is disordered too, so the rest is still a forest.
         in_order = np.where(disordered, NEVER, left_part)
         children = np.flatnonzero(in_order >= 0).astype(np.int32)
         children = children[np.lexsort((-made[children], in_order[children]))]
@@ -343,14 +343,11 @@ class Merges:
 
     @property
     def written(self) -> Bool:
-        """bool[ids], whether the tokenizer writes a token from the token's own text."""
+        """bool[ids], whether a token is the encoding of its own text."""
         return self.left_part != NEVER
 
     def refused_after(self, token: int) -> Bool:
-        """bool[ids], the tokens that may not follow a token within a word.
-
-        Tokens that are not `written` are not in it.
-        """
+        """bool[ids], the `written` tokens that may not follow a token within a word."""
         if self.disordered[token]:
             others = np.flatnonzero(self.written).astype(np.int32)
             refused = np.zeros(len(self.made), np.bool_)
@@ -369,15 +366,15 @@ class Merges:
         return np.flatnonzero(self.disordered).astype(np.int32)
 
     def fitting(self, before: Int32, after: int) -> Bool:
-        """The tokens, of some, that may stand before another one in a word: bool[len(before)]."""
+        """bool[len(before)], whether each token may precede ``after`` within a word."""
         return _fit(before, np.array([after], np.int32), *self._parts)
 
     def fitting_after(self, before: int, after: Int32) -> Bool:
-        """The tokens, of some, that may follow another one within a word: bool[len(after)]."""
+        """bool[len(after)], whether each token may follow ``before`` within a word."""
         return _fit(np.array([before], np.int32), after, *self._parts)
 
     def fitting_any(self, before: Int32, after: Int32) -> Bool:
-        """The tokens, of some, that may stand before at least one of others: bool[len(before)]."""
+        """bool[len(before)], whether each token may precede at least one token of ``after``."""
         return _fit_any(before, after, *self._parts)
 
     @property
@@ -392,7 +389,7 @@ class Merges:
         return bool(self.fitting(np.array([before], np.int32), after)[0])
 
     def encode(self, symbols: Sequence[int]) -> tuple[int, ...]:
-        """Encode the symbols of one word by byte-pair encoding: the definition, by itself."""
+        """Encode the symbols of one word by byte-pair encoding, as it is defined."""
         word = np.array(symbols, np.int32)
         last = np.zeros(4, np.int32)
         count = _encode(word, self.start, self.right, self.rank, self.result, last)

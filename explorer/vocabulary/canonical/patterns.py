@@ -1,16 +1,16 @@
-"""The pattern that cuts a text into words, as a small program.
+"""Parses the pattern of a splitter into a small program.
 
-Splitters are written in the syntax of Oniguruma or of Rust's regular expressions, and match as
-those do: of the alternatives the first, of a repeat the longest. The result keeps that order, as
-the program of a backtracking matcher: a `FirstOf` prefers its first way.
+Splitters use the syntax of Oniguruma or of Rust's regular expressions and their semantics: the
+first matching alternative, the longest repetition. The program of a backtracking matcher keeps that
+order: a `FirstOf` prefers its first target.
 
-What is read: literals, classes with ranges and ``\\p{…}``, ``\\s \\S \\d``, groups, ``(?i:…)`` over
+Supported are literals, classes with ranges and ``\\p{…}``, ``\\s \\S \\d``, groups, ``(?i:…)`` over
 ASCII letters, greedy repeats, possessive ones of a single character, and a negative lookahead of
 one character, ``(?!\\S)``. Anything else (lazy repeats, other assertions, back-references) is
 refused by name.
 
-Unicode's general categories are those of this Python. A character that a later version of Unicode
-added may be in another category for the tokenizer's library.
+Unicode's general categories are those of this Python. A character added by a later version of
+Unicode may have another category in the tokenizer's library.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ _WHITE_SPACE: Final = (
 )  # fmt: skip
 _ASSIGNED: Final = (range(0x40000), range(0xE0000, 0xF0000))
 _PRIVATE: Final = (range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
-"""The planes that hold characters, and those for private use; the others are empty."""
+"""The planes for private use; those outside both ranges hold no characters."""
 
 _CONTROLS: Final = {"r": "\r", "n": "\n", "t": "\t", "f": "\f", "v": "\v"}
-# The two characters outside of ASCII that fold to an ASCII letter.
+# The two non-ASCII characters that case-fold to an ASCII letter.
 _FOLDED: Final = {"s": "\u017f", "k": "\u212a"}
 
 
 @dataclass(frozen=True, eq=False)
 class ReadOne:
-    """Read one character of a set, then go on with the next instruction."""
+    """Read one character of a set, then continue at the next instruction."""
 
     characters: Bool
 
 
 @dataclass(frozen=True, eq=False)
 class NotBefore:
-    """Go on unless a character of a set follows."""
+    """Continue unless a character of a set follows."""
 
     characters: Bool
 
 
 @dataclass(frozen=True)
 class FirstOf:
-    """Go on at either of two instructions, preferably at the first."""
+    """Continue at either of two instructions, preferably at the first."""
 
     first: int
     second: int
@@ -67,14 +67,14 @@ class FirstOf:
 
 @dataclass(frozen=True)
 class GoTo:
-    """Go on at another instruction."""
+    """Continue at another instruction."""
 
     target: int
 
 
 @dataclass(frozen=True)
 class WordEnd:
-    """A word ends here."""
+    """The end of a match."""
 
 
 Instruction = ReadOne | NotBefore | FirstOf | GoTo | WordEnd
@@ -118,10 +118,10 @@ def program(pattern: str, component: str) -> tuple[Instruction, ...]:
     """The program of a pattern; it begins at instruction 0.
 
     Args:
-        component: Where it stands in the tokenizer, for messages.
+        component: The part of the tokenizer that holds the pattern, for messages.
 
     Raises:
-        UnsupportedTokenizer: Something in it is not followed here; it is named.
+        UnsupportedTokenizer: A construct in it is not supported; it is named.
 
     Example:
         >>> [type(step).__name__ for step in program("a+|b", "pre_tokenizer.Split")]
@@ -131,7 +131,7 @@ def program(pattern: str, component: str) -> tuple[Instruction, ...]:
 
 
 class _PatternReader:
-    """Reads a pattern by recursive descent, and writes instructions."""
+    """A recursive-descent parser that emits instructions."""
 
     def __init__(self, pattern: str, component: str) -> None:
         self._pattern = pattern
@@ -224,7 +224,7 @@ class _PatternReader:
             raise self._refused("a lazy repeat")
         last: list[Instruction] = []
         if self._peek("+"):
-            # A possessive repeat ends where no more can follow, or has all that it may have.
+            # A possessive repeat ends only if no further character fits, or at its maximum.
             atom(last)
             if not isinstance(last[0], ReadOne) or len(last) > 1:
                 raise self._refused("a possessive repeat of more than a character")

@@ -1,7 +1,7 @@
-"""The loops that read a token from a window: for best paths, and for the longest piece.
+"""The kernels that advance a window by a token, for best paths and for longest pieces.
 
-Both leave the new window in the arrays that they are given, and return how many entries it has, -1
-where the model would not write the token.
+Both write the new window into the given arrays and return the number of its entries, or -1 if the
+model would not produce the token.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ def read_best(
     data: UInt8, low: int, high: int, token: int,
     nodes: Int32, values: Float64, count: int, best: Float64, single: bool,
 ) -> int:  # fmt: skip
-    """Read a token from a window of best paths.
+    """Advance a window of best paths by a token.
 
     Args:
-        score: float64[ids], of the pieces.
+        score: float64[ids], the scores of the pieces.
         unknown: The score of a character without a piece of its own.
-        data: The bytes of all tokens; those of this one stand from ``low`` to ``high``.
+        data: The bytes of all tokens; those of this one are ``data[low:high]``.
         low, high: See ``data``.
-        nodes, values: The window: places of the trie, those that began earlier first, and the
-            score of the best path to each beginning. Changed in place.
+        nodes, values: The window: nodes of the trie, the earliest beginning first, and the score of
+            the best path to each beginning. Changed in place.
         best: float64[1], the score of the path so far. Changed in place.
-        single: Whether sums are kept in single precision. They are compared in double precision:
-            in SentencePiece's code that is what the type of its expression comes to.
+        single: Whether sums are kept in single precision. They are still compared in double
+            precision, as in SentencePiece's code.
 
     Returns:
-        The entries of the window after it; -1 where another path is better, or equal and preferred.
+        The number of entries of the new window; -1 if another path is better, or equal and
+        preferred.
     """
     here = best[0]
     own = -1
@@ -82,7 +83,7 @@ def read_best(
                     kept += 1
             own, latest, count = own_after, latest_after, kept
         at += length
-        # Which piece that ends here has the best path: of equal ones, that which began first.
+        # Find the piece ending here with the best path; of equal ones, the one that began first.
         winner = -1
         for entry in range(count):
             taken = piece[nodes[entry]]
@@ -116,14 +117,15 @@ def survive_best(
     data: UInt8, offset: Int64, window: Int32, value: Float64,
     tokens: Int32, path: Int32, begins: Bool, room: int, single: bool,
 ) -> Bool:  # fmt: skip
-    """The tokens, of some, that best paths take from a window, and then a row of further ones.
+    """The tokens, of some, by which a window advances if a fixed sequence of tokens comes next.
 
     Args:
         start, byte, child, piece, score, unknown: As in `read_best`.
         data, offset: The bytes of all tokens, by id.
         window, value: The window; the last value is the score of the path so far.
         tokens: int32[n], ids.
-        room: The largest number of entries that a window can have while a token is read.
+        path, begins: The tokens that follow each of them, and whether each begins a word.
+        room: The most entries of a window while a token is read.
         single: As in `read_best`.
     """
     good = np.zeros(tokens.shape[0], np.bool_)
@@ -157,18 +159,18 @@ def read_longest(
     data: UInt8, low: int, high: int, token: int, first: bool,
     nodes: Int32, count: int,
 ) -> int:  # fmt: skip
-    """Read a token from a window of longer pieces.
+    """Advance a window of longer pieces by a token.
 
     Args:
-        continued: The node where pieces begin that go on with a word; those that begin one begin
-            at node 0.
-        data: The texts of all pieces; that of this one stands from ``low`` to ``high``.
+        continued: The root of the pieces that continue a word; those that begin one have node 0.
+        data: The texts of all pieces; that of this one is ``data[low:high]``.
         low, high: See ``data``.
-        nodes: The places of the trie that the text since some token's beginning has reached; if a
-            piece ends at one of them, it was longer than the token. Changed in place.
+        first: Whether the token begins a word.
+        nodes: The nodes of the trie reached since the beginnings of recent tokens; a piece that
+            ends at one of them is longer than its token. Changed in place.
 
     Returns:
-        The entries of the window after it; -1 where a longer piece would have been taken.
+        The number of entries of the new window; -1 if a longer piece would have been taken.
     """
     nodes[count] = 0 if first else continued
     own = count
@@ -202,16 +204,16 @@ def survive_longest(
     data: UInt8, offset: Int64, lengths: Int32, place: Int8, window: Int32, length: int,
     longest: int, fresh: bool, tokens: Int32, path: Int32, begins: Bool, room: int,
 ) -> Bool:  # fmt: skip
-    """The tokens, of some, that the longest-piece rule takes, and then a row of further ones.
+    """The tokens, of some, by which a window advances if a fixed sequence of tokens comes next.
 
     Args:
         start, byte, child, piece, continued: As in `read_longest`.
         data, offset: The texts of all pieces, by id.
         lengths: int32[ids], their lengths in characters.
-        place: int8[ids], 0 for a piece that begins a word, 1 for one that goes on with one, 2 for
+        place: int8[ids], 0 for a piece that begins a word, 1 for one that continues a word, 2 for
             one that does both.
         window, length: The window, and the length of the word so far.
-        longest: The length of the longest word that is not called unknown, in characters.
+        longest: The most characters of a word that does not become unknown.
         fresh: Whether the first token begins a word.
         tokens, path, begins, room: As in `survive_best`.
     """

@@ -1,9 +1,9 @@
-"""The pieces of a model as a trie, and the windows that readers of it leave open.
+"""The pieces of a model as a trie, and the windows of text that longer pieces could still change.
 
-A *window* is what a longer piece could still change: the places of the trie that are reached by the
-text since some earlier token's beginning, with numbers. Both models that choose pieces by
-looking ahead (`explorer.vocabulary.canonical.best_paths`, `longest_pieces`) count what was written
-within a word by its window, so windows are numbered as they are met.
+A *window* is the list of trie nodes reached by the text since the beginnings of earlier tokens,
+with a number for each. Both models that look ahead (`explorer.vocabulary.canonical.best_paths`,
+`longest_pieces`) use the window as their state within a word, so windows are numbered in the order
+of their discovery.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BEGUN: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class PieceTrie:
-    """Byte strings, each with an id. Made by `of`.
+    """A trie of byte strings, each with an id; made by `of`.
 
     Attributes:
-        start: int32[nodes + 1]; the children of node n are the places ``start[n]`` to
+        start: int32[nodes + 1]; the children of node n are the entries ``start[n]`` to
             ``start[n + 1]``, ascending by byte. Node 0 is the root.
         byte: uint8[nodes - 1], the byte that leads to each child.
         child: int32[nodes - 1], the child's number.
-        piece: int32[nodes], the id of the string that ends here; `NO_PIECE`.
+        piece: int32[nodes], the id of the string that ends at each node, or `NO_PIECE`.
         depth: The length of the longest string, in bytes.
     """
 
@@ -47,7 +47,7 @@ class PieceTrie:
 
     @classmethod
     def of(cls, pieces: Mapping[bytes, int]) -> PieceTrie:
-        """A trie of some strings that are not empty.
+        """The trie of some non-empty strings.
 
         Example:
             >>> trie = PieceTrie.of({b"a": 5, b"ab": 6})
@@ -77,7 +77,7 @@ class PieceTrie:
         )
 
     def along(self, text: bytes, node: int = 0) -> Iterator[tuple[int, int]]:
-        """The strings that some bytes begin with, shortest first: their lengths and ids."""
+        """The lengths and ids of the strings that are prefixes of some bytes, shortest first."""
         for place, byte in enumerate(text):
             following = self.after(node, byte)
             if following is None:
@@ -87,14 +87,14 @@ class PieceTrie:
                 yield place + 1, int(self.piece[node])
 
     def after(self, node: int, byte: int) -> int | None:
-        """The child of a node by a byte; ``None``."""
+        """The child of a node by a byte; ``None`` if there is none."""
         low, high = int(self.start[node]), int(self.start[node + 1])
         place = low + int(np.searchsorted(self.byte[low:high], byte))
         return int(self.child[place]) if place < high and self.byte[place] == byte else None
 
 
 class Windows:
-    """Windows, numbered as they are met; thread-safe. A word begins with the empty one, `BEGUN`."""
+    """A thread-safe numbering of windows; a word begins with the empty window, `BEGUN`."""
 
     def __init__(self, empty: Float64) -> None:
         self.met: list[tuple[Int32, Float64]] = []
@@ -109,7 +109,7 @@ class Windows:
             number = self._numbers.get(key)
             if number is None:
                 number = len(self._numbers)
-                del self.met[number:]  # Of an addition that was interrupted.
+                del self.met[number:]  # Left by an interrupted addition.
                 self.met.append((nodes.copy(), values.copy()))
                 self._numbers[key] = number
             return number

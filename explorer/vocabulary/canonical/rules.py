@@ -1,20 +1,20 @@
-"""The parts of a tokenizer that decide which token sequences are canonical, read from it.
+"""Reads from a tokenizer the rules that decide which token sequences are canonical.
 
-*Canonical* is a sequence that the tokenizer itself would write for the sequence's own text, as that
-stands after the normalizer and a dummy prefix: the prefix of a SentencePiece model is text here.
+A sequence is *canonical* if the tokenizer itself would produce it for the text that it spells,
+after the normalizer and a dummy prefix: the prefix of a SentencePiece model counts as text here.
 
-Followed: byte-pair encoding over bytes (``ByteLevel``) and over characters, with or without byte
-fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` and ``Replace``, and its own files), behind
-any chain of steps that cut (`explorer.vocabulary.canonical.cut_rules`); rank files that name their
-pattern (Tekken); Unigram and WordPiece models and RWKV's list of tokens
-(`explorer.vocabulary.canonical.word_rules`). Whatever else is not followed is refused by name.
+Supported are byte-pair encoding over bytes (``ByteLevel``) and over characters, with or without
+byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` and ``Replace``, and its own files),
+after any chain of steps that cut (`explorer.vocabulary.canonical.cut_rules`); rank files that name
+their pattern (Tekken); Unigram and WordPiece models and RWKV's list of tokens
+(`explorer.vocabulary.canonical.word_rules`). Anything else is refused by name.
 
-A normalizer such as NFC leaves only texts in its own form as they are, so other texts have no
-canonical sequence. Added tokens that are text cut a text before anything else does
-(`explorer.vocabulary.canonical.added_search`); where flags decide on one, or a part of a text gets
-a prefix, a constraint that can hold it is refused (`explorer.tokens.filtered.canonical`). Special
-tokens are never text here: the pieces that spell ``</s>`` are, though a library may read them as
-the special token.
+A normalizer such as NFC leaves only texts in its own form unchanged, so other texts have no
+canonical sequence. Added tokens that are text are found before any other step
+(`explorer.vocabulary.canonical.added_search`). If flags affect such a token, or parts of a text get
+a prefix, a constraint whose texts can hold the token is refused
+(`explorer.tokens.filtered.canonical`). Special tokens are never text here, but the ordinary pieces
+that spell ``</s>`` are, although a library may read them as the special token.
 
 Cost: half a second for 131,072 tokens, once.
 """
@@ -57,19 +57,18 @@ _FORMS: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 
 @dataclass(frozen=True, eq=False)
 class CanonicalRules:
-    """The rules of one tokenizer. Made by `rules_of`.
+    """The rules of one tokenizer with byte-pair encoding, made by `rules_of`.
 
     Attributes:
-        vocabulary: Its tokens.
         merges: The relation between neighbours within a word.
-        marked: Where words begin, over bytes.
-        usable: bool[ids], the ids that some text is written with.
-        single: bool[ids], the pieces of one byte each that spell what has no piece; ``None`` where
+        marked: The automaton of correct cuts, over bytes.
+        usable: bool[ids], the ids that occur in the encoding of some text.
+        single: bool[ids], the single-byte pieces that spell characters without a piece; ``None`` if
             there are none.
-        literals: Added tokens that are text and are not followed.
-        form: The normal form of Unicode that the normalizer brings a text into; "" if none.
-        characters: The id of each character with a piece, where pieces are characters.
-        added: Where the tokenizer finds added tokens that are text; ``None`` if it has none.
+        literals: Added tokens that are text and that the search does not support.
+        form: The normal form of Unicode that the normalizer produces; "" if none.
+        characters: The id of each character with a piece, if symbols are characters.
+        added: The search for added tokens that are text; ``None`` if there are none.
     """
 
     vocabulary: Vocabulary
@@ -86,7 +85,7 @@ class CanonicalRules:
         """Encode the bytes of a text as the tokenizer does, without a dummy prefix.
 
         Returns:
-            The ids; ``None`` where the tokenizer cannot be asked for these bytes alone.
+            The ids; ``None`` if the tokenizer cannot encode exactly these bytes.
         """
         try:
             text = data.decode()
@@ -101,24 +100,24 @@ class CanonicalRules:
         return ids
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The rules follow from the vocabulary, and are worked out again where they are needed.
+        # The rules follow from the vocabulary, so only that is pickled.
         return rules_of, (self.vocabulary,)
 
 
 Rules = CanonicalRules | WordRules
-"""The rules of a tokenizer: merges between neighbours, or pieces that look ahead."""
+"""The rules of a tokenizer: byte-pair encoding, or a model that looks ahead."""
 
 
 def rules_of(tokenizer: object) -> Rules:
     """The rules of a tokenizer.
 
     Args:
-        tokenizer: A `Vocabulary` that knows its tokenizer, or what `Vocabulary.from_file` or
-            `Vocabulary.from_tokenizer` reads.
+        tokenizer: A `Vocabulary` that knows its tokenizer, or an argument of `Vocabulary.from_file`
+            or `Vocabulary.from_tokenizer`.
 
     Raises:
-        UnsupportedTokenizer: Its canonical sequences are not followed here; the part of it that
-            stands in the way is named.
+        UnsupportedTokenizer: Its canonical sequences are not supported; the part of it that is to
+            blame is named.
         VocabularyError: It is not a tokenizer.
     """
     if isinstance(tokenizer, str | os.PathLike):
@@ -126,7 +125,7 @@ def rules_of(tokenizer: object) -> Rules:
     elif not isinstance(tokenizer, Vocabulary):
         tokenizer = Vocabulary.from_tokenizer(tokenizer)
     vocabulary = tokenizer
-    # The rules hold the encoder, so no other one has its identity while they are kept.
+    # The rules hold the encoder, so its `id` stays unique while they are cached.
     key = id(vocabulary.encoder), vocabulary.fingerprint
     return _known.get(key, lambda: _rules(vocabulary))
 
@@ -172,7 +171,7 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Rules:
     apart = {*encoder.apart, *vocabulary.special, *vocabulary.empty_ids}
     marks = any(_writes_mark(step) for step in (*normal, *steps))
     if marks:
-        # No text that tokens spell has the mark itself, so these are never found as they stand.
+        # No text spelled by tokens contains the mark itself, so these are never found.
         apart -= {token for token, entry in encoder.literal.items()
                   if not entry.normalized and MARK in entry.content}  # fmt: skip
     pieces = {token: piece for piece, token in ids.items() if token not in apart}
@@ -180,7 +179,7 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Rules:
     single = covered = characters = None
     symbols: list[Sequence[int]] = [()] * len(vocabulary)
     if over_bytes:
-        # Some vocabularies leave out bytes that UTF-8 never has; then no piece holds them.
+        # Some vocabularies leave out bytes that never occur in UTF-8; then no piece holds them.
         base = [ids.get(character, -1) for character in CHAR_OF]
         for token, data in enumerate(vocabulary.tokens):
             word = [base[byte] for byte in data or b""]
@@ -242,11 +241,11 @@ def _by_characters(
 
     Args:
         marks: Whether a mark stands for a space.
-        bytes_too: Whether a piece that is spelled as a byte stands for that byte.
+        bytes_too: Whether a piece spelled as a byte stands for that byte.
 
     Returns:
-        The ids of the characters of each piece, a byte being a character of its own; the id of
-        each character as texts have it; and bool[ids], the bytes, ``None`` if there are none.
+        The ids of the characters of each piece, where a byte counts as a character; the id of each
+        character in texts; and bool[ids], the byte pieces, ``None`` if there are none.
     """
     single = np.zeros(len(vocabulary), np.bool_)
     if bytes_too:
@@ -257,8 +256,8 @@ def _by_characters(
         spelled = piece.replace(MARK, " ") if marks else piece
         if single[token]:
             symbols[token] = (token,)
-        # A piece that is decoded as something else is never what the tokenizer would write, and
-        # where a mark stands for spaces, neither is one with a space of its own.
+        # The tokenizer never produces a piece that decodes to a different text, nor, if a mark
+        # stands for spaces, a piece that contains a space.
         elif vocabulary.tokens[token] == spelled.encode() and not (marks and " " in piece):
             word = [own.get(character, -1) for character in piece]
             symbols[token] = word if min(word) >= 0 else ()
@@ -277,7 +276,7 @@ def _covered(characters: Mapping[str, int]) -> Bool:
 
 
 def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
-    """Refuse whole words that are looked up before merging, where that makes a difference."""
+    """Refuse a tokenizer that looks up whole words before merging, if that changes a result."""
     different = np.flatnonzero(is_piece & ~merges.written)
     if len(different):
         raise UnsupportedTokenizer(
@@ -289,10 +288,10 @@ def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
 
 
 def _normal_form(steps: Sequence[Component], over_bytes: bool) -> str:
-    """The normal form that a normalizer brings texts into, or "".
+    """The normal form that a normalizer produces, or "".
 
     Raises:
-        UnsupportedTokenizer: A step changes other texts.
+        UnsupportedTokenizer: A step rewrites texts in another way.
     """
     forms: list[str] = []
     for step in steps:
@@ -309,7 +308,7 @@ def _normal_form(steps: Sequence[Component], over_bytes: bool) -> str:
             )
     if not forms:
         return ""
-    # The last one says whether marks are composed, any one whether look-alikes are replaced.
+    # The last step decides on composition; any K step replaces compatibility characters.
     return "NF" + "K" * any("K" in form for form in forms) + forms[-1][-1]
 
 
@@ -322,11 +321,11 @@ def _added(
     followed: bool,
     marks: bool,
 ) -> tuple[tuple[bytes, ...], AddedSearch | None]:
-    """The added tokens that are text: those that are not followed, and the search for the others.
+    """The added tokens that are text: the unsupported ones, and the search for the others.
 
     Args:
-        followed: Whether an added token is followed at all: not where each part of a text that is
-            cut gets a prefix.
+        followed: Whether added tokens are supported at all: not if each part of a cut text gets a
+            prefix.
         marks: Whether a mark stands for a space.
     """
     literals: list[bytes] = []
@@ -353,7 +352,7 @@ def _added(
 
 
 def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rules:
-    """SentencePiece's own merging: neighbours that make a piece, the best score first."""
+    """The rules of SentencePiece's BPE: neighbours that form a piece merge, best score first."""
     listed = encoder.pieces()
     if listed.kind == "unigram":
         return word_rules_of(vocabulary)
@@ -406,7 +405,7 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
 
 
 def _of_ranks(vocabulary: Vocabulary, encoder: RankEncoder) -> CanonicalRules:
-    """tiktoken's rule: neighbours merge whose bytes together are a token, the lowest id first."""
+    """The rules of tiktoken: neighbours whose bytes form a token merge, lowest id first."""
     ids = {data: encoder.offset + rank for data, rank in encoder.ranks.items()}
     merges: dict[tuple[int, int], tuple[int, int]] = {}
     symbols: list[Sequence[int]] = [()] * len(vocabulary)

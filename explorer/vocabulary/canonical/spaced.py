@@ -1,8 +1,8 @@
-"""Texts with the cuts marked, where white space cuts: as BERT's splitter and Pegasus's have it.
+"""The cuts of splitters at white space, such as BERT's and Pegasus's, as automata.
 
-Both drop white space and then write a space, or a mark for one, before each word. So in the texts
+Both drop white space and then put a space, or a mark for one, before each word. So in the texts
 that tokens spell, every word but perhaps the first begins with one space, there is no other white
-space, and a cut is known by the character alone.
+space, and the next character alone decides whether there is a cut.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NEVER = (range(0xD800, 0xE000), range(0x40000, 0xE0000), range(0xF0000, NUM_CHA
 """Surrogates, planes without characters, and those for private use."""
 
 _IDEOGRAPHS = (range(0x2E80, 0xD800), range(0xF900, 0xFB00), range(0x20000, 0x30000))
-"""Where the library's list of characters that are words by themselves lies."""
+"""The ranges that contain the characters which the library makes words of their own."""
 
 
 def single_spaces(covered: Bool | None = None) -> Marked:
-    """All text is one word, without two spaces in a row and without one at its end.
+    """The rule that a text is one word without consecutive spaces or a space at its end.
 
     Args:
-        covered: As `Marked.over_bytes` has it.
+        covered: As in `Marked.over_bytes`.
     """
     class_of = np.zeros(NUM_CHARACTERS, np.uint16)
     class_of[ord(" ")] = 1
@@ -39,13 +39,13 @@ def single_spaces(covered: Bool | None = None) -> Marked:
 
 
 def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
-    """Words are what white space parts; each is written with one space before it.
+    """The rule that white space separates words, each spelled with one space before it.
 
-    The first word of a text may go without: what a text begins with may be the end of a word.
+    The first word may lack the space, because a text may begin within a word.
 
     Args:
-        splitter: The declared one, which drops white space; asked which characters are.
-        lost: Characters that no text has, because others are written for them.
+        splitter: The declared splitter, which drops white space; it decides which characters are.
+        lost: Characters that occur in no text, because others are written for them.
 
     Example:
         >>> marked = spaced_words({"type": "WhitespaceSplit"})
@@ -68,12 +68,12 @@ def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
 def spaced_out(
     splitter: Component, normalize: Callable[[str], str], bare: Callable[[str], bool]
 ) -> Marked:
-    """Words as BERT cuts them: punctuation and ideographs are words by themselves.
+    """The rule of BERT's splitter: punctuation and ideographs are words of their own.
 
     Args:
-        normalize: The library's normalizer: it spaces ideographs out.
-        bare: Whether the piece of a character that is a word by itself has no space before it,
-            because the decoder takes it away.
+        normalize: The library's normalizer, which puts spaces around ideographs.
+        bare: Whether the piece of a one-character word has no space before it, because the decoder
+            removes it.
     """
     other, space, alone, tidied, never = range(5)
     class_of = np.full(NUM_CHARACTERS, other, np.uint16)
@@ -81,7 +81,7 @@ def spaced_out(
     single = [code for code, kept in pieces if kept]
     for codes in _IDEOGRAPHS:
         spaced = normalize("a".join(map(chr, codes))).split("a")
-        if len(spaced) != len(codes):  # Some character was written with an "a".
+        if len(spaced) != len(codes):  # Some character normalizes to a text with an "a".
             spaced = [normalize(chr(code)) for code in codes]
         for code, text in zip(codes, spaced, strict=True):
             if text == f" {chr(code)} ":
@@ -102,7 +102,7 @@ def spaced_out(
 
 
 def kept_pieces(step: Component) -> list[tuple[int, bool]]:
-    """The characters at which a splitter cuts, and whether each is kept as a piece of its own."""
+    """The characters at which a splitter cuts, each with whether it is kept as a piece."""
     return _asked(json.dumps(dict(step), sort_keys=True))
 
 

@@ -1,10 +1,10 @@
 """The rules of tokenizers that choose pieces by looking ahead: Unigram, WordPiece, RWKV's.
 
-Within a word `explorer.vocabulary.canonical.best_paths` or `longest_pieces` decides; cuts between
-words are known by the character alone. A normalizer is asked of the library, character by
-character; texts that it would change are refused, as are those of which some character may change
-another one (`explorer.tokens.filtered.canonical`). A character without a piece becomes the unknown
-token, which writes nothing: no canonical sequence spells it.
+Within a word `explorer.vocabulary.canonical.best_paths` or `longest_pieces` decides; the next
+character alone decides on a cut between words. The library's normalizer is applied character by
+character; texts that it would change are refused, as are texts with characters that may change
+their neighbours (`explorer.tokens.filtered.canonical`). A character without a piece becomes the
+unknown token, which writes nothing: no canonical sequence spells it.
 """
 
 from __future__ import annotations
@@ -44,41 +44,40 @@ _FEWER_SPACES: Final = (None, {"Regex": " {2,}"}, {"Regex": " +"}, {"String": " 
 
 
 class WordModel(Protocol):
-    """A model that writes a word piece by piece.
+    """A model that splits a word into pieces from left to right.
 
     States are numbers, `BEGUN` at the start of a word.
     """
 
     written: Bool
-    """bool[ids], the pieces that it gives for some word."""
+    """bool[ids], the pieces that it produces for some word."""
 
     def after(self, state: int, token: int) -> int:
-        """The state after one more token; `LOST`."""
+        """The state after one more token; `LOST` if the model would not produce it."""
         ...
 
     def surviving(
         self, state: int, tokens: Int32, path: Sequence[int], begins: Sequence[bool]
     ) -> Bool:
-        """The tokens that may follow a state, with a row of further tokens after each of them."""
+        """The tokens, of some, that may follow a state if a fixed sequence of tokens comes next."""
         ...
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
-        """The pieces of one word; ``None`` if it is called unknown."""
+        """The ids of the pieces of one word; ``None`` if it becomes unknown."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class WordRules:
-    """The rules of one tokenizer. Made by `explorer.vocabulary.canonical.rules.rules_of`.
+    """The rules of one such tokenizer, made by `explorer.vocabulary.canonical.rules.rules_of`.
 
     Attributes:
-        vocabulary: Its tokens.
-        pieces: What it writes within a word.
-        marked: Where words begin: known by the character alone.
+        pieces: The model that splits a word.
+        marked: The automaton of correct cuts.
         literals: Added tokens that are text.
-        normalizer: The steps of the normalizer that may change characters, by name; "" if none.
-        normalize: Those steps.
-        spaced: Whether a space before a word is not a part of it, as WordPiece has it.
+        normalizer: The names of the normalizer's steps that may change characters; "" if none.
+        normalize: Those steps as a function.
+        spaced: Whether the space before a word is not part of it, as in WordPiece.
     """
 
     vocabulary: Vocabulary
@@ -99,16 +98,16 @@ class WordRules:
 
     @property
     def usable(self) -> Bool:
-        """bool[ids], the ids that some text is written with."""
+        """bool[ids], the ids that occur in the encoding of some text."""
         return self.pieces.written
 
     def rewritten(self, characters: Iterable[str]) -> str | None:
-        """The first of some characters that is changed by the normalizer, or may change others."""
+        """The first of some characters that the normalizer changes or that may change others."""
         if not self.normalizer:
             return None
         for character in characters:
             normal = self.normalize(f"a{character}a")[1:-1]
-            # The spaces that BERT puts around an ideograph are those before words.
+            # BERT's spaces around an ideograph are the same as those before words.
             if normal not in (character, f" {character} ") or combines(character):
                 return character
         return None
@@ -117,8 +116,8 @@ class WordRules:
         """Encode the bytes of a text as the tokenizer does, without a dummy prefix.
 
         Returns:
-            The ids; ``None`` where the text is cut in the middle of a character or has one that is
-            unknown, or is none that tokens spell.
+            The ids; ``None`` if the text ends within a character, holds an unknown character, or
+            cannot be spelled by tokens.
         """
         marked, place, words = self.marked, 0, [b""]
         for byte in data:
@@ -152,7 +151,7 @@ def word_rules_of(vocabulary: Vocabulary) -> WordRules:
     """The rules of a tokenizer whose model is Unigram or WordPiece.
 
     Raises:
-        UnsupportedTokenizer: A part of the tokenizer is not followed; it is named.
+        UnsupportedTokenizer: A part of the tokenizer is not supported; it is named.
     """
     match vocabulary.encoder:
         case TokenizersEncoder() as encoder:
@@ -191,7 +190,7 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> WordRule
 
 
 def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> WordRules:
-    """The rules of a SentencePiece model of the kind Unigram."""
+    """The rules of a SentencePiece Unigram model."""
     listed = encoder.pieces()
     if listed.byte_ids:
         raise _no_fallback()
@@ -287,7 +286,7 @@ def _longest_pieces(
         bare,
     )
     longest = int(cast("int", state["max_input_chars_per_word"]))
-    # At the beginning of a word the library looks up pieces as they are spelled.
+    # At the beginning of a word the library looks pieces up as spelled, even those with the prefix.
     first = {piece.encode(): token for piece, token in pieces.items()}
     rest = {piece.removeprefix(prefix).encode(): token for piece, token in pieces.items()
             if piece.startswith(prefix)}  # fmt: skip
@@ -303,7 +302,7 @@ def _unknown_cuts(kinds: Sequence[str]) -> UnsupportedTokenizer:
 
 
 def _normalizer(declared: Sequence[Component], marked: Marked) -> tuple[str, Callable[[str], str]]:
-    """The steps that may change characters: their names, and what they do.
+    """The normalizer's steps that may change characters: their names, and a function of them all.
 
     Raises:
         UnsupportedTokenizer: A step is of another kind.

@@ -1,5 +1,5 @@
-"""Libraries that read tokenizers, and what is checked before they do.
+"""Calls of the libraries that read tokenizers, and checks of their input.
 
-Reading order: `library` (imported when first needed, their errors as ours), `charsmap` and `limits`
-(declarations that are refused before a library sees them).
+Reading order: `library` (imports libraries on first use and converts their errors), `charsmap` and
+`limits` (checks that refuse a declaration before a library sees it).
 """

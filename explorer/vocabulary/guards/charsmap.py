@@ -1,6 +1,6 @@
-"""SentencePiece's table of characters (``precompiled_charsmap``), checked before a library uses it.
+"""Checks SentencePiece's table of characters (``precompiled_charsmap``) before a library uses it.
 
-The table is a trie in a double array, and the texts that it maps to:
+The table is a trie in a double array, followed by the texts that it maps to:
 
 =========  ==================================================================================
 4 bytes    size of the trie in bytes, little-endian
@@ -8,11 +8,11 @@ trie       units of 4 bytes, little-endian
 texts      UTF-8, each ended by NUL; a value of the trie is the offset of one
 =========  ==================================================================================
 
-A unit holds the byte that leads to it (bits 0 to 7, and bit 31 clear), the distance to its children
-(bits 10 to 30, shifted left by 8 if bit 9 is set) and whether a value hangs on it (bit 8). A value
-is a unit with bit 31 set. Neither library checks the distances: a forged table makes one of them
-abort the process and lets the other read outside the array. So each place that a text could lead to
-is visited once here, level by level, with numpy.
+A unit holds the byte that leads to it (bits 0 to 7, with bit 31 clear), the distance to its
+children (bits 10 to 30, shifted left by 8 if bit 9 is set) and whether it has a value (bit 8). A
+value is a unit with bit 31 set. Neither library checks the distances: a forged table makes one
+abort the process and the other read outside the array. So every unit that a text can reach is
+visited once here, level by level, with numpy.
 
 Source: google/sentencepiece, ``normalizer.cc``; s-yata/darts-clone, ``darts.h``.
 Cost: 20 ms for SentencePiece's own tables, of 60,000 units.
@@ -32,17 +32,17 @@ from explorer.errors import UnsupportedTokenizer
 Units = npt.NDArray[np.int64]
 
 _MAX_LEVELS: Final = 256
-"""Longest key that is followed, in bytes; SentencePiece's own have 18 at most."""
+"""The longest accepted key, in bytes; SentencePiece's own have 18 at most."""
 
 
 def check_charsmap(data: bytes, component: str) -> int:
-    """Check that looking characters up in a table stays inside it.
+    """Check that no lookup in a table can leave it.
 
     Returns:
         The length of the longest text that one key maps to, in bytes.
 
     Raises:
-        UnsupportedTokenizer: The table breaks off, or leads outside of itself.
+        UnsupportedTokenizer: The table is truncated, or points outside itself.
     """
     size = int.from_bytes(data[:4], "little")
     if len(data) < 4 or size % 4 or not 4 <= size <= len(data) - 4:
@@ -56,7 +56,7 @@ def check_charsmap(data: bytes, component: str) -> int:
     starts, longest = _values(units, component), 0
     for start in starts:
         end = texts.find(b"\0", start) if start < len(texts) else -1
-        # The first byte of a character, or the NUL of the empty text: not the middle of one.
+        # A text starts at the first byte of a character, or at the NUL of the empty text.
         if end < 0 or texts[start] & 0xC0 == 0x80:
             raise _broken(component, f"a key leads to the text at {start:,}, which is not there")
         longest = max(longest, end - start)
@@ -77,11 +77,11 @@ def check_encoded_charsmap(text: str, component: str) -> int:
 
 
 def _values(units: Units, component: str) -> list[int]:
-    """The values of all keys; each place of the trie is visited once."""
+    """The values of all keys; each unit of the trie is visited once."""
     places = np.arange(len(units), dtype=np.int64)
     labels = units & 0x800000FF
-    # A child stands at its parent's base ^ label, so label and place give the base back. The byte 0
-    # ends a key: no text leads through it.
+    # A child's index is its parent's base ^ label, so index and label give the base. The byte 0
+    # ends a key, so no text passes through it.
     inner = places[(labels > 0) & (labels < 256)]
     base_of = inner ^ labels[inner]
     order = np.argsort(base_of, kind="stable")

@@ -1,8 +1,8 @@
-"""Libraries of tokenizers: imported when they are first needed, with their errors as ours.
+"""Imports tokenizer libraries on first use, and converts their errors to ours.
 
-Reading a vocabulary needs none of them. Where the library that belongs to a format is installed
-(the extra ``tokenizers`` of this package brings them), a file of that format can also encode, and
-is proved.
+Reading a vocabulary needs none of them. If the library of a format is installed (the extra
+``tokenizers`` of this package includes them), a vocabulary of that format can also encode and is
+proved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def library_call(call: Callable[[], T], purpose: str) -> T:
-    """A call into the library's compiled code, with its errors as ours.
+    """Call a library's compiled code, and convert its errors.
 
     Raises:
         VocabularyError: The library raised, or its compiled code panicked.
@@ -26,7 +26,7 @@ def library_call(call: Callable[[], T], purpose: str) -> T:
     try:
         return call()
     except BaseException as error:
-        # A panic of compiled code is a BaseException that no name can be imported for.
+        # A panic of compiled code is a BaseException whose class cannot be imported.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise VocabularyError(
@@ -37,7 +37,7 @@ def library_call(call: Callable[[], T], purpose: str) -> T:
 
 
 def load_if_installed(name: str) -> ModuleType | None:
-    """Import an optional library, or give None where it is not installed."""
+    """An optional library, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -45,7 +45,7 @@ def load_if_installed(name: str) -> ModuleType | None:
 
 
 def not_proved(name: str) -> str:
-    """The note of a vocabulary whose bytes are the file's own, but could not be checked."""
+    """The note for a vocabulary that could not be proved because a library is missing."""
     return (
         f"Not proved by encoding, because the library {name!r} is not installed (the extra "
         f"'tokenizers' brings it)."

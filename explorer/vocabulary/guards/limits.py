@@ -1,10 +1,10 @@
-"""Limits on what a tokenizer declares, checked before a library works on it.
+"""Limits on the declarations of a tokenizer, checked before a library uses them.
 
-Some declarations are well formed and still end the process or never finish: forty normalizers that
-each double the text, components nested three hundred deep, a table of characters that leads outside
-of itself, a prefix that is longer than the pieces it should start. Compiled code cannot be
-interrupted and may abort, so none of this can be caught afterwards. Each limit is far above what
-any tokenizer in use has, and each error names the part and what it would do.
+Some declarations are well formed and still abort the process or never finish: forty normalizers
+that each double the text, components nested three hundred deep, a table of characters that points
+outside itself, a prefix longer than the pieces that should start with it. Compiled code cannot be
+interrupted and may abort, so this cannot be caught afterwards. Each limit is far above that of any
+tokenizer in use, and each error names the part and its effect.
 
 Cost: 20 ms for a table of characters, 0.2 µs for a merge with a prefix.
 """
@@ -18,19 +18,19 @@ from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.guards.charsmap import check_encoded_charsmap
 
 MAX_NESTING: Final = 16
-"""How deep components may be nested; tokenizers in use have two levels."""
+"""The deepest nesting of components; tokenizers in use have two levels."""
 
 MAX_STEPS: Final = 64
-"""How many steps a normalizer, a pre-tokenizer or a decoder may have; those in use have 15."""
+"""The most steps of a normalizer, a pre-tokenizer or a decoder; those in use have up to 15."""
 
 MAX_GROWTH: Final = 4096
-"""How many times longer a text may become; SentencePiece's normalizers can make it 33 times."""
+"""The largest factor by which a text may grow; SentencePiece's normalizers reach 33."""
 
 MAX_AFFIX: Final = 64
-"""Longest mark of a word's end or of its continuation, in characters; those in use have four."""
+"""The longest mark of a word's end or continuation, in characters; those in use have four."""
 
 MAX_PATTERN: Final = 1 << 14
-"""Longest pattern, in characters; the longest in use has about 500."""
+"""The longest pattern, in characters; the longest in use has about 500."""
 
 _PARTS: Final = {
     "normalizer": "normalizers",
@@ -44,7 +44,7 @@ def check_declaration(declared: Mapping[str, object]) -> None:
     """Check a parsed ``tokenizer.json`` before the library reads it.
 
     Raises:
-        UnsupportedTokenizer: A part is past a limit, or would make the library fail or never end.
+        UnsupportedTokenizer: A part exceeds a limit, or would make the library fail or never end.
     """
     for part, inner in _PARTS.items():
         component = declared.get(part)
@@ -62,11 +62,11 @@ def check_component(component: object, part: str, inner: str | None = None) -> N
     """Check a declared normalizer, pre-tokenizer, decoder or post-processor.
 
     Args:
-        inner: The field in which its Sequence keeps the steps; default that of the library.
+        inner: The field of a Sequence that holds its steps; by default that of the library.
 
     Raises:
         UnsupportedTokenizer: It is nested too deeply, has too many steps, can make a text too long,
-            or holds a pattern or a table that the library cannot work with.
+            or holds a pattern or a table that the library cannot handle.
     """
     growth = 1
     for count, step in enumerate(_steps(component, part, inner or _PARTS[part]), start=1):
@@ -83,12 +83,12 @@ def check_component(component: object, part: str, inner: str | None = None) -> N
 
 
 def _steps(component: object, part: str, inner: str) -> Iterator[Mapping[str, object]]:
-    """All steps in order; those nested in a Sequence too."""
+    """All steps in order, with nested Sequences flattened."""
     waiting: list[tuple[object, int]] = [(component, 0)]
     while waiting:
         current, depth = waiting.pop()
         if not isinstance(current, Mapping):
-            continue  # The library says what is wrong with it.
+            continue  # The library's own error says what is wrong with it.
         step = cast(Mapping[str, object], current)
         if step.get("type") != "Sequence":
             yield step
@@ -106,7 +106,7 @@ def _steps(component: object, part: str, inner: str) -> Iterator[Mapping[str, ob
 
 
 def _growth(step: Mapping[str, object], kind: str) -> int:
-    """The factor by which a step can make a text longer."""
+    """The largest factor by which a step can lengthen a text."""
     match step.get("type"):
         case "Replace":
             content, pattern = step.get("content"), step.get("pattern")
@@ -169,7 +169,7 @@ def _check_model(model: Mapping[str, object]) -> None:
 
 
 def check_affix(affix: object, component: str) -> None:
-    """Check the length of a mark for a word's end or its continuation, if it is one.
+    """Check the length of a mark for a word's end or continuation, if it is a string.
 
     Raises:
         UnsupportedTokenizer: It is too long.
@@ -183,13 +183,13 @@ def check_affix(affix: object, component: str) -> None:
 def check_prefix(prefix: str, merges: Iterable[object], kind: str) -> None:
     """Check that the second piece of every merge starts with the prefix that the library cuts off.
 
-    The library cuts off as many bytes as the prefix has characters, without looking at them.
+    The library cuts off as many bytes as the prefix has characters, without comparing them.
 
     Args:
         merges: The merges, each a pair, or a text with a space between its pieces.
 
     Raises:
-        UnsupportedTokenizer: One does not, or the prefix is not ASCII.
+        UnsupportedTokenizer: A piece does not, or the prefix is not ASCII.
     """
     component = f"{kind}.continuing_subword_prefix"
     if not prefix.isascii():

@@ -1,6 +1,6 @@
-"""The formats that a vocabulary comes in, one reader each.
+"""One reader for each format of a vocabulary.
 
-Reading order: `huggingface` (every ``tokenizer.json``), `lines` and `piece_table` (what plain files
-share), `merge_files`, `word_piece_file`, `sentencepiece_file` with `numbering`, `rank_files`,
+Reading order: `huggingface` (every ``tokenizer.json``), `lines` and `piece_table` (helpers for
+plain files), `merge_files`, `word_piece_file`, `sentencepiece_file` with `numbering`, `rank_files`,
 `rwkv_file`.
 """

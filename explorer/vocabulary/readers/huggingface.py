@@ -1,12 +1,12 @@
-"""Tokenizers of the `tokenizers` library: every ``tokenizer.json`` and transformers' fast ones.
+"""Reads tokenizers of the `tokenizers` library: every ``tokenizer.json``, transformers' fast ones.
 
 Bytes come from the model's pieces through the declared decoder. An added token that is not special
-writes its content (where a character that stands for a space stands for one too); only where the
-decoder puts spaces between words, the added token is a word to it like any other, and gets one. An
-added token that is a piece of the model as well, with other bytes, would mean two things: such a
-tokenizer is refused. Ids the library calls special, and the unknown token, are not text.
+writes its content, with marks for spaces read as spaces. If the decoder puts spaces between words,
+an added token counts as a word and gets one too. A tokenizer is refused if an added token is also a
+piece of the model with other bytes. Ids that the library calls special, and the unknown token, are
+not text.
 
-Cost: about 2 µs for each piece. The caller's object stays as it is.
+Cost: about 2 µs for each piece. The caller's object is not changed.
 """
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ def read_tokenizer(
     """Read a tokenizer of the `tokenizers` library.
 
     Args:
-        tokenizer: The tokenizer; left as it is.
-        also_special: Ids that its owner calls special beyond the tokenizer's own flags.
-        decoder: The declaration of the decoder to read it by, where it has none.
-        reader: The reader of its pieces, for formats whose decoder no declaration describes.
-        unwritten: Ids of pieces that the model never gives, though they are text.
-        parsed: The table of pieces in its file, where that was parsed already: asking the library
-            for it takes as long again.
+        tokenizer: The tokenizer, which is not changed.
+        also_special: Special ids beyond those that the tokenizer's own flags mark, with names.
+        special_names: The names of further special tokens.
+        decoder: The declaration of a decoder, for a tokenizer that has none.
+        reader: The reader of its pieces, for formats whose decoder has no declaration.
+        unwritten: Ids of pieces that are text but that the model never produces.
+        parsed: The table of pieces from its file, if it was parsed already, to save asking the
+            library for it.
 
     Raises:
-        UnsupportedTokenizer: A component does not leave each piece its own bytes, or is past a
+        UnsupportedTokenizer: A component does not give each piece bytes of its own, or exceeds a
             limit (see `explorer.vocabulary.guards.limits`).
         VocabularyError: Ids are out of range, one id has two pieces, or a decoder is given to a
             tokenizer that has one.
@@ -84,7 +85,7 @@ def read_tokenizer(
         if names[token] not in (None, piece):
             raise _two_pieces(pieces, added)
         names[token] = piece
-    # A piece that stands twice (Unigram lists may) keeps both ids; the dictionary has one.
+    # A piece that is listed twice (Unigram allows it) keeps both ids; the dictionary has one.
     if len(pieces) < width:
         for token, name in enumerate(names):
             if name is None:
@@ -137,7 +138,7 @@ def read_tokenizer(
     for token in special:
         tokens[token] = None
 
-    # A token that normalizes to the empty text is never found, and breaks the library's search.
+    # A token that normalizes to the empty text is never found and breaks the library's search.
     literals = {
         token: entry
         for token, entry in added.items()
@@ -164,7 +165,7 @@ def read_tokenizer(
 def _two_pieces(pieces: Mapping[str, int], added: Mapping[int, AddedToken]) -> VocabularyError:
     """The error for the lowest id with two pieces.
 
-    The library's dictionary has another order in every process; the message should not.
+    The order of the library's dictionary varies between processes; the message must not.
     """
     owners: dict[int, set[str]] = {}
     for piece, token in pieces.items():
@@ -182,11 +183,11 @@ def _two_pieces(pieces: Mapping[str, int], added: Mapping[int, AddedToken]) -> V
 
 
 def declared_decoder(decoder: object) -> Component | None:
-    """The declaration of a decoder that a caller gives, or None if there is none.
+    """The declaration of a caller's decoder, or None without one.
 
     Raises:
         VocabularyError: It is not a decoder of the `tokenizers` library.
-        UnsupportedTokenizer: It is past a limit, or is written in Python.
+        UnsupportedTokenizer: It exceeds a limit, or is written in Python.
     """
     if decoder is None:
         return None
@@ -223,7 +224,7 @@ def _reader(
     preprocessing: Declaration,
     given: Component | None,
 ) -> PieceReader:
-    """The reader of the declared decoder, where it fits the model."""
+    """The reader of the declared decoder, checked against the model."""
     declared = parse_component(tokenizer.decoder, "decoder")
     if given is not None:
         if declared is not None:
@@ -235,7 +236,7 @@ def _reader(
             )
         declared = given
     if declared is None and model.kind == "WordLevel":
-        # One piece is one whole word, and without a decoder the library puts a space between two.
+        # A piece is a whole word, and without a decoder the library puts a space between words.
         note = "Every word writes a space before it; a text's first word does not print it."
         return PieceReader(WordReader(), (note,), joins="before")
     if declared is None:
@@ -292,7 +293,7 @@ def _any_holds(tokenizer: Tokenizer, text: str) -> bool:
 
 
 def _covers_bytes(reader: PieceReader, pieces: Mapping[str, int]) -> bool:
-    """Whether every byte has a piece, so that there is no text without one."""
+    """Whether every byte has a piece, so that every text can be encoded."""
     if reader.byte_fallback:
         return all(f"<0x{byte:02X}>" in pieces for byte in range(256))
     return reader.byte_level and all(character in pieces for character in BYTE_OF)

@@ -6,9 +6,9 @@ from explorer.errors import DamagedFile
 
 
 def lines_of(data: bytes, where: str) -> list[str]:
-    """The lines of a file, without their ends.
+    """The lines of a file, without their line ends.
 
-    Only line feeds end a line: pieces may hold any other character that Python would split at.
+    Only line feeds end a line: pieces may hold other characters at which `str.splitlines` splits.
 
     Raises:
         DamagedFile: It is not UTF-8; the byte is named.

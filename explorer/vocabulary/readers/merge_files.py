@@ -1,7 +1,7 @@
-"""Vocabularies of two plain files: a table of pieces with ids, and a list of merges.
+"""Reads vocabularies of two plain files: a table of pieces with ids, and a list of merges.
 
 GPT-2 published ``encoder.json`` + ``vocab.bpe``; most others are named ``vocab.json`` +
-``merges.txt``. Neither file says how pieces are written, but the pieces themselves do:
+``merges.txt``. Neither file says how pieces spell bytes, but the pieces themselves show it:
 
 ==============  ===============================================================================
 byte-level      every piece is written in GPT-2's alphabet (GPT-2, RoBERTa, Qwen, Whisper)
@@ -12,12 +12,12 @@ byte-level      every piece is written in GPT-2's alphabet (GPT-2, RoBERTa, Qwen
 ==============  ===============================================================================
 
 Neither file marks special tokens. A piece that is neither a character, nor part of a merge, nor the
-result of one, is never given by the tokenizer. Where it is spelled like a control token
-(``<|endoftext|>``, ``[PAD]``) it is not text. Any other is: the library prints it like all pieces,
-so a model may write it.
+result of one, is never produced by the tokenizer. If it is spelled like a control token
+(``<|endoftext|>``, ``[PAD]``) it is not text. Any other is text: the library decodes it like all
+pieces, so a model may generate it.
 
-The files do not say either which rule cuts a text into words. The class that
-``tokenizer_config.json`` names does; without it the vocabulary is proved, but cannot encode.
+The files do not say either how a text is cut into words. The class named in
+``tokenizer_config.json`` does; without it the vocabulary is proved but cannot encode.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _GPT2_CLASSES: Final = frozenset(
 _BYTE_CLASSES: Final = frozenset({"GPTNeoXTokenizer", "LukeTokenizer", "Qwen2Tokenizer"})
 _PREFIXING: Final = frozenset({"BlenderbotTokenizer", "LayoutLMv3Tokenizer"})
 
-# Classes that read such files, but do not print the pieces as they are written.
+# Classes that read such files but do not decode the pieces as spelled.
 _OTHER_RULES: Final = {
     "BioGptTokenizer": "it joins words by rules for punctuation (Moses)",
     "ClvpTokenizer": "it reads text aloud, and writes spaces as '[SPACE]'",
@@ -107,13 +107,13 @@ def read_merge_files(
     """Read a table of pieces and its merges.
 
     Args:
-        beside: The configuration files beside them; their class decides how text is cut.
+        beside: The facts from the configuration files; their class decides how text is cut.
         gpt2: Whether the files have the names that only GPT-2's own release uses.
 
     Raises:
         DamagedFile: An id is not a number, or a merge is not two pieces of the vocabulary.
         VocabularyError: Ids are out of range, or one id has two pieces.
-        UnsupportedTokenizer: The pieces do not tell how they are written.
+        UnsupportedTokenizer: The pieces do not show how they spell bytes.
     """
     name = beside.tokenizer_class
     if name in _OTHER_RULES:
@@ -151,7 +151,7 @@ def read_merge_files(
 
 
 def _check_spaces(files: _Files) -> None:
-    """Refuse pieces that cannot write a space, where no class says how they are written."""
+    """Refuse pieces none of which writes a space, unless a class says how they are decoded."""
     mark = CHAR_OF[ord(" ")]
     if not any(mark in piece or _SPACE in piece or " " in piece for piece in files.ids):
         raise UnsupportedTokenizer(
@@ -216,7 +216,7 @@ def _ending_in_bytes(files: _Files) -> TokenizerReading:
 
 def _ending_in_characters(files: _Files) -> TokenizerReading:
     single = {p for p in files.ids if len(p.removesuffix(_WORD_END)) == 1}
-    # The library marks a word's last character; elsewhere the mark is merged like a character.
+    # The library marks a word's last character; other tokenizers merge the mark like a character.
     if _missing(files) is not None or any(_WORD_END in merge for merge in files.merges):
         return _by_rule(files, WordEndReader(_WORD_END), single, f"{_WORD_END!r} ends a word")
     unknown = "<unk>" if "<unk>" in files.ids else None
@@ -231,7 +231,7 @@ def _ending_in_characters(files: _Files) -> TokenizerReading:
 
 @dataclass(frozen=True)
 class _ContinuedReader:
-    """Reads pieces in which ``@@`` marks that the word goes on."""
+    """A reader of pieces in which ``@@`` marks that the word continues."""
 
     def __call__(self, piece: str) -> bytes:
         """The bytes of a piece."""
@@ -242,7 +242,7 @@ class _ContinuedReader:
 
 def _continued(files: _Files) -> TokenizerReading:
     single = {piece for piece in files.ids if len(piece.removesuffix(_CONTINUES)) == 1}
-    # The merges are written with </w>, the pieces with @@ at all places but the end.
+    # Merges use </w> at the end of a word, pieces use @@ everywhere but there.
     single |= {a + b + _CONTINUES for a, b in files.merges if not b.endswith(_WORD_END)}
     single |= {(a + b).removesuffix(_WORD_END) for a, b in files.merges}
     what = f"{_CONTINUES!r} marks a piece that its word goes on after"
@@ -293,7 +293,7 @@ def _finished(
 def _by_rule(
     files: _Files, reader: WordEndReader | _ContinuedReader, single: set[str], what: str
 ) -> TokenizerReading:
-    """A reading without a tokenizer: the library cannot apply these merges to these pieces."""
+    """A reading without an encoder, because the library cannot apply these merges."""
     control, _, notes = _unwritten(files, single)
     tokens: list[bytes | None] = [None] * (max(files.ids.values(), default=-1) + 1)
     for piece, token in files.ids.items():
@@ -310,7 +310,7 @@ def _by_rule(
 
 
 def _unwritten(files: _Files, single: set[str]) -> tuple[dict[int, str], list[int], list[str]]:
-    """Control tokens, other pieces that no merge gives, and the notes on both."""
+    """The control tokens, the other pieces that no merge produces, and notes on both."""
     reachable = single | files.parts
     others = sorted((token, piece) for piece, token in files.ids.items() if piece not in reachable)
     declared = files.beside.special_names
@@ -354,7 +354,7 @@ def _model(
             remedy="Check that both files belong to the same tokenizer.",
             evidence={"merge": (a, b), "piece": piece},
         )
-    # The library takes no None for a part that is not there.
+    # The library does not accept None for a missing option.
     options: dict[str, Any] = {"end_of_word_suffix": suffix} if suffix else {}
     if unknown is not None:
         options |= {"unk_token": unknown, "fuse_unk": True}
@@ -365,7 +365,7 @@ def _model(
 
 
 def _missing(files: _Files) -> tuple[str, str, str] | None:
-    """The first merge that needs a piece that is not there, and that piece."""
+    """The first merge with a missing piece, and that piece."""
     for a, b in files.merges:
         for piece in (a, b, a + b):
             if piece not in files.ids:
@@ -382,7 +382,7 @@ def _merges(data: bytes, where: str) -> list[tuple[str, str]]:
         if not entry or (line == 1 and entry.startswith("#version")):
             continue
         parts = entry.split(" ")
-        # Some programs write behind each merge how often it occurred.
+        # Some programs append to each merge how often it occurred.
         if len(parts) == 3 and parts[2].isdecimal():
             parts.pop()
         if len(parts) != 2 or not all(parts):

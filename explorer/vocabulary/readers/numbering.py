@@ -1,6 +1,6 @@
-"""SentencePiece models whose pieces the language model numbers otherwise than the file does.
+"""Reads SentencePiece models whose pieces have other ids than their numbers in the file.
 
-Two families, both told by the class that a configuration file names:
+There are two families, recognised by the class that a configuration file names:
 
 ===========  ==================================================================================
 shifted      the first ids are special tokens of the class, and all pieces move up: by 1 in the
@@ -9,9 +9,9 @@ by a table   ``vocab.json`` gives each piece its id, and the SentencePiece file 
              (M2M100, Marian, Speech2Text)
 ===========  ==================================================================================
 
-Read by its own numbering, every id of such a model would be wrong. The bytes of a piece are the
-same in both numberings, so they are read from the file as always and then moved; so is what the
-library encodes, and the vocabulary is proved under the numbers that the model has.
+With the numbers of the file, every id of such a model would be wrong. The bytes of a piece do not
+depend on its number, so they are read from the file as usual and then moved; the library's
+encodings are renumbered too, and the vocabulary is proved with the model's ids.
 
 Source: transformers, the classes of these names; fairseq, ``data/dictionary.py``.
 """
@@ -41,10 +41,10 @@ _FAIRSEQ: Final = ("<s>", "<pad>", "</s>", "<unk>")
 
 @dataclass(frozen=True)
 class Shifted:
-    """The pieces of a file move up.
+    """The numbering that shifts the pieces of a file up.
 
     Attributes:
-        by: How far: the id of a piece is its number in the file and this.
+        by: The difference between the id of a piece and its number in the file.
         first: The special tokens that take the first ids.
     """
 
@@ -54,12 +54,13 @@ class Shifted:
 
 @dataclass(frozen=True)
 class ByTable:
-    """A table beside the file gives each piece its id.
+    """The numbering by a table beside the file, from pieces to ids.
 
     Attributes:
-        models: The SentencePiece files; the first one that is there is read, and all know pieces.
-        table: The file with the ids.
-        encodes: Whether the class encodes as the SentencePiece file does.
+        models: The names of the SentencePiece files; the first that exists encodes, and all define
+            pieces.
+        table: The name of the file with the ids.
+        encodes: Whether the class encodes text exactly as the SentencePiece file does.
     """
 
     models: tuple[str, ...]
@@ -91,14 +92,14 @@ _BY_CLASS: Final[Mapping[str, Shifted | ByTable]] = {
     "XLMRobertaTokenizer": _FAIRSEQ_SHIFT,
     "XLMRobertaXLTokenizer": _FAIRSEQ_SHIFT,
 }
-# Classes that number or print the pieces of a SentencePiece file by rules that are not known here.
+# Classes that number or decode the pieces of a SentencePiece file by unsupported rules.
 _REFUSED: Final = {
     "BartphoTokenizer": "it numbers the pieces that dict.txt lists, in the order of that file",
     "CpmTokenizer": "it cuts text with a dictionary, and writes spaces and line ends as other "
     "characters",
     "XLMProphetNetTokenizer": "it puts special tokens before the pieces of the file",
 }
-# Classes that rewrite a text before SentencePiece cuts it: other accents, case or punctuation.
+# Classes that rewrite accents, case or punctuation before SentencePiece cuts a text.
 _REWRITING: Final = frozenset(
     {
         "AlbertTokenizer",
@@ -111,7 +112,7 @@ _REWRITING: Final = frozenset(
         "XLNetTokenizer",
     }
 )
-# Classes known to number pieces as the file does.
+# Classes that use the numbers of the file as ids.
 _IN_ORDER: Final = frozenset(
     {
         "AlbertTokenizer",
@@ -142,7 +143,7 @@ _IN_ORDER: Final = frozenset(
 
 
 def tables_of(beside: Beside) -> ByTable | None:
-    """The table that numbers the pieces, for a class that has one."""
+    """The table that numbers the pieces, if the class has one."""
     numbering = _BY_CLASS.get(beside.tokenizer_class)
     if isinstance(numbering, ByTable):
         separate = beside.settings.get("separate_vocabs") is True
@@ -151,12 +152,12 @@ def tables_of(beside: Beside) -> ByTable | None:
 
 
 def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
-    """Read a SentencePiece model under the numbers that its class gives the pieces.
+    """Read a SentencePiece model with the ids that its class gives the pieces.
 
     Raises:
-        UnsupportedTokenizer: The class numbers or prints pieces by rules that are not known here,
-            or there is no class and the file may need one.
-        DamagedFile: The file breaks off, or is not such a model.
+        UnsupportedTokenizer: The class numbers or decodes pieces by unsupported rules, or no class
+            is named and the file may need one.
+        DamagedFile: The file is truncated, or is not such a model.
     """
     name = beside.tokenizer_class
     if name in _REFUSED:
@@ -196,7 +197,7 @@ def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
 
 
 def _starts_like_fairseq(reading: TokenizerReading) -> bool:
-    # SentencePiece's own order. Files that were written for their model's ids start like the model.
+    # This is SentencePiece's default order; a file made for the model's ids starts differently.
     return [reading.special.get(token) for token in range(3)] == ["<unk>", "<s>", "</s>"]
 
 
@@ -224,8 +225,8 @@ def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> Tokeni
                 remedy="Check that the files belong to the same model.",
             )
         special[token] = piece
-    # The unknown piece and the others that are not text have the class's own ids where the class
-    # has tokens of their names.
+    # Pieces that are not text, such as the unknown one, take the ids of the class's tokens of the
+    # same names.
     pieces = {piece: token + by for piece, token in reading.pieces.items()}
     pieces.update({piece: token for token, piece in enumerate(first)})
     numbers = range(by, by + len(reading.tokens))
@@ -254,8 +255,8 @@ def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Tokenizer
 
     Raises:
         VocabularyError: A file is missing, or an id is out of range.
-        DamagedFile: A file breaks off, or is not what its name says.
-        UnsupportedTokenizer: The class prints text otherwise than its pieces are spelled.
+        DamagedFile: A file is truncated, or is not what its name says.
+        UnsupportedTokenizer: The class does not decode its pieces as spelled.
     """
     present = [name for name in numbering.models if (folder / name).is_file()]
     missing = "" if present else numbering.models[0]
@@ -354,13 +355,13 @@ def _table_encoder(
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """An encoder whose ids are looked up in a table.
+    """An encoder that renumbers the ids of another one by a table.
 
     Attributes:
-        inner: The encoder under the numbers of the file.
-        numbers: The id of each of those numbers; -1 where the table has none.
-        unknown: The id that stands for what has none.
-        greedy: Whether it may call text unknown that other pieces could spell.
+        inner: The encoder with the numbers of the file.
+        numbers: The id of each of those numbers; -1 without one.
+        unknown: The id for pieces without one.
+        greedy: Whether it may report text as unknown that other pieces could spell.
     """
 
     inner: Encoder
@@ -375,11 +376,11 @@ class TableEncoder:
         return tuple(self.unknown if token < 0 else token for token in ids)
 
     def image(self, text: str) -> bytes:
-        """Ask the inner encoder: the bytes do not depend on the numbers."""
+        """The image by the inner encoder, since bytes do not depend on the numbering."""
         return self.inner.image(text)
 
     def loses(self, text: str) -> bool:
-        """Whether some of ``text`` has no piece, or one without an id."""
+        """Whether some of ``text`` has no piece, or a piece without an id."""
         return self.inner.loses(text) or any(self.numbers[t] < 0 for t in self.inner.encode(text))
 
 
@@ -389,7 +390,7 @@ _BLANKS: Final = re.compile(r"<\|blank_(\d{1,3})\|>")
 
 
 def _chatglm(reading: TokenizerReading, where: str, beside: Beside) -> TokenizerReading:
-    """ChatGLM's first file: ids start after those of images, and some pieces are white space."""
+    """Renumber ChatGLM's first file: image ids come first, and some pieces are white space."""
     images = beside.settings.get("num_image_tokens")
     if where != "ice_text.model":
         return reading
@@ -416,6 +417,6 @@ def _chatglm(reading: TokenizerReading, where: str, beside: Beside) -> Tokenizer
         shifted,
         tokens=[None] * images + tokens,
         notes=(*shifted.notes, note),
-        # It would encode white space that these pieces stand for by others, so it proves nothing.
+        # It encodes white space with other pieces than these, so it would prove nothing.
         encoder=None,
     )

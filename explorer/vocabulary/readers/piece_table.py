@@ -1,4 +1,4 @@
-"""A table from pieces to ids, as ``vocab.json`` and its relatives hold it."""
+"""Reads tables from pieces to ids, such as ``vocab.json``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer.vocabulary.reading import checked_width
 
 
 def as_pieces(declared: object) -> Mapping[str, object] | None:
-    """The parsed JSON as a table of pieces, or None if it is something else."""
+    """The parsed JSON as a table of pieces, or None if it is not one."""
     if not isinstance(declared, Mapping) or not declared:
         return None
     table = cast(Mapping[str, object], declared)
@@ -19,7 +19,7 @@ def as_pieces(declared: object) -> Mapping[str, object] | None:
 
 
 def ids_of_pieces(pieces: Mapping[str, object], where: str) -> dict[str, int]:
-    """The ids of some pieces.
+    """The table with its ids checked.
 
     Raises:
         DamagedFile: An id is not a whole number of at least 0.

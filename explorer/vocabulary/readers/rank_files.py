@@ -1,12 +1,12 @@
-"""Rank files: vocabularies that hold their token bytes in base64.
+"""Reads rank files: vocabularies with token bytes in base64.
 
-tiktoken's text files have one token a line, ``base64 rank``; ranks are ids. They know neither
+tiktoken's text files have one token per line, ``base64 rank``; ranks are ids. They contain neither
 special tokens nor the pattern that cuts text into words, so they cannot encode, and the end of text
 must be given. Llama 3's ``tokenizer.model`` is such a file.
 
-Mistral's ``tekken.json`` holds the same bytes beside a configuration: an id is its rank plus the
-number of special tokens, which come first, and the ranks past the default vocabulary size are spare
-and have no id. It names its pattern, so tiktoken's library, where installed, can encode with it.
+Mistral's ``tekken.json`` holds the same bytes and a configuration: an id is the rank plus the
+number of special tokens, which come first; ranks beyond the default vocabulary size are spare and
+have no id. It names its pattern, so tiktoken's library, if installed, can encode with it.
 
 Cost: 0.1 µs a token beyond reading the file; Tekken's 15 MB of JSON take 0.3 s to parse.
 """
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 RANK_LINE: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?")
-"""One line of a tiktoken file. A token may be empty: ``= 50256`` in OpenAI's multilingual file."""
+"""A line of a tiktoken file. A token may be empty: ``= 50256`` in OpenAI's multilingual file."""
 
-# Files of the first versions do not list their special tokens; these are the names of their ids.
+# The special tokens of the first versions, whose files do not list them.
 _TEKKEN_FIRST_SPECIALS: Final = (
     "<unk>",
     "<s>",
@@ -57,7 +57,7 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
     """Read a tiktoken rank file.
 
     Raises:
-        DamagedFile: A line is not base64 and a rank, or a rank stands twice; the line is named.
+        DamagedFile: A line is not base64 and a rank, or a rank occurs twice; the line is named.
         VocabularyError: A rank is out of range.
     """
     ranks: dict[int, bytes] = {}
@@ -67,7 +67,7 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
         if not RANK_LINE.fullmatch(entry):
             raise _damaged(where, line, f"{entry[:60]!r} is not base64, a space and a rank")
         encoded, _, number = entry.rstrip(b"\r").partition(b" ")
-        # A rank of more digits than any id has is not worth converting.
+        # A rank with more digits than any id is not converted.
         rank = int(number) if len(number) < 12 else 10**12
         checked_width(rank, f"{where}, line {line},")
         if rank in ranks:
@@ -134,7 +134,7 @@ def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
 
 
 def _tekken_ranks(entries: Sequence[object], count: int, where: str) -> list[bytes | None]:
-    """The bytes of each rank below a number."""
+    """The bytes of the first ``count`` ranks."""
     ranks: list[bytes | None] = [None] * count
     for place, entry in enumerate(entries):
         try:
@@ -193,7 +193,7 @@ def _damaged(where: str, line: int, what: str) -> DamagedFile:
 
 
 class RankEncoder:
-    """tiktoken's library over the ranks and the pattern of a file."""
+    """An encoder that runs tiktoken's library on the ranks and the pattern of a file."""
 
     greedy = False
     apart: frozenset[int] = frozenset()
@@ -207,7 +207,7 @@ class RankEncoder:
         self.pattern = pattern
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of ``text``; there are no special tokens to find in it."""
+        """The ids of ``text``; names of special tokens in it are text."""
         return tuple(rank + self.offset for rank in self._encoding.encode_ordinary(text))
 
     def image(self, text: str) -> bytes:
@@ -215,7 +215,7 @@ class RankEncoder:
         return text.encode()
 
     def loses(self, text: str) -> bool:
-        """Never: all 256 bytes have ranks (checked when the encoder is made)."""
+        """False for every text: all 256 bytes have ranks (checked when the encoder is made)."""
         return False
 
 

@@ -1,11 +1,11 @@
-"""RWKV's world vocabulary: a text file of Python literals.
+"""Reads RWKV's world vocabulary, a text file of Python literals.
 
-One token a line, ``id literal length``, where the literal is a text (``'abc'``) or bytes
+It has one token per line, ``id literal length``, where the literal is a text (``'abc'``) or bytes
 (``b'\\xe4'``) as Python prints it, and the length is in bytes. Some copies have the literal alone;
-the line's number, from 0 on, is the id then. The id 0 ends a text.
+then the line number, from 0 on, is the id. The id 0 ends a text.
 
-The tokenizer takes the longest token that a text starts with, again and again. It has no merges and
-no rule for words, so it is written here in full, and can encode.
+The tokenizer repeatedly takes the longest token that the rest of the text starts with. It has no
+merges and no rule for words, so it is implemented here in full and can encode.
 
 Source: BlinkDL/ChatRWKV, ``tokenizer/rwkv_tokenizer.py``.
 Cost: 5 µs a token; the literals are parsed, never run.
@@ -24,10 +24,10 @@ from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 _LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 RWKV_LINE: Final = re.compile(rf"(?:([0-9]+) (b?{_LITERAL}) ([0-9]+)|(b{_LITERAL}))")
-"""One line of such a file."""
+"""A line of such a file."""
 
 _RWKV_SHAPE: Final = re.compile(r"[0-9]+ .+ [0-9]+")
-"""A line that can only be one of such a file, whatever stands where the literal belongs."""
+"""A line that has the shape of such a file even if its literal is malformed."""
 
 _END: Final = "<|endoftext|>"
 
@@ -46,7 +46,7 @@ def read_rwkv(data: bytes, where: str) -> TokenizerReading:
     """Read RWKV's list of literals.
 
     Raises:
-        DamagedFile: A line is not an id, a literal and its length, or an id stands twice; the line
+        DamagedFile: A line is not an id, a literal and its length, or an id occurs twice; the line
             is named.
         VocabularyError: An id is out of range.
     """
@@ -101,10 +101,10 @@ def _damaged(where: str, line: int, what: str) -> DamagedFile:
 
 
 class LongestMatch:
-    """Encodes a text by taking the longest token that it starts with, again and again.
+    """An encoder that repeatedly takes the longest token that the rest of the text starts with.
 
     Attributes:
-        ids: The id of each text that is a token.
+        ids: The id of each token, by its bytes.
     """
 
     greedy = False

@@ -1,6 +1,6 @@
-"""SentencePiece models (``tokenizer.model``, ``spiece.model``), read from the file itself.
+"""Reads SentencePiece models (``tokenizer.model``, ``spiece.model``) from the file itself.
 
-The file is a protocol buffer. Its pieces carry a type, and the type decides what a piece is:
+The file is a protocol buffer. Each piece has a type, which decides what it writes:
 
 ============  ===========================================================================
 NORMAL        text, with ``▁`` (U+2581) for a space, also when it is spelled ``<0x20>``
@@ -11,8 +11,8 @@ UNKNOWN       not text: stands for characters without a piece
 UNUSED        not text: the tokenizer never gives it
 ============  ===========================================================================
 
-A reader of the wire format takes 60 lines, so no library is needed, a damaged file is named at its
-offset, and SentencePiece's own library stays an independent oracle. Where that library is
+A reader of the wire format takes 60 lines, so no library is needed, an error names the offset of
+the damage, and SentencePiece's own library remains an independent oracle. If that library is
 installed it encodes, and the vocabulary is proved.
 
 Source: google/sentencepiece, ``sentencepiece_model.proto``; Protocol Buffers encoding guide.
@@ -53,9 +53,9 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     """Read a SentencePiece model.
 
     Raises:
-        DamagedFile: The file breaks off, or is not such a model; the offset is in the message.
+        DamagedFile: The file is truncated, or is not such a model; the message holds the offset.
         UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer), or its table
-            of characters leads outside of itself.
+            of characters points outside itself.
     """
     tokens: list[bytes | None] = []
     special: dict[int, str] = {}
@@ -158,14 +158,14 @@ def _notes(trainer: dict[int, Value], rules: dict[int, Value], types: list[int])
 
 @dataclass(frozen=True)
 class ModelPieces:
-    """The part of a model that decides how it cuts a text.
+    """The pieces of a model, by the types that decide how it cuts a text.
 
     Attributes:
         kind: ``unigram``, ``bpe``, ``word`` or ``char``.
-        normal: The pieces of text, with their ids and scores.
+        normal: The id and the score of each normal piece.
         literal: The pieces that are found before the model cuts the rest, by id.
-        byte_ids: The ids of the pieces that are bytes, by byte.
-        unused: The ids of the pieces that are never given.
+        byte_ids: The ids of the byte pieces, by byte.
+        unused: The ids of the pieces that are never produced.
     """
 
     kind: str
@@ -176,10 +176,10 @@ class ModelPieces:
 
 
 def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
-    """The pieces of a model with what decides between them.
+    """The pieces of a model, by type.
 
     Raises:
-        DamagedFile: The file breaks off, or is not such a model.
+        DamagedFile: The file is truncated, or is not such a model.
     """
     kind = 1
     normal: dict[str, tuple[int, float]] = {}
@@ -209,7 +209,7 @@ def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
 
 
 class SentencePieceEncoder:
-    """SentencePiece's own library over the same file."""
+    """An encoder that runs SentencePiece's own library on the same file."""
 
     greedy = False
     apart: frozenset[int] = frozenset()
@@ -222,12 +222,12 @@ class SentencePieceEncoder:
         return tuple(self._processor.encode(text, out_type=int))  # pyright: ignore[reportUnknownArgumentType,reportUnknownMemberType]  # the library has no types
 
     def image(self, text: str) -> bytes:
-        """The bytes of the normalized text, dummy prefix and all."""
+        """The bytes of the normalized text, including the dummy prefix."""
         normalized: str = self._processor.normalize(text)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
         return normalized.replace(SPACE, " ").encode()
 
     def pieces(self) -> ModelPieces:
-        """The model's pieces, with what decides between them."""
+        """The model's pieces, by type."""
         data: bytes = self._processor.serialized_model_proto()  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
         return model_pieces(data)
 
@@ -294,7 +294,7 @@ def _message(value: Value, offset: int, where: str) -> bytes:
 
 
 def _fields(data: bytes, at: int, end: int, where: str) -> Iterator[tuple[int, Value, int]]:
-    """(number, value, offset) of each field of a message; fixed-width numbers as raw bytes."""
+    """The (number, value, offset) of each field of a message; fixed-width numbers are raw bytes."""
     while at < end:
         start = at
         key, at = _varint(data, at, end, where)

@@ -1,12 +1,11 @@
-"""WordPiece's ``vocab.txt``: one piece a line; the line's number is its id.
+"""Reads WordPiece's ``vocab.txt``: one piece per line; the line number is its id.
 
-``##`` marks a piece that continues a word; any other starts one, and prints a space before itself.
-The bracketed names that the format reserves are not text. The decoder is the one of every BERT,
-clean-up included, so that the file and the ``tokenizer.json`` of the same model give the same
-bytes.
+``##`` marks a piece that continues a word; any other piece starts a word and writes a space before
+itself. The bracketed names that the format reserves are not text. The decoder is BERT's, with
+clean-up, so that the file and the ``tokenizer.json`` of the same model give the same bytes.
 
-The name ``vocab.txt`` is shared: other tokenizers keep other lists under it. The class that
-``tokenizer_config.json`` names tells them apart, and so does the unknown token.
+Other tokenizers use the name ``vocab.txt`` for other lists. The class in ``tokenizer_config.json``
+and the unknown token distinguish them.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _BERT_CLASSES: Final = frozenset(
         "SqueezeBertTokenizer",
     }
 )
-# Classes that read a vocab.txt, but print its pieces by a rule of their own.
+# Classes that read a vocab.txt but decode its pieces by another rule.
 _OTHER_RULES: Final = {
     "BertweetTokenizer": "it marks with '@@' that a word goes on",
     "CpmAntTokenizer": "it prints no space between words",
@@ -62,7 +61,7 @@ _OTHER_RULES: Final = {
     "TransfoXLTokenizer": "its pieces are whole words, joined by rules for punctuation",
     "VitsTokenizer": "its pieces are sounds",
 }
-# Classes whose pieces print as BERT's do, but that cut text by a dictionary, and do not clean up.
+# Classes that decode pieces as BERT does, but cut text with a dictionary and do not clean up.
 _UNTIDIED: Final = frozenset({"BertJapaneseTokenizer"})
 
 
@@ -70,11 +69,11 @@ def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading
     """Read WordPiece's ``vocab.txt``.
 
     Args:
-        beside: The configuration files beside it. They tell how text is cut and whether it is
-            lower-cased; without them the vocabulary is proved, but cannot encode.
+        beside: The facts from the configuration files. They say how text is cut and whether it is
+            lower-cased; without them the vocabulary is proved but cannot encode.
 
     Raises:
-        DamagedFile: The file is not UTF-8, or a piece stands twice; the line is named.
+        DamagedFile: The file is not UTF-8, or a piece occurs twice; the line is named.
         UnsupportedTokenizer: The file is another kind of list.
     """
     name = beside.tokenizer_class
@@ -148,7 +147,7 @@ _OTHERWISE: Final = (
 
 
 def _check_lines(lines: list[str], where: str) -> None:
-    """Refuse lists of another kind by what most of their first lines are."""
+    """Refuse a list of another kind, judged by the majority of its first lines."""
     shown = [line for line in lines[: 1 << 10] if line]
     pairs = [line.split(" ") for line in shown if not line.startswith("#version")]
     merges = sum(len(pair) == 2 and all(pair) and not pair[1].isdecimal() for pair in pairs)

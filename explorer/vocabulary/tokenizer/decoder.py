@@ -1,13 +1,13 @@
 """The bytes of one piece, from the decoder that a ``tokenizer.json`` declares.
 
-A decoder turns the pieces of a whole text into that text. A constraint needs more: bytes that
-belong to each piece alone, so that the bytes of a text are its pieces' bytes put together.
-`piece_reader` gives them wherever the declared chain of steps works piece by piece; what it does
-only at the start or the end of a text (dropping a leading space) is a note; and a chain that
-mixes pieces in any other way raises `UnsupportedTokenizer`.
+A decoder turns the pieces of a whole text into that text. A constraint needs more: bytes of each
+piece alone, so that the bytes of a text are the concatenated bytes of its pieces. `piece_reader`
+finds them if the declared chain of steps works piece by piece; an effect at the start or the end of
+a text only (dropping a leading space) becomes a note; a chain that mixes pieces in any other way
+raises `UnsupportedTokenizer`.
 
-Only the declaration is read. Decoding single ids would lie: Metaspace and Strip take the space off
-the first piece, and half a character decodes to U+FFFD.
+Only the declaration is used. Decoding single ids would give wrong bytes: Metaspace and Strip remove
+the space of the first piece, and half a character decodes to U+FFFD.
 
 The steps, by the field ``type`` of their JSON:
 
@@ -36,12 +36,12 @@ from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.tokenizer.byte_alphabet import piece_bytes
 
 Component = Mapping[str, object]
-"""One normalizer, pre-tokenizer or decoder: the JSON object that declares it."""
+"""The JSON object that declares a normalizer, a pre-tokenizer or a decoder."""
 
 # The library reads two hexadecimal digits of either case; its number parser also takes a sign.
 _BYTE_PIECE: Final = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
 
-# Literal replacements, in this order, of the English clean-up that the WordPiece decoder declares.
+# The literal replacements of the WordPiece decoder's clean-up of English, in order.
 _CLEANUP: Final = (
     (" .", "."),
     (" ?", "?"),
@@ -59,17 +59,17 @@ _CLEANUP: Final = (
 
 @dataclass(frozen=True)
 class PieceReader:
-    """The reading of single pieces by a declared decoder.
+    """A function from single pieces to bytes, and further properties of the declared decoder.
 
     Attributes:
-        read: A piece to its bytes, at any place but the first of a text.
-        notes: What the decoder does to a whole text beyond that.
-        joins: Where pieces that are words get a space of their own: none, before or after.
+        read: From a piece to its bytes, at any position but the first of a text.
+        notes: Further effects of the decoder on a whole text.
+        joins: The side on which each word gets a space: none, before or after.
         prefix: The prefix of a piece that continues a word (WordPiece), or "".
         suffix: The suffix of a piece that ends a word (BPEDecoder), or "".
         byte_fallback: Whether ``<0xNN>`` is read as a byte.
-        byte_level: Whether pieces are written in GPT-2's alphabet.
-        cleanup: Whether WordPiece's clean-up is on.
+        byte_level: Whether pieces are spelled in GPT-2's alphabet.
+        cleanup: Whether WordPiece's clean-up is enabled.
     """
 
     read: Callable[[str], bytes]
@@ -83,7 +83,7 @@ class PieceReader:
 
 
 def flatten(component: Component | None, inner: str) -> list[Component]:
-    """The steps of a component in order, with nested ``Sequence`` components opened."""
+    """The steps of a component in order, with nested ``Sequence`` components flattened."""
     if component is None:
         return []
     if component.get("type") != "Sequence":
@@ -93,7 +93,7 @@ def flatten(component: Component | None, inner: str) -> list[Component]:
 
 
 def clean_up(text: str) -> str:
-    """WordPiece's declared clean-up of one decoded piece.
+    """The WordPiece decoder's clean-up of one decoded piece.
 
     Example:
         >>> clean_up(" ."), clean_up(" the")
@@ -116,10 +116,7 @@ def byte_of(piece: str) -> int | None:
 
 
 def piece_reader(decoder: Component) -> PieceReader:
-    """The reader of single pieces that the declared decoder stands for.
-
-    Returns:
-        The function from a piece to its bytes, with notes on what else the decoder does.
+    """The reader of single pieces for a declared decoder.
 
     Raises:
         UnsupportedTokenizer: A step is unknown, or does not work piece by piece.
@@ -142,10 +139,10 @@ def piece_reader(decoder: Component) -> PieceReader:
 
 @dataclass(frozen=True)
 class WordReader:
-    """Reads pieces that are words, with a space before each.
+    """A reader of pieces that are words, with a space before each.
 
     Attributes:
-        prefix: What marks a piece that continues a word, and so has no space before it; or "".
+        prefix: The mark of a piece that continues a word and so has no space before it; or "".
         cleanup: Whether WordPiece's clean-up follows.
     """
 
@@ -161,11 +158,10 @@ class WordReader:
 
 @dataclass(frozen=True)
 class WordEndReader:
-    """Reads pieces in which a suffix marks the end of a word, and so a space.
+    """A reader of pieces in which a suffix marks the end of a word and stands for a space.
 
     Attributes:
-        suffix: The mark.
-        byte_level: Whether the rest of a piece is written in GPT-2's alphabet.
+        byte_level: Whether the rest of a piece is spelled in GPT-2's alphabet.
     """
 
     suffix: str
@@ -180,10 +176,10 @@ class WordEndReader:
 
 @dataclass(frozen=True)
 class ChainReader:
-    """Reads pieces by literal replacements, and then as bytes.
+    """A reader of pieces by literal replacements, then as a byte or as UTF-8.
 
     Attributes:
-        replacements: Texts and what stands in their place, in order.
+        replacements: Pairs of a text and its replacement, in order.
         byte_fallback: Whether ``<0xNN>`` is read as a byte.
     """
 
@@ -227,7 +223,7 @@ def _word_end(step: Component) -> PieceReader:
 
 
 def _chain(steps: Sequence[Component]) -> PieceReader:
-    """The reader for steps that work on each piece alone, applied in order."""
+    """The reader for a chain of steps that each work piece by piece."""
     replacements: list[tuple[str, str]] = []
     notes: list[str] = []
     byte_fallback = byte_level = fused = False

@@ -1,17 +1,16 @@
-"""Encoding with a tokenizer of the `tokenizers` library, all text read as text.
+"""Encodes with a tokenizer of the `tokenizers` library that finds no special tokens in a text.
 
-To encode, a second tokenizer shares the model and has the same normalizer and pre-tokenizer but no
-special tokens, no post-processor, no truncation: so the name of a special token in a text is text.
-One trap remains. Some models hold those names among their pieces (every converted Unigram model
-does), and find them in text by themselves. When that happens, or seems to, the model is rebuilt
-once with those pieces hidden.
+A second tokenizer shares the model, the normalizer and the pre-tokenizer, but has no special
+tokens, no post-processor and no truncation: so the name of a special token in a text is text. One
+trap remains. Some models list those names among their pieces (every converted Unigram model does)
+and find them in text themselves. If that happens, or seems to, the model is rebuilt once with those
+pieces hidden.
 
-Added tokens are found before the model sees a text, in two passes: those that are not normalized in
-the text as it is written, then those that are in what the normalizer makes of the rest, where their
-own content is normalized too (`AddedTokens`). Only then is each part between them cut and encoded,
-by itself: so where they lie decides which parts get a dummy prefix. The search itself (longest
-first, flags for spaces and word boundaries) is the library's, by a tokenizer that has these tokens
-and nothing else.
+Added tokens are found before the model sees a text, in two passes: first, in the text as written,
+those that are not normalized; then, in the normalized rest, the others, whose content is normalized
+too (`AddedTokens`). Each part between them is then cut and encoded by itself, so their positions
+decide which parts get a dummy prefix. The search itself (longest first, flags for spaces and word
+boundaries) is the library's, in a tokenizer that has only these tokens.
 
 Sharing the model is free. Rebuilding takes as long as loading it.
 """
@@ -35,11 +34,11 @@ from explorer.vocabulary.tokenizer.preprocessing import Declaration
 
 @dataclass(frozen=True)
 class TextPart:
-    """A part of a text.
+    """A part of a text: an added token, or the text between two of them.
 
     Attributes:
         text: Its characters; normalized, unless it is an added token.
-        token: The id of the added token that it is, or None.
+        token: The id of the added token, or None.
         first: Whether it starts the text.
     """
 
@@ -49,7 +48,7 @@ class TextPart:
 
 
 class AddedTokens:
-    """The added tokens of a tokenizer that are text."""
+    """The added tokens of a tokenizer that are text, and the search for them."""
 
     def __init__(self, entries: Mapping[int, AddedToken], normalize: Callable[[str], str]) -> None:
         self._normalize = normalize
@@ -59,15 +58,15 @@ class AddedTokens:
         self._in_normalized = _Finder(normalized) if normalized else None
 
     def parts(self, text: str) -> list[TextPart]:
-        """The parts of a text in order, those between added tokens normalized."""
+        """The parts of a text in order; those between added tokens are normalized."""
         parts: list[TextPart] = []
         for outer in _find(self._in_writing, text):
             if outer.token is not None:
                 parts.append(outer)
                 continue
             normalized = self._normalize(outer.text)
-            # A text whose first character the normalizer drops does not start at its start: so
-            # the library sees it, and puts no dummy prefix where only a first part has one.
+            # If the normalizer drops the first character, the library does not regard the rest as
+            # the start of the text, and gives it no dummy prefix of a first part.
             starts = outer.first and (
                 outer.text == normalized or self._normalize(outer.text[1:]) != normalized
             )
@@ -79,7 +78,7 @@ class AddedTokens:
 
 
 class _Finder:
-    """A tokenizer that knows nothing but these tokens, each under the spelling it is found by."""
+    """A search for added tokens: a tokenizer with these tokens only, under their spellings."""
 
     def __init__(self, tokens: Mapping[int, tuple[str, AddedToken]]) -> None:
         self._tokenizer = Tokenizer(models.WordLevel({"": 0}, unk_token=""))
@@ -101,7 +100,7 @@ class _Finder:
         self._ids = {number: numbers[entry.content] for number, entry in own.items()}
 
     def spans(self, text: str) -> list[tuple[int, int, int]]:
-        """(id, start, end) of each token found, in characters."""
+        """The (id, start, end) of each token found, in characters."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         return [
             (self._ids[number], start, end)
@@ -124,10 +123,12 @@ def _find(finder: _Finder | None, text: str) -> list[TextPart]:
 
 
 class TokenizersEncoder:
-    """A tokenizer of the `tokenizers` library that knows no special tokens.
+    """An encoder that runs a tokenizer of the `tokenizers` library without its special tokens.
 
     Args:
-        controls: Ids that the spelling of their names must never become, the unknown token too.
+        literal: The added tokens that are text, by id.
+        controls: Ids that no text may encode to, the unknown token included.
+        unwritten: Ids of pieces that are text but that the model never produces.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class TokenizersEncoder:
         self._plain, self._ids = _with_added(Tokenizer(tokenizer.model), tokenizer, literal)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # What is worked out from these parts is worked out again where it is needed.
+        # Everything else is derived from these parts.
         literal = [(token, _flags(entry)) for token, entry in self._literal.items()]
         parts = (self._model, self._reader, self._declared, literal, self._controls)
         return _restored, (self._tokenizer, *parts, self._unwritten)
@@ -163,19 +164,19 @@ class TokenizersEncoder:
 
     @property
     def literal(self) -> Mapping[int, AddedToken]:
-        """Its added tokens that are text, by id."""
+        """The added tokens that are text, by id."""
         return self._literal
 
     @property
     def joins(self) -> Literal["none", "before", "after"]:
-        """The space that the decoder gives to pieces that are words."""
+        """The side on which the decoder gives each word a space."""
         return self._reader.joins
 
     def tight_starts(self) -> list[str]:
-        """The starts of words before which the decoder's clean-up takes the space away.
+        """The beginnings of words before which the decoder's clean-up removes the space.
 
         The clean-up sees a word's first piece, the longest that the word starts with. So a word
-        loses its space where it starts with a piece that does; only the shortest such are listed.
+        loses its space if it starts with a piece that does; only the shortest such are returned.
 
         Raises:
             UnsupportedTokenizer: The clean-up changes a piece in another way.
@@ -200,16 +201,16 @@ class TokenizersEncoder:
 
     @property
     def greedy(self) -> bool:
-        """Whether a word may be called unknown that other pieces could spell."""
+        """Whether a word may be reported as unknown that other pieces could spell."""
         return self._model.kind == "WordPiece"
 
     @property
     def apart(self) -> frozenset[int]:
-        """Added tokens that are text, which flags decide on, and pieces that are never given."""
+        """The added tokens that are text, and the pieces that the model never produces."""
         return self._unwritten.union(self._literal)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of ``text``, all of it read as text.
+        """The ids of ``text``; names of special tokens in it are text.
 
         Raises:
             VocabularyError: The tokenizer has no token for some of it, and no unknown token.
@@ -221,13 +222,13 @@ class TokenizersEncoder:
         return tuple(self._ids.get(token, token) for token in ids) if self._ids else tuple(ids)
 
     def image(self, text: str) -> bytes:
-        """The declared image of ``text``: added tokens are themselves, the rest is normalized."""
+        """The declared image of ``text``: its added tokens unchanged, the rest normalized."""
         image = bytearray()
         for part in self._added.parts(text):
             if part.token is None:
                 image += self._part_image(part)
             elif self._reader.joins == "before":
-                # Where the decoder joins words, an added token is a word to it like any other.
+                # If the decoder joins words with spaces, an added token counts as a word.
                 image += self._reader.read(self._literal[part.token].content)
             else:
                 image += self._declared.literal(self._literal[part.token].content)
@@ -279,8 +280,8 @@ class TokenizersEncoder:
     def _word_image(self, word: str) -> bytes:
         if not self._reader.cleanup:
             return f" {word}".encode()
-        # The clean-up sees one piece at a time, so what counts is the word's first piece: the
-        # longest that it starts with.
+        # The clean-up sees one piece at a time, so only the word's first piece matters: the longest
+        # that it starts with.
         lookup = self._tokenizer.model.token_to_id
         longest = next((n for n in range(len(word), 0, -1) if lookup(word[:n]) is not None), 0)
         return (clean_up(f" {word[:longest]}") + word[longest:]).encode()
@@ -291,7 +292,7 @@ class TokenizersEncoder:
         state = model_state(self._tokenizer)
 
         def hidden(token: int) -> str:
-            # Noncharacters, which no text in interchange holds, keep the entry but hide it.
+            # Noncharacters, which no exchanged text contains, keep the entry but hide it.
             return f"\uffff{token}\ufffe"
 
         vocab = state["vocab"]
@@ -345,9 +346,9 @@ def _with_added(
     """``plain`` with the source's normalizer, pre-tokenizer and literal added tokens.
 
     Returns:
-        The tokenizer, and how its ids of added tokens map to the source's.
+        The tokenizer, and the source's id for each of its added tokens with another id.
     """
-    # Unset and None differ: the library's setters refuse None for a component never set.
+    # The library's setters refuse None.
     if source.normalizer is not None:
         plain.normalizer = source.normalizer
     if source.pre_tokenizer is not None:

@@ -1,4 +1,4 @@
-"""The facts that a model of the `tokenizers` library states beyond its pieces."""
+"""The properties of a model of the `tokenizers` library beyond its pieces."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from explorer.errors import UnsupportedTokenizer
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The few facts about a model that its pieces alone do not tell.
+    """The properties of a model that its pieces alone do not show.
 
     Attributes:
         kind: Its class in the library: BPE, Unigram, WordPiece or WordLevel.
         unknown: The id of its unknown token, or None.
         byte_fallback: Whether text without a piece becomes pieces ``<0xNN>``.
-        prefix: What pieces that continue a word start with, or "".
-        suffix: What pieces that end a word end with, or "".
+        prefix: The prefix of pieces that continue a word, or "".
+        suffix: The suffix of pieces that end a word, or "".
     """
 
     kind: str
@@ -31,10 +31,10 @@ class ModelFacts:
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> ModelFacts:
-        """The facts about a tokenizer's model.
+        """The properties of a tokenizer's model.
 
         Raises:
-            UnsupportedTokenizer: A model of a kind that is not known.
+            UnsupportedTokenizer: The kind of model is not known.
         """
         model = tokenizer.model
         prefix = suffix = ""
@@ -46,7 +46,7 @@ class ModelFacts:
             byte_fallback = model.byte_fallback
             unknown = model.token_to_id(model.unk_token) if model.unk_token else None
         elif isinstance(model, models.Unigram):
-            # The object tells neither; the state that it pickles as does.
+            # The object exposes neither, but its pickled state does.
             state = model_state(tokenizer)
             unknown, byte_fallback = state.get("unk_id"), bool(state.get("byte_fallback"))
         elif isinstance(model, models.WordPiece):
@@ -62,5 +62,5 @@ class ModelFacts:
 
 
 def model_state(tokenizer: Tokenizer) -> dict[str, Any]:
-    """A model's whole declaration, as ``tokenizer.json`` has it under ``model``."""
+    """A model's whole declaration, as in ``tokenizer.json`` under ``model``."""
     return json.loads(tokenizer.model.__getstate__())

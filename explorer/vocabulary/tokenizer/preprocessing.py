@@ -1,14 +1,14 @@
 """A tokenizer's steps before its model cuts pieces: normalizer and pre-tokenizer.
 
 A normalizer rewrites the text (NFC, lower case, ``▁`` for spaces), a pre-tokenizer cuts it and may
-put a space before it or drop spaces altogether. The result is called the *image* of the text: it is
-what the token bytes of any correct reading must spell. It is derived here from the *encoding* side
-of a tokenizer alone; token bytes come from the *decoding* side
-(`explorer.vocabulary.tokenizer.decoder`). A vocabulary is proved by showing that the two agree, and
-they share no rule that could make both wrong in the same way.
+put a space before it or drop spaces. The result is called the *image* of the text: the token bytes
+of any correct reading must spell it. It is derived here from the *encoding* side of a tokenizer
+alone; token bytes come from the *decoding* side (`explorer.vocabulary.tokenizer.decoder`). A
+vocabulary is proved by showing that the two agree; they share no rule that could make both wrong in
+the same way.
 
-Splitters run in the library itself, segment by segment. Only the two steps that write something
-else than they read, ByteLevel and Metaspace, are followed here by their declared rule.
+Splitters run in the library itself, segment by segment. Only the two steps that rewrite their
+input, ByteLevel and Metaspace, are implemented here by their declared rules.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from explorer.vocabulary.tokenizer.decoder import Component, flatten
 Segment = tuple[str, bool]
 """A piece of normalized text, and whether it starts the whole text."""
 
-# Every splitter of the library that only cuts and drops: its pieces are parts of what it reads.
+# The library's splitters that only cut and drop: their pieces are substrings of their input.
 _SPLITTERS: Final = frozenset(
     {
         "BertPreTokenizer",
@@ -82,14 +82,13 @@ def parse_component(part: object, name: str) -> Component | None:
 def text_before_model(
     segments: Sequence[Segment], steps: Sequence[tuple[Component, PreTokenizer]]
 ) -> list[str]:
-    """The words that the pre-tokenizer's steps leave of normalized text.
+    """The words into which the pre-tokenizer's steps cut normalized text.
 
     Args:
-        segments: Normalized text, each part with whether it starts the whole text.
         steps: The declared steps in order, each with the library's object for it.
 
     Returns:
-        The segments in order; Metaspace's mark still stands for a space in them.
+        The words in order; Metaspace's mark still stands for a space in them.
     """
     current = [segment for segment in segments if segment[0]]
     for step, splitter in steps:
@@ -133,9 +132,9 @@ class Declaration:
     """The encoding side of a ``tokenizer.json``: its normalizer and its pre-tokenizer.
 
     Attributes:
-        notes: What they do that is not lossless.
+        notes: Effects of theirs that are not lossless.
         normalizer: The library's normalizer, or None.
-        steps: The steps of the pre-tokenizer that matter here, each with the library's object.
+        steps: The steps of the pre-tokenizer up to ByteLevel, each with the library's object.
         space_marks: Characters that the normalizer or Metaspace writes for a space.
         byte_alphabet: Whether the normalizer writes GPT-2's alphabet.
         kinds: The kinds of all steps of the normalizer and the pre-tokenizer.
@@ -161,7 +160,7 @@ class Declaration:
         return [self._spaced(part) for part in text_before_model([(text, first)], self.steps)]
 
     def literal(self, content: str) -> bytes:
-        """The bytes of an added token that is text: its content, neither normalized nor cut."""
+        """The bytes of an added token that is text: its content, with marks read as spaces."""
         return self._spaced(content).encode()
 
     def _spaced(self, text: str) -> str:
@@ -180,7 +179,7 @@ def declaration(tokenizer: Tokenizer) -> Declaration:
     """The encoding side of a tokenizer.
 
     Raises:
-        UnsupportedTokenizer: A component is Python code, or a pre-tokenizer of an unknown kind.
+        UnsupportedTokenizer: A component is Python code, or an unsupported kind of pre-tokenizer.
     """
     normalizer = tokenizer.normalizer
     normal_steps = flatten(parse_component(normalizer, "normalizer"), "normalizers")
@@ -193,7 +192,7 @@ def declaration(tokenizer: Tokenizer) -> Declaration:
             raise UnsupportedTokenizer(
                 f"pre_tokenizer.{kind}", "it would drop or rewrite characters of bytes"
             )
-    # After ByteLevel, splitters cut GPT-2's alphabet and drop nothing: the text stays the same.
+    # After ByteLevel, splitters cut GPT-2's alphabet and drop nothing, so the text is unchanged.
     seen = kinds.index("ByteLevel") + 1 if "ByteLevel" in kinds else len(kinds)
     return Declaration(
         notes=(*_normalizer_notes(normal_steps), *_pre_tokenizer_notes(steps)),
@@ -214,7 +213,7 @@ def _space_mark(step: Component) -> str | None:
 
 
 def only_component(part: str, step: Component) -> Tokenizer:
-    """The smallest tokenizer with one declared component."""
+    """A minimal tokenizer with one declared component."""
     shell: dict[str, object] = {
         "version": "1.0",
         "truncation": None,
@@ -230,7 +229,7 @@ def only_component(part: str, step: Component) -> Tokenizer:
 
 
 def combines(char: str) -> bool:
-    """Whether a character may change, or be changed by, the ones before it in a normalizer."""
+    """Whether a normalizer may combine a character with the ones before it."""
     return (
         unicodedata.category(char)[0] == "M"
         or "\u1161" <= char <= "\u11c2"
@@ -241,7 +240,7 @@ def combines(char: str) -> bool:
 
 
 def _pre_tokenizer_of(step: Component) -> PreTokenizer:
-    """The library's object for one declared step, by way of the smallest tokenizer around it."""
+    """The library's object for one declared step, built as part of a minimal tokenizer."""
     made = only_component("pre_tokenizer", step).pre_tokenizer
     if made is None:
         raise UnsupportedTokenizer(f"pre_tokenizer.{step.get('type')}", "it cannot be rebuilt")
