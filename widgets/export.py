@@ -15,10 +15,10 @@ A widget is a view on a kernel. A notebook that is opened again without one, or 
 on GitHub has nothing to draw, whatever the widget's own output holds besides. So such a
 view has a second, ordinary output: a closed `<details>` with the picture of the place and the
 same in words. It is replaced in the notebook's document, by its display id, once things are quiet:
-within a second of a pause of play, a second after the last step by hand, and at the end of a cell
-that moved the cursor. Never during play, and never by a step itself: the picture is drawn on a
-thread of its own, outside the cursor's lock. The widget's own output then keeps no picture: it
-would stay at the first place, and a page without widgets would show it above the last.
+a quarter of a second after the last step, which is sooner than a hand saves the notebook, and at
+the end of a cell that moved the cursor. Never during play, and never by a step itself: the picture
+is drawn on a thread of its own, outside the cursor's lock. The widget's own output then keeps no
+picture: it would stay at the first place, and a page without widgets would show it above the last.
 
 The picture is an image with its data inside, not markup of the page: no style of the notebook
 reaches it, nothing in it can run, and an untrusted notebook still shows it.
@@ -218,8 +218,11 @@ def recorded(take: Taken, progress: Progress) -> Packet:
     }  # fmt: skip
 
 
-QUIET: Final = 1.0
-"""Seconds without a step before the picture follows."""
+QUIET: Final = 0.25
+"""Seconds without a step before the picture follows: a saved notebook shows what the screen did."""
+
+MOST_QUIET: Final = 1.0
+"""The same where a picture takes long: a fifth of the time at most is spent on pictures."""
 
 LOST: Final = 60.0
 """Seconds without a step after which a page that still plays is taken for closed."""
@@ -242,6 +245,7 @@ class Still:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._moved_at = 0.0
+        self._quiet = QUIET
         self._shown = self._behind = False
         self._stops = [cursor.subscribe(self._moved) for cursor in cursors]
 
@@ -288,7 +292,7 @@ class Still:
             self._behind = True
             self._moved_at = time.monotonic()
             if self._timer is None:
-                self._wait(QUIET)
+                self._wait(self._quiet)
 
     def _wait(self, seconds: float) -> None:
         """Start the waiting thread unless it runs already. Called inside the lock."""
@@ -303,9 +307,9 @@ class Still:
                 return
             quiet = time.monotonic() - self._moved_at
             if self._playing and quiet < LOST:
-                return self._wait(QUIET)
-            if quiet < QUIET:  # There were steps meanwhile.
-                return self._wait(QUIET - quiet)
+                return self._wait(self._quiet)
+            if quiet < self._quiet:  # There were steps meanwhile.
+                return self._wait(self._quiet - quiet)
         self._update()
 
     def _cell_ended(self, _result: object) -> None:
@@ -322,11 +326,13 @@ class Still:
         ipython = cast("Any", import_module("IPython.display"))
         with self._lock:
             self._behind = False
+        begun = time.thread_time()
         try:
             shown = media_bundle(self._picture())
         except Exception as error:  # On this thread nobody would hear of it.
             words = f"The picture could not be drawn: {type(error).__name__}: {error}"
             shown = {"text/html": f"<pre>{escape(words)}</pre>", "text/plain": words}
+        self._quiet = min(max(QUIET, 4 * (time.thread_time() - begun)), MOST_QUIET)
         ipython.update_display(shown, raw=True, display_id=self._name)
 
 

@@ -10,6 +10,7 @@ import explorer
 from explorer.analysis.explaining.answer import explain_text
 from explorer.analysis.explaining.explanation import Explanation, explain
 from explorer.decoding.models.load import load_model
+from widgets.figures.panels.reasons import more_packet, verdict_packet
 
 PERSON = {
     "type": "object",
@@ -112,6 +113,39 @@ def test_what_is_missing_may_also_be_written_first() -> None:
     assert why.cause is not None
     assert why.cause.change.missing
     assert any("would be allowed after" in hint for hint in why.hints)
+
+
+def test_what_is_missing_is_not_written_inside_of_a_string() -> None:
+    """After a backslash the token would be allowed, and its quotation mark would end nothing."""
+    why = after_text('{"name":"Ada', '"}')
+    assert why.cause is not None
+    assert why.cause.change.missing
+    assert why.after
+    assert not any("would be allowed after" in hint for hint in why.hints)
+    assert more_packet(why)["after"] == []
+
+
+def test_all_that_a_change_changes_is_said() -> None:
+    early = explain_text(explorer.json_schema(PERSON), '{"name":"Ada","x').cause
+    late = explain_text(explorer.json_schema(PERSON), '{"name":"Ada","age":1,"x').cause
+    assert early is not None
+    assert late is not None
+    assert 'property_order="any"' in str(early)
+    assert early.constraint.accepts('{"name":"Ada","x":1,"age":1}')
+    assert "property_order" not in str(late)
+
+
+def test_the_token_budget_is_the_reason_where_the_constraint_allows_the_token() -> None:
+    session = explorer.Session(
+        load_model("tiny"), explorer.regex("[a-z]{3}( [a-z]{3})*"), max_tokens=3
+    )
+    session.step("a")
+    told = verdict_packet(session.explain("b"))
+    assert told["over_budget"]
+    assert told["sentence"] == (
+        "It does not fit into the token budget: it needs 3 tokens to the end, and 2 remain. "
+        "A larger max_tokens allows it."
+    )
 
 
 ASCII = explorer.Vocabulary.from_bytes(

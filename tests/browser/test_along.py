@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.browser.acting import STEP, at, opened, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hand import REAL
@@ -23,6 +25,8 @@ def test_a_column_is_a_state_of_the_fsa_one_of_the_fst_and_their_pair(
     assert notebook.run_all()
     root = notebook.explorer(along=True)
     drawn = root.locator(".lmx-along svg")
+    # The names of tokens, which come after the numbers, are drawn as they come.
+    drawn.locator(".ahead", has_text=re.compile("20[0-9] : ")).first.wait_for()
     for k in (1, 2):
         press(root, STEP)
         at(root, k)

@@ -172,6 +172,7 @@ def test_the_automaton_and_the_reason_are_lit_with_the_stack(root: Locator) -> N
     press(root, "Stack: the push-down automaton")
     # ``((1`` is masked after ``(((1+12``: three rules could have gone on, and are lit.
     root.locator(".lmx-cell", has_text="((1").first.click()
+    root.locator(".lmx-why .longer summary").click()  # The reason comes first, the rest on demand.
     said = root.locator(".lmx-why .onstack")
     said.wait_for()
     assert said.inner_text().startswith(

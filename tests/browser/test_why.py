@@ -224,6 +224,7 @@ def test_a_greedy_trap_is_marked_at_its_position(night: Locator, notebook: Noteb
     press(night, "to the end (End)")
     mark = night.locator('.lmx-trapmark[data-trap="0"]')
     mark.wait_for()
+    rest(night)  # The marks are drawn anew with the strip.
     strip = night.locator(".lmx-strip")
     # Before the first output token: at position 0 the token was drawn that leads into the trap.
     following = mark.evaluate("el => el.nextElementSibling.getAttribute('data-k')")

@@ -227,7 +227,7 @@ function alongText(ui, other) {
   /** Draw it again if something changed; false if there is nothing to draw. */
   const update = () => {
     if (!ui.position || !ui.position.along) return false;
-    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key];
+    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key, ui.vocabulary];
     if (parts.every((part, i) => part === drawn[i]) && scroller.firstChild) return true;
     drawn = parts;
     draw();

@@ -145,6 +145,7 @@ function whyPanel(ui, closed) {
     } }, "✕")), h("p.said", {}, kept.told.sentence || kept.told.message || ""), boxes(kept.told))
     : null;
 
+  let wide = false; // Whether the longer answer is open.
   let shown = "";
   const update = () => {
     const p = ui.position;
@@ -174,11 +175,14 @@ function whyPanel(ui, closed) {
       keep.disabled = true;
       ui.announce("kept; choose another token");
     } }, "compare");
-    // Where the source is shown, its place stands beside it.
-    const labels = (told.parts || []).map((part) => part.label).filter(Boolean);
-    const sentence = labels.reduce((text, label) => text.replace(` Expected by ${label}.`, ""), told.sentence || told.message || "");
+    // The reason comes first; what shows where it is from follows on demand, and where the source is shown, not at all.
+    const [, sentence, from] = (told.sentence || told.message || "").match(/^(.*?)((?: (?:Expected|On the stack)\b.*)?)$/s);
+    const [source, ...sources] = expected(told);
+    const rest = [source ? "" : from.trim(), told.stack ? told.stack.sentence : ""].filter(Boolean).map((text) => h("p.said" + (told.stack && text === told.stack.sentence ? ".onstack" : ""), {}, text));
+    const longer = [...sources, ...rest];
     put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
-      h("p.said", {}, sentence), boxes(told), expected(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, known ? found(token, told, known) : null,
+      h("p.said", {}, sentence), boxes(told), source, known ? found(token, told, known) : null,
+      longer.length ? h("details.longer", { open: wide, ontoggle: (event) => (wide = event.currentTarget.open) }, h("summary.dim", {}, "where this is from"), longer) : null,
       (told.notes || []).map((note) => h("p.dim", {}, note)));
     if (focused) el.querySelector(".close").focus({ preventScroll: true });
     return el;

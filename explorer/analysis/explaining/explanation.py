@@ -322,10 +322,10 @@ class Explanation(Answered):
         return [*(forced if completion.forced else []), complete]
 
     def _after_hints(self) -> list[str]:
-        after = self._after
-        if isinstance(after, BudgetExceeded):
+        if isinstance(after := self._after, BudgetExceeded):
             return [*self.stopped]
-        if after and (self.cause is None or self.cause.change.missing):
+        # What the token begins well with would mean something else after them.
+        if after and (not (why := self.cause) or (why.change.missing and not self.byte_offset)):
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
             return ["However the text goes on, this token stays masked."]

@@ -109,7 +109,7 @@ def budget_sentence(out: OverBudget) -> str:
     verb = "remains" if out.remain == 1 else "remain"
     return (
         f"It does not fit into the token budget: it needs {out.needs:,} tokens to the end, "
-        f"and {out.remain:,} {verb}."
+        f"and {out.remain:,} {verb}. A larger max_tokens allows it."
     )
 
 

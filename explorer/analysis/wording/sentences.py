@@ -478,7 +478,7 @@ def _part_in_a_sentence(part: SourcePart) -> str:
                 "point at."
             )
         case "state":
-            return f"Expected by {inline(str(part.source))}{in_phase(part.phases)}."
+            return f"Expected{in_phase(part.phases) or f' by {inline(str(part.source))}'}."
         case "token_limit":
             return ""  # See `token_limits`.
         case "too_large":

@@ -230,7 +230,9 @@ class JsonSchema(Source):
             changed = replace(self, schema=indented(text_of_data(schema)))
             yield change, changed
             if change.cause == UNKNOWN_PROPERTY:  # It may also come before those that are required.
-                yield change, replace(changed, options=in_any_order(self.options))
+                remedy = f'{change.remedy[:-1]}, and with property_order="any".'
+                freer = replace(changed, options=in_any_order(self.options))
+                yield replace(change, remedy=remedy), freer
 
     def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:
         """The option that decides, rather than a keyword; empty if none does."""

@@ -12,6 +12,7 @@ from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit_path, walk_token
 from widgets.figures.machines.stages import stages_made
+from widgets.figures.panels.reasons import short_reason
 
 VOCABULARY = Vocabulary.from_bytes(
     [b"a", b"b", b"ab", b"\n", None, b"a\nb", b"\xc3", b"\xa4", b"Summary:", b"* ", b"\n* ", None],
@@ -63,3 +64,24 @@ def test_a_walk_tokens_to_its_end() -> None:
 def test_the_construction_is_shown_for_texts() -> None:
     with pytest.raises(ExplorerError, match="speaks about tokens"):
         stages_made(explorer.compile(SUMMARY, VOCABULARY), range(4))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_control_token_leads_on_though_it_writes_nothing(lazy: bool) -> None:
+    model = explorer.load_model("tiny-chat")
+    machine = explorer.compile(
+        explorer.token("<think>") + regex("[a-z]+"), model.vocabulary, lazy=lazy
+    )
+    special = {name: token for token, name in model.vocabulary.special.items()}
+    session = Session.from_ids(model.vocabulary, machine, [special["<think>"]])
+    for k in (0, 1):
+        state = machine.byte_state(session.trace.positions[k].state)
+        path = lit_path(session.trace, k, machine)
+        assert [name for name in path.now if name.startswith("c")] == [f"c{state}"]
+    # What only a control token may begin is not said to be at its end.
+    reasons = {
+        short_reason(machine, machine.start, token, b"") for token in range(len(model.vocabulary))
+    }
+    assert reasons == {"expects <think>", "not complete", None}
+    state = session.trace.positions[1].state
+    assert short_reason(machine, state, special["<think>"], b"") == "special token"

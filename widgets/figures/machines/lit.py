@@ -201,9 +201,12 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
     byte_machine = machine.byte_machine
     if byte_machine is None:
         return LitPath((), (), ("t",), {}, folded=False)
-    if byte_machine.over_tokens:
-        return _lit_by_tokens(trace, k, machine, byte_machine, form)
     states = run(byte_machine, byte_machine.start, position.data).tolist()
+    last = next((p for p in reversed(trace.positions[: k + 1]) if p.state >= 0), None)
+    # Ends of tokens and control tokens write nothing, and lead on all the same.
+    aside = last is not None and states[len(last.data)] != machine.byte_state(last.state)
+    if byte_machine.over_tokens or aside:
+        return _lit_by_tokens(trace, k, machine, byte_machine, form)
     first = max(0, len(states) - ARCS_OF - 1)
     states, data = states[first:], position.data[first:]
     view = character_view(machine, states)
@@ -233,7 +236,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
 def _lit_by_tokens(
     trace: Trace, k: int, machine: TokenMachine, byte_machine: ByteMachine, form: Form
 ) -> LitPath:
-    """The same where the ends of tokens count: each token is followed from its own state."""
+    """The same where more than bytes is read: each token is followed from its own state."""
     begin = max(0, k - ARCS_OF)
     positions = trace.positions[begin : k + 1]
     line = [node_of(machine, p.state, form) for p in positions]

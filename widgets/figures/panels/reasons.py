@@ -36,8 +36,10 @@ from explorer.analysis.characters.display import (
     show_text,
 )
 from explorer.analysis.explaining.groups import EXAMPLES
+from explorer.analysis.explaining.searched import budget_sentence
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import Verdict, judge
+from explorer.analysis.wording.words import show_control
 from explorer.languages.sources.registry import name_of
 from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine
@@ -70,7 +72,8 @@ def in_short(verdict: Verdict) -> str | None:
         case "beyond_vocabulary":
             return "no such token"
         case "not_text":
-            return "special token"
+            only = show_control(verdict.control)
+            return shorten(f"expects {only}", MOST) if only else "special token"
         case "empty_token":
             return "writes nothing"
         case "end_of_text":
@@ -86,13 +89,13 @@ def in_short(verdict: Verdict) -> str | None:
 
 def _constraint(verdict: Verdict) -> str:
     expected = verdict.expected_chars
+    begun = f"{_offered(verdict)}: " if verdict.byte_offset else ""
+    if verdict.mark == "id" and not verdict.expected:
+        return shorten(f"{begun}expects {show_control(verdict.control)}", MOST)
     if not verdict.expected:
-        return "must end here"
-    if verdict.byte_offset == 0:
-        words = show_characters(expected) if expected.ranges else _bytes(verdict.expected)
-        return shorten(f"expects {words}", MOST)
+        return "must end here" if begun or verdict.may_end else "no text begins so"
     words = show_characters(expected) if expected.ranges else _bytes(verdict.expected)
-    return shorten(f"{_offered(verdict)}: expects {words}", MOST)
+    return shorten(f"{begun}expects {words}", MOST)
 
 
 def _offered(verdict: Verdict) -> str:
@@ -209,13 +212,16 @@ def verdict_packet(explanation: Explanation) -> dict[str, object]:
     """
     verdict = explanation.verdict
     data = (verdict.data or b"")[:MOST_BYTES]
+    over = explanation.over_budget
+    # What the constraint allows, the budget may not: that is then the reason.
+    said = explanation.prose if over is None or not verdict.allowed else budget_sentence(over)
     return {
         "token": explanation.token,
         "stage": explanation.stage,
         "allowed": explanation.allowed and explanation.over_budget is None,
         "over_budget": explanation.over_budget is not None,
         "message": explanation.message,
-        "sentence": explanation.prose,
+        "sentence": said,
         "notes": _notes(explanation),
         "bytes": list(data),
         "failed_at": explanation.byte_offset,
@@ -251,17 +257,17 @@ def more_packet(explanation: Explanation) -> dict[str, object]:
 
     Returns:
         Plain values for JSON. ``cause``: its words, or ``None``. ``after``: ids; ``None`` for never
-        from here; empty beside a cause that is not about something missing, because after them the
-        token would mean something else. ``earlier``, ``nearest`` and, for an allowed token,
-        ``completion``. ``stopped``: sentences about searches that stopped at a limit, of which
-        nothing is known.
+        from here; empty beside a cause that is not about something missing, or where the token's
+        first bytes are read here, because after them the token would mean something else.
+        ``earlier``, ``nearest`` and, for an allowed token, ``completion``. ``stopped``:
+        sentences about searches that stopped at a limit, of which nothing is known.
     """
     stopped = explanation.stopped
     earlier = explanation.earlier
     completion = None if stopped else explanation.completion
     after = None if stopped else explanation.after
     cause = explanation.cause
-    if cause is not None and not cause.change.missing:
+    if cause is not None and (not cause.change.missing or explanation.byte_offset):
         after = ()
     text = explanation.stage in ("constraint", "dead_end", "end_of_text")
     return {

@@ -62,7 +62,7 @@ _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
     "exclusiveMaximum": ("range of a number", "The number would be too large."),
     "minimum": ("range of a number", "The number would be too small."),
     "exclusiveMinimum": ("range of a number", "The number would be too small."),
-    "multipleOf": ("multiple of a number", "The number would be no multiple of the step."),
+    "multipleOf": ("multiple of a number", "The number would not be a multiple of the step."),
     "enum": ("listed values", "The model writes a value that is not in the list."),
     "const": ("listed values", "The model writes another value than the one that is asked for."),
     "pattern": ("pattern", "The string would not match the pattern."),
