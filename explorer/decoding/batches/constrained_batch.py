@@ -1,7 +1,7 @@
-"""The constraints of some rows and where each row stands: what `generate` and the processor share.
+"""The rows of a batch with their constraints and states, shared by `generate` and the processor.
 
-A row has a token machine, a state, a stream of random numbers and a token budget; a step masks the
-logits of all rows, draws one token in each and moves the rows on, all on the logits' device.
+A row has a token machine, a state, a stream of random numbers and a token budget. A step masks the
+logits of all rows, draws one token in each and advances their states, all on the logits' device.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ AnyConstraint = Constraint | TokenMachine | None
 
 
 class ConstrainedBatch:
-    """The constraints of some rows, and where each row stands.
+    """The constraints and the current states of the rows of a batch.
 
     Args:
-        streams: Each row's stream of random numbers; default 0, 1, ...
+        streams: The stream of random numbers of each row; by default 0, 1, ...
 
     Raises:
-        ExplorerError: The budget is too small for a constraint, or a constraint is something else.
+        ExplorerError: The token budget is too small for a constraint, or a constraint is invalid.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ConstrainedBatch:
         device: str | torch.device,
         budget: Budget | None = None,
     ) -> None:
-        # A constraint that several rows share is compiled once, and equal ones have one table.
+        # Rows that share a constraint share its compiled machine and its table on the device.
         of_constraint: dict[int, Rule] = {}
         rules: dict[int, Rule] = {}
         for constraint in constraints:
@@ -72,7 +72,7 @@ class ConstrainedBatch:
             id(rule): rule.plans(max_tokens, drawing.masking_budget) for rule in rules.values()
         }
         self.plans = [plans[id(rule)] for rule in self.rules]
-        """bool of each row: whether the budget takes part in its mask."""
+        """Whether the token budget is part of the mask, for each row."""
         machines = [
             (rule.planned or rule.machine) if plans[id(rule)] and max_tokens else rule.machine
             for rule in rules.values()
@@ -91,25 +91,25 @@ class ConstrainedBatch:
         self._step = _step_for(self.masks.device)
 
     def draw(self, logits: Tensor) -> Tensor:
-        """One token for each row, and on to the next state. Does not wait for the device.
+        """Draw one token for each row and advance its state, without waiting for the device.
 
         Args:
-            logits: float[B, W]; left as they are.
+            logits: float[B, W]; not changed.
 
         Returns:
-            int64[B]; -1 where nothing could be drawn, EOS in rows that have ended.
+            int64[B]; -1 in a row where nothing could be drawn, EOS in rows that have ended.
         """
         return self._step(self.masks, self.sampler, logits, self.rows, self.seed)
 
     def draw_scored(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`draw`, and the log-probabilities of what was drawn. Does not wait for the device.
+        """Draw as `draw` does, and return the log-probabilities of the drawn tokens too.
 
         Args:
-            logits: float[B, W]; left as they are.
+            logits: float[B, W]; not changed.
 
         Returns:
-            The tokens; and float64[B] twice, their natural log-probabilities under the model, and
-            under the mask and the sampler (a greedy one counts as the mask alone, as in a trace).
+            The tokens, and float64[B] twice: their natural log-probabilities under the model, and
+            under mask and sampler (a greedy sampler counts as the mask alone, as in a trace).
         """
         rows = self.rows
         masked = self.masks.mask_(
@@ -123,7 +123,7 @@ class ConstrainedBatch:
 
 
 def _scores(logits: Tensor, at: Tensor) -> Tensor:
-    """float64[B]: the log-probability of one token of each row."""
+    """The log-probability of one token of each row, float64[B]."""
     scores = [
         logits[part].double().log_softmax(-1).gather(-1, at[part])[:, 0]
         for part in row_parts(logits)
@@ -132,10 +132,10 @@ def _scores(logits: Tensor, at: Tensor) -> Tensor:
 
 
 def checked_streams(streams: object) -> list[int] | None:
-    """The streams of random numbers of some rows; ``None`` for those of their numbers.
+    """The streams of random numbers that a user gave; ``None`` for the default.
 
     Raises:
-        ExplorerError: They are not numbers of streams.
+        ExplorerError: They are not a list of stream numbers.
     """
     if streams is None:
         return None
@@ -146,10 +146,10 @@ def checked_streams(streams: object) -> list[int] | None:
 
 
 def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
-    """The constraint of each row.
+    """The constraint of each row, from a list or from one for all.
 
     Raises:
-        ExplorerError: There are fewer.
+        ExplorerError: The list has another length.
     """
     # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
     if isinstance(constraints, str) or not isinstance(constraints, Sequence):

@@ -1,20 +1,19 @@
 """Batched constrained generation on the model's device, without a record.
 
-Logits, mask, draw and state stay where the model is; the host only starts the next step. Whether
-all rows have ended is asked without waiting for the answer: a flag is copied back while the next
-steps run, so that a few steps too many may be started and are thrown away. What went wrong is read
-from the error word at the end.
+Logits, mask, draw and state stay on the model's device; the host only starts the next step. The
+check whether all rows have ended does not wait: a flag is copied back while further steps run, so a
+few steps too many may be started and are discarded. Errors are read from the error word at the end.
 
-Row b draws its random numbers from stream b, so a batch gives each row the tokens it would get
-alone, and `Session` the same again with ``stream=b``, as far as the model's own arithmetic gives a
-batch the same logits.
+Row b draws its random numbers from stream b, so each row of a batch gets the tokens that it would
+get alone, and that `Session` gets with ``stream=b``, provided that the model computes the same
+logits for a batch.
 
-With ``max_tokens`` every text is complete in time: a token is allowed only if the text can still be
-ended within what remains (`explorer.tokens.masks.needed`; EOS counts). ``masking_budget=False``
-leaves that out, and so does a machine that does not know how many tokens its texts still take; a
-text that is not finished by then is cut off and says so.
+With ``max_tokens`` every text is complete in time: a token is allowed only if the text can still
+end within the remaining tokens (`explorer.tokens.masks.needed`; EOS counts). This is not so with
+``masking_budget=False``, or if the machine does not know how many tokens its texts still need; then
+an unfinished text is cut off and says so.
 
-Cost of a step, besides the model's: one launch where Triton is, else about 150 small operations.
+Cost of a step, besides the model's: one launch with Triton, otherwise about 150 small operations.
 """
 
 from __future__ import annotations
@@ -64,23 +63,23 @@ from explorer.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Generation:
-    """One text.
+    """One generated text.
 
     Args:
-        tokens: The ids, the end of text included where it was written.
+        tokens: The ids, including the end of text if it was generated.
         data: The bytes they write.
-        finished: Whether the text was ended; if not, it was cut off at ``max_tokens``.
+        finished: Whether the text ended by itself; otherwise it was cut off at ``max_tokens``.
         pieces: The bytes of each token; empty for one that is not text, such as the end.
         log_probs_model: The natural log-probability of each token under the model.
-        log_probs_constrained: The same under the mask and the sampler; a greedy sampler counts as
-            the mask alone. Both are empty where ``log_probs=False`` was asked for, and take no
-            part in ``==``, because a batch of another size rounds them otherwise.
-        forced: How many tokens were the only ones allowed and cost no pass of their own; 0 with
-            ``forced="step"``.
-        proposed: For how many tokens a draft made a proposal; 0 without one.
-        accepted: How many of the proposals were taken.
-        passes: How many forward passes the model made, where a draft was given; else 0.
-        planned: Whether ``max_tokens`` took part in the mask, so that the text was sure to end in
+        log_probs_constrained: The log-probability of each token under mask and sampler; a greedy
+            sampler counts as the mask alone. Both are empty with ``log_probs=False``, and are
+            ignored by ``==``, because batches of different sizes round differently.
+        forced: The number of tokens that were the only ones allowed and needed no forward pass of
+            their own; 0 with ``forced="step"``.
+        proposed: The number of tokens for which a draft made a proposal; 0 without a draft.
+        accepted: The number of accepted proposals.
+        passes: The number of forward passes of the model, if a draft was given; otherwise 0.
+        planned: Whether ``max_tokens`` was part of the mask, so that the text was sure to end in
             time; see ``masking_budget``.
     """
 
@@ -98,7 +97,7 @@ class Generation:
 
     @property
     def text(self) -> str:
-        """The text. Half a character, at a cut, shows as U+FFFD."""
+        """The text; half a character, at a cut, shows as U+FFFD."""
         return self.data.decode("utf-8", errors="replace")
 
     @property
@@ -124,13 +123,13 @@ class Generation:
         log_probs: tuple[Sequence[float], Sequence[float]] = ((), ()),
         forced: int = 0,
     ) -> Generation:
-        """The text of ids, up to the first end of text.
+        """The text of some ids, up to the first end of text.
 
         Args:
             row: Ids, perhaps with more after the end.
-            vocabulary: What they mean.
-            log_probs: Of each id under the model and under the mask, where they are known.
-            forced: How many of them cost no pass of their own.
+            log_probs: The log-probabilities of each id under the model and under the mask, if
+                known.
+            forced: The number of ids that needed no forward pass of their own.
         """
         ends = [k for k, token in enumerate(row) if token in vocabulary.eos_ids]
         tokens = tuple(row[: ends[0] + 1] if ends else row)
@@ -141,12 +140,7 @@ class Generation:
 
     @classmethod
     def speculated(cls, text: SpeculatedText, vocabulary: Vocabulary) -> Generation:
-        """The text that was written with a draft.
-
-        Args:
-            text: What was written.
-            vocabulary: What its ids mean.
-        """
+        """The text of a speculative run."""
         made = cls.of(text.tokens, vocabulary, (text.model, text.constrained))
         return replace(made, proposed=text.proposed, accepted=text.accepted, passes=text.passes)
 
@@ -168,45 +162,46 @@ def generate(
     draft: AnyDraft = None,
     restrict: Restrict = None,
 ) -> list[Generation]:
-    """Write a text for each prompt.
+    """Generate a text for each prompt.
 
     Args:
         model: The language model; see `load_model`.
-        prompts: Texts to go on with, conversations, or ids (`HuggingFaceModel.prompt`); one of
-            them stands for a list of one.
-        constraints: One for all rows, or one for each; ``None`` leaves a row free.
-        sampler: How tokens are chosen; default greedy.
+        prompts: Texts to continue, conversations, or ids (`HuggingFaceModel.prompt`); a single one
+            counts as a list of one.
+        constraints: One for all rows, or one for each; ``None`` for an unconstrained row.
+        sampler: By default greedy.
         max_tokens: The most tokens of each text, EOS included.
-        seed: Of the random numbers, 0 to 2**64 - 1.
-        masking_budget: Whether texts are made to end in time; with ``False`` they are cut off. By
-            default they are where the machine knows the fewest tokens to the end (every table,
-            every grammar, and every machine of a few texts); else a text may be cut off, and
-            `Generation.planned` says so. ``True`` insists, and refuses a machine that does not know
+        seed: The seed of the random numbers, 0 to 2**64 - 1.
+        masking_budget: Whether masks make every text end within ``max_tokens``; with ``False``
+            texts are cut off. By default they do if the machine knows the fewest tokens to the end
+            (every table, every grammar, and every machine of a few texts); otherwise a text may be
+            cut off, and `Generation.planned` says so. ``True`` refuses a machine that does not know
             them.
-        streams: Each row's stream of random numbers; default its number.
+        streams: The stream of random numbers of each row; by default the row's number.
         budget: Limits for compiling the constraints.
-        forced: ``"prefill"`` takes a text that is forced in the tokenizer's own tokens, as
-            `explorer.Session` has it; ``"run"`` takes tokens that are the only ones allowed
-            without asking the model. A run of them is read in one forward pass where the model's
-            layers can (`RunBatch`); else, and with ``"step"``, they are read one by one. Texts and
-            log-probabilities of ``"run"`` and ``"step"`` are the same.
-        log_probs: Whether to give the log-probability of each token, also of forced ones.
-        response_prefix: What each answer begins with, after the prompt and before the constrained
-            text: a text, or its tokens as texts or as ids. It is not part of the result.
+        forced: ``"prefill"`` takes a forced text in the tokenizer's own tokens, as in
+            `explorer.Session`; ``"run"`` takes tokens that are the only ones allowed without asking
+            the model. A run of them is read in one forward pass if the model's layers can do that
+            (`RunBatch`); otherwise, and with ``"step"``, they are read one by one. ``"run"`` and
+            ``"step"`` give the same texts and log-probabilities.
+        log_probs: Whether to return the log-probability of each token, also of forced ones.
+        response_prefix: The beginning of each answer, between the prompt and the constrained text:
+            a text, or its tokens as texts or as ids. It is not part of the result.
         draft: A smaller model with the same vocabulary that proposes tokens, which the model checks
-            several at a time (speculative decoding), or a `Drafting` that says how, or a `Counting`
-            that proposes from counts. Texts are those without it; each is written by itself.
-        restrict: What the constraint of every row is kept to, rows without one included, as
-            `Constraint.restrict` has it: a name such as ``"ascii"``, or arguments such as
-            ``{"scripts": ["Latin"]}``. `Session` takes the same.
+            several at a time (speculative decoding); or a `Drafting` with options; or a `Counting`,
+            which proposes from counts. The texts are the same as without it; each row is generated
+            separately.
+        restrict: A restriction on every row, even an unconstrained one, as in
+            `Constraint.restrict`: a name such as ``"ascii"``, or arguments such as ``{"scripts":
+            ["Latin"]}``. `Session` takes the same.
 
     Returns:
-        One text per prompt, in their order.
+        One text per prompt, in order.
 
     Raises:
-        ExplorerError: ``max_tokens`` is too small for a constraint (said before the model is
-            asked), numbers do not fit, or the model's logits left nothing to draw.
-        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+        ExplorerError: ``max_tokens`` is too small for a constraint (found before the model runs),
+            the numbers of rows do not match, or the model's logits left nothing to draw.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> from explorer import regex
@@ -256,7 +251,7 @@ def generate(
             constraints, model.vocabulary, drawing, streams=streams, device=device, budget=budget
         )
 
-    # What is wrong with the constraints is said before the model reads anything.
+    # Compile on the CPU first, so that errors of the constraints come before the model runs.
     first = batch_on(wanted, "cpu")
     begun = prefix_ids(model, response_prefix)
     ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
@@ -297,7 +292,7 @@ def generate(
         taken.append(tokens)
         if len(taken) == max_tokens or ended.all(batch.rows.states):
             break
-        # A frozen row must give the model some id; what comes of it is not used.
+        # A finished row must give the model some id; the resulting logits are not used.
         following = tokens.clamp(min=0)
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1).cpu()
@@ -316,7 +311,7 @@ def generate(
 def _all_kept_to(
     constraints: Sequence[AnyConstraint], stage: Restricted | None
 ) -> list[AnyConstraint]:
-    """The constraints behind a restriction; one that several rows share stays one."""
+    """The constraints with a restriction; rows that share a constraint share the result."""
     if stage is None:
         return list(constraints)
     kept = {id(constraint): kept_to(constraint, stage) for constraint in constraints}
@@ -324,17 +319,17 @@ def _all_kept_to(
 
 
 def _with_plans(texts: Sequence[Generation], plans: Sequence[bool]) -> list[Generation]:
-    """The texts, each with whether it was sure to end in time."""
+    """The texts with their field ``planned`` set."""
     return [replace(text, planned=plan) for text, plan in zip(texts, plans, strict=True)]
 
 
 def _lists(columns: Sequence[Tensor]) -> list[list[float]]:
-    """The numbers of some columns, row by row, on the host."""
+    """Columns as lists of rows, on the host."""
     return cast("list[list[float]]", torch.stack(list(columns), dim=1).tolist())  # pyright: ignore[reportUnknownMemberType]
 
 
 class _Ended:
-    """Whether every row has ended, asked without making the host wait for a GPU."""
+    """A check whether every row has ended that does not make the host wait for a GPU."""
 
     def __init__(self, device: torch.device) -> None:
         self._waits = device.type != "cuda"
@@ -343,7 +338,7 @@ class _Ended:
             self._event: torch.cuda.Event | None = None
 
     def all(self, states: Tensor) -> bool:
-        # DEAD rows are over as well; the error word says why.
+        # DEAD rows have ended too; the error word says why.
         over = ((states != FREE) & (states < 0)).all()
         if self._waits:
             return bool(over)

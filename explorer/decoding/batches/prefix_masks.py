@@ -1,17 +1,17 @@
-"""The mask after any ids: the state of a row is found from the ids themselves.
+"""Masks computed from the ids of a row, whatever another library does with its rows.
 
-A library that decodes may do anything with its rows between two steps. Beam search puts one row's
-text in another's place, assisted decoding asks about several positions ahead and then goes back
-behind them, a batch writes padding after a text that has ended. So a state is that of the ids, not
-of a row: the tokens since the prompt are walked through the machine, and what was walked is kept as
-a tree of prefixes, which all rows share.
+A decoding library may rearrange its rows between two steps. Beam search replaces one row's text by
+another's, assisted decoding asks about several positions ahead and then goes back, a batch pads
+texts that have ended. So the state is computed from the ids and not stored per row: the tokens
+since the prompt are walked through the machine, and visited prefixes are kept in a tree that all
+rows share.
 
-Where the ids are those of the last call and one more in each row, as in plain decoding, each row
-goes on from its own prefix. Otherwise they are walked from the prompt on, one look-up per token.
+If the ids are those of the last call plus one token in each row, as in plain decoding, each row
+continues from its last prefix. Otherwise they are walked from the prompt, one look-up per token.
 
-Masks stay packed until they meet the scores: on the host in one compiled pass over a row, on a
-device as 16 kB a row at 131,072 tokens. A step of plain decoding there costs 40 µs a row on the
-host, about what writing its scores takes; each distinct prefix takes about 300 bytes.
+Masks stay packed until they are applied to the scores: on the host in one compiled pass over a row,
+on a device as 16 kB per row at 131,072 tokens. A step of plain decoding then costs 40 µs per row on
+the host, about as much as writing its scores; each distinct prefix takes about 300 bytes.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from explorer.tokens.words import DEAD, DONE, FREE, UInt32, ids
 
 @dataclass(eq=False, slots=True)
 class _Prefix:
-    """A node in the tree of prefixes: the state after its ids, `DEAD` if they are not allowed."""
+    """A node in the tree of prefixes, with the state after its ids; `DEAD` if not allowed."""
 
     state: int
     longer: dict[int, _Prefix] = field(default_factory=lambda: dict[int, _Prefix]())
 
 
 class PrefixMasks:
-    """The masks of rows, by what was written in them.
+    """The masks of rows, computed from their ids.
 
     Args:
-        prompts: int64[R, P], what the rows begin with. R is a multiple of the number of texts:
-            beams and returned sequences stand next to each other.
-        max_tokens: The token budget of each text, EOS included; ``None`` for none.
+        prompts: int64[R, P], the prompt of each row. R is a multiple of the number of texts: the
+            beams or returned sequences of a text are adjacent.
+        max_tokens: The token budget of each text, EOS included; ``None`` for no limit.
     """
 
     def __init__(self, rules: Sequence[Rule], prompts: Tensor, max_tokens: int | None) -> None:
@@ -57,20 +57,20 @@ class PrefixMasks:
         self._results = Results()
 
     def mask(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores with -inf where a token is not allowed.
+        """The scores with -inf for tokens that are not allowed.
 
         Args:
             input_ids: int64[R, P + T], the prompt and the tokens since.
-            scores: float[R, W]; left as they are.
+            scores: float[R, W]; not changed.
 
         Returns:
-            float[R, W]. In a row that has ended, or that holds a token that is not allowed, which
-            only beams without a continuation and other processors put there, only the end of text
-            is left, at 0.
+            float[R, W]. In a row that has ended, or that holds a token that is not allowed (left
+            there by a beam without continuation or by another processor), only the end of text
+            remains, with score 0.
 
         Raises:
             ExplorerError: The ids do not begin with the prompts, or the scores hold NaN or +inf,
-                leave nothing that is allowed, or are too narrow.
+                exclude every allowed token, or are too narrow.
         """
         position = input_ids.shape[1] - self._prompts.shape[1]
         rules = self._rules_of(input_ids.shape[0])
@@ -105,7 +105,7 @@ class PrefixMasks:
         return self._rule_of_row
 
     def _walked(self, input_ids: Tensor, rules: Sequence[Rule]) -> list[_Prefix]:
-        """The prefix of each row."""
+        """The tree node of each row's ids."""
         before = self._before
         if (
             before is not None
@@ -145,7 +145,7 @@ class PrefixMasks:
 
     @staticmethod
     def _after(rule: Rule, place: _Prefix, token: int) -> _Prefix:
-        if place.state in (DONE, DEAD):  # Padding, or a lost row: nothing changes any more.
+        if place.state in (DONE, DEAD):  # Padding, or a lost row: the state is final.
             return place
         longer = place.longer.get(token)
         if longer is None:
@@ -154,8 +154,8 @@ class PrefixMasks:
         return longer
 
     def _words(self, rule: Rule, state: int, position: int, width: int) -> UInt32:
-        # Free text has no end that would have to fit. Any other ends in time, so that a row that
-        # goes on has tokens left.
+        # Free text needs no budget for an end. Any other text ends in time, so a row that continues
+        # has tokens left.
         limited = self._max_tokens is not None and state != FREE
         words = rule.words(state, (self._max_tokens or 0) - position if limited else None)
         if width < len(rule.vocabulary):

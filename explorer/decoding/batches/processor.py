@@ -1,24 +1,24 @@
 """Constrained decoding inside `model.generate` of transformers.
 
-A logits processor sees the ids so far and the scores of the next token, and may change the scores;
-the library then chooses. This one masks what the constraint does not allow and leaves the choice
-to the library, so temperature, top-k, beams and assisted decoding work as they do without it:
+A logits processor receives the ids so far and the scores of the next token, and may change the
+scores; the library then chooses. This one masks tokens that the constraint does not allow and
+leaves the choice to the library, so temperature, top-k, beams and assisted decoding work as usual:
 
     processor = ConstraintLogitsProcessor(tokenizer, constraint, max_tokens=40)
     model.generate(**inputs, max_new_tokens=40, num_beams=4, logits_processor=[processor])
 
-A run of the library's own sampler cannot be repeated in a session. With ``sampler=`` the processor
-draws by itself, with the same uniforms as `Session` and `generate`, and leaves a single finite
-score: with ``do_sample=False`` the library can only take that one. Then it can also keep a trace of
-every row; beams, and other things that reorder rows or take another token, are refused.
+A run of the library's own sampler cannot be reproduced in a session. With ``sampler=`` the
+processor draws itself, with the same uniform numbers as `Session` and `generate`, and leaves a
+single finite score, which the library must take with ``do_sample=False``. It can then also keep a
+trace of every row; beams, and anything else that reorders rows or takes another token, are refused.
 
-`model.generate_batch` of transformers (continuous batching) takes no processor: it drops the
-argument without a word and writes unconstrained text. A processor that was never called says so
-with a warning when it is dropped. Write batches with `model.generate` or with `explorer.generate`.
+`model.generate_batch` of transformers (continuous batching) supports no processors: it silently
+ignores the argument and generates unconstrained text. A processor that was never called warns about
+this when it is garbage-collected. Generate batches with `model.generate` or `explorer.generate`.
 
 One processor serves one call of `model.generate`. After the end of a row the library writes
-padding. The library waits for the device at every step, so this does too, and says at once what is
-wrong. It needs nothing of transformers: anything that calls it with ids and scores will do.
+padding. The library waits for the device at every step, so this does too and reports errors at
+once. It does not import transformers: anything may call it with ids and scores.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ class ConstraintLogitsProcessor:
 
     Args:
         vocabulary: The model's tokens: ``lm.vocabulary``, a `Vocabulary`, or the model's fast
-            tokenizer, which is read with `Vocabulary.from_tokenizer`. A token machine alone stands
-            for its vocabulary and the constraint of all texts.
-        constraints: One for all texts, or a list with one for each; ``None`` leaves a text free.
-            Constraints, or token machines that were compiled from them.
-        sampler: How tokens are chosen here; ``None`` masks only and leaves the choice to the
-            caller.
-        seed: Of the sampler's random numbers, 0 to 2**64 - 1.
-        max_tokens: The token budget, EOS included; give what ``max_new_tokens`` is, so that every
-            text is complete in time. ``None`` for no budget.
-        streams: Each row's stream of random numbers; default its number. With a sampler only.
-        record: Whether to keep a trace of every row (`traces`). With a sampler only.
-        name: What to call the model in the traces.
+            tokenizer, which is read with `Vocabulary.from_tokenizer`. A token machine given alone
+            supplies its vocabulary and the constraint of all texts.
+        constraints: Constraints or compiled token machines, one for all texts or a list with one
+            for each; ``None`` for unconstrained text.
+        sampler: Draws the tokens here; ``None`` masks only and leaves the choice to the caller.
+        seed: The seed of the sampler's random numbers, 0 to 2**64 - 1.
+        max_tokens: The token budget, EOS included; pass the value of ``max_new_tokens``, so that
+            every text is complete in time. ``None`` for no budget.
+        streams: The stream of random numbers of each row; by default the row's number. Only with a
+            sampler.
+        record: Whether to keep a trace of every row (`traces`). Only with a sampler.
+        name: The name of the model in the traces.
         budget: Limits for compiling the constraints.
 
     Raises:
         ExplorerError: ``max_tokens`` is too small for a constraint.
-        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> import explorer
@@ -114,7 +114,7 @@ class ConstraintLogitsProcessor:
         self._streams = checked_streams(streams)
         self._record = flag("record", record)
         self._name = instance("name", name, str, "a text")
-        Meter(budget)  # Says what is wrong with one, also where nothing is compiled.
+        Meter(budget)  # Checks the budget even if nothing is compiled.
         if self._sampler is None and (self._record or self._streams is not None):
             raise ExplorerError(
                 f"{'record' if self._record else 'streams'} is given without a sampler: the "
@@ -125,7 +125,7 @@ class ConstraintLogitsProcessor:
         self._one_for_all = isinstance(constraints, str) or not isinstance(constraints, Sequence)
         wanted = "a constraint, or a list of them"
         given = [constraints] if self._one_for_all else listed("constraints", constraints, wanted)
-        # Compiled here, so that a constraint that cannot be is refused before the model runs.
+        # Compiled here, so that errors of the constraints come before the model runs.
         compiled: dict[int, Rule] = {}
         for constraint in given:
             if id(constraint) not in compiled:
@@ -148,18 +148,18 @@ class ConstraintLogitsProcessor:
         """Mask the scores of each row; with a sampler, choose the next token.
 
         Args:
-            input_ids: int64[B, T], the prompt and all tokens since, padding included. The first
-                call is made with the prompts alone.
-            scores: float[B, W], the model's logits or log-probabilities; left as they are.
+            input_ids: int64[B, T], the prompt and all tokens since, padding included; in the first
+                call the prompts alone.
+            scores: float[B, W], the model's logits or log-probabilities; not changed.
 
         Returns:
-            [B, W] of the same dtype: -inf where a token is not allowed. With a sampler 0 at the
-            token that was drawn and -inf elsewhere.
+            [B, W] of the same dtype: -inf for tokens that are not allowed. With a sampler: 0 for
+            the drawn token and -inf elsewhere.
 
         Raises:
             ExplorerError: The scores are not floating-point numbers, the ids are not whole numbers,
-                nothing is left that is allowed, the ids do not begin with the prompts of
-                the first call, or they are not those that the sampler drew.
+                no allowed token is left, the ids do not begin with the prompts of the first call,
+                or they differ from the tokens that the sampler drew.
         """
         self._asked[0] = True
         for argument, value in (("input_ids", input_ids), ("scores", scores)):
@@ -202,7 +202,7 @@ class ConstraintLogitsProcessor:
         return self._only(tokens, scores)
 
     def _only(self, tokens: Tensor, scores: Tensor) -> Tensor:
-        """Scores of the shape and type given: 0 at one token of each row, -inf elsewhere."""
+        """New scores like the given ones: 0 for one token of each row, -inf elsewhere."""
         if scores.device.type != "cpu":
             only = torch.full_like(scores, -torch.inf)
             return only.scatter_(1, tokens.unsqueeze(1), 0.0)
@@ -273,7 +273,7 @@ class ConstraintLogitsProcessor:
         return prompts is not None and torch.equal(input_ids[:, : prompts.shape[1]], prompts)
 
     def _check_ids(self, input_ids: Tensor, ended: list[bool]) -> None:
-        # Rows that have ended get whatever padding the library writes.
+        # Rows that have ended may hold any padding.
         shape = list(input_ids.shape)
         if shape != [len(self._drawn), self._length] and self._continues(input_ids):
             raise ExplorerError(
@@ -304,7 +304,7 @@ class ConstraintLogitsProcessor:
 
 
 def _warn_if_never_asked(asked: list[bool]) -> None:
-    # Where transformers was not imported, nobody could have dropped it in silence.
+    # Only transformers ignores processors silently.
     if not asked[0] and "transformers" in sys.modules:
         warnings.warn(
             "A ConstraintLogitsProcessor was dropped without having been called: nothing was held "
@@ -326,7 +326,7 @@ def _parts(given: object) -> tuple[Vocabulary, TokenMachine]:
 
 
 def _vocabulary(given: object) -> Vocabulary:
-    """A vocabulary, or that of a tokenizer."""
+    """The vocabulary of a user's argument, a vocabulary or a tokenizer."""
     if isinstance(given, Vocabulary):
         return given
     try:

@@ -1,8 +1,8 @@
-"""A trace of a generation that somebody else drives, such as `model.generate` of transformers.
+"""Records traces of a generation that another library drives, such as `model.generate`.
 
-The recorder is told, at every step, the logits that were there and the tokens that were taken, and
-takes the same steps in one `Walk` per row. So the trace is made by the same code as any other,
-and it is also a check: the session draws by itself, from the same numbers.
+At every step the recorder receives the logits and the chosen tokens, and repeats the step in one
+`Walk` per row. So the trace is made by the same code as any other, which is also a check: the walk
+draws the token itself from the same random numbers.
 
 Cost: that of a session step per row, and the logits on the host.
 """
@@ -24,7 +24,7 @@ from explorer.vocabulary import Vocabulary
 
 
 class _Heard:
-    """A language model that repeats the logits that were recorded from another one."""
+    """A language model that replays recorded logits of another one."""
 
     def __init__(self, name: str, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class _Heard:
 
 
 class Recorder:
-    """Walks that follow a batch."""
+    """One walk for each row of a batch, which repeats its steps."""
 
     def __init__(
         self,
@@ -90,20 +90,20 @@ class Recorder:
                 continue
             model.heard = (session.index, row.to("cpu", torch.float32, copy=True))
             if session.step().token != token:
-                # A draw on the boundary between two tokens, which rounding decided otherwise.
+                # The draw was at the boundary of two tokens, and rounding decided differently.
                 session.back()
                 session.step(token=token)
 
     def traces(self) -> list[Trace]:
-        """The traces of what was recorded, one per row.
+        """The trace of each recorded row.
 
-        A text that was cut off is recorded without its last token, because the model was not asked
-        for the logits after it.
+        A text that was cut off is recorded without its last token, because the model did not
+        compute the logits after it.
         """
         return [trace for trace in self.each() if trace is not None]
 
     def each(self) -> list[Trace | None]:
-        """`traces`, with ``None`` for a row of which nothing was recorded."""
+        """The trace of each row; ``None`` for a row without recorded steps."""
         for session in self._walks:
             if not session.finished and session.index:
                 session.back()

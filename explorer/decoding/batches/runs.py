@@ -1,10 +1,11 @@
-"""Batched generation that asks the model only where it has a choice.
+"""Batched generation that asks the model only if it has a choice.
 
-After each drawn token, the tokens that follow as the only ones allowed are taken without asking,
-and all are read in one forward pass. Rows of a batch have runs of different lengths; the shorter
-ones are padded and the padding is masked, which needs a model with full attention (`RunBatch`).
-Which tokens are forced is decided by the mask alone, the token budget included, so that texts are
-those of the loop that asks at every step, draw for draw: a forced token uses up its random number.
+After each drawn token, following tokens that are the only ones allowed are taken without asking,
+and all are read in one forward pass. Runs of different lengths are padded, and the padding is
+masked, which needs a model with full attention (`RunBatch`).
+
+The mask alone, token budget included, decides which tokens are forced. So the texts equal those of
+the loop that asks at every step, draw for draw: a forced token uses up its random number.
 
 The host decides which tokens are forced, so a step waits for the device.
 """
@@ -27,15 +28,16 @@ from explorer.tokens.masks.error_word import ints
 from explorer.tokens.words import DEAD, DONE
 
 _LOGITS_BYTES: Final = 256_000_000
-"""How much memory the logits of skipped tokens may take; longer runs are read in parts."""
+"""The most memory for the logits of skipped tokens; longer runs are read in parts."""
 
 
 @dataclass(eq=False)
 class GrowingText:
-    """One text while it is written.
+    """The state of one text during generation.
 
     Args:
-        model, constrained: The log-probabilities of the first of them, as far as they are known.
+        model, constrained: The log-probabilities of the first tokens, as far as they are known.
+        pending: The tokens that the model has not read yet.
     """
 
     tokens: list[int] = field(default_factory=lambda: list[int]())
@@ -47,7 +49,7 @@ class GrowingText:
 
 
 def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """A batch that reads runs where the model can; else one that steps."""
+    """A batch that reads runs if the model can; otherwise one that only steps."""
     if not isinstance(model, BatchedLanguageModel):
         return RowByRow(model, prompts)
     batch = open_batch(model, prompts)
@@ -55,14 +57,14 @@ def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
 
 
 class Stepping:
-    """A batch without the capability to read runs, whatever its class has."""
+    """A wrapper that hides a batch's methods for reading runs."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
 
     @property
     def logits(self) -> Tensor:
-        """float32[B, W]."""
+        """The next-token logits, float32[B, W]."""
         return self._batch.logits
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -78,18 +80,18 @@ def in_runs(
     log_probs: bool,
     prefill: bool = False,
 ) -> list[GrowingText]:
-    """Write the texts of a batch.
+    """Generate the texts of a batch.
 
     Args:
         max_tokens: The most tokens of each text, EOS included.
-        prefill: Whether a text that is forced is taken in the tokenizer's own tokens.
+        prefill: Whether a forced text is taken in the tokenizer's own tokens.
 
     Returns:
-        The rows; what went wrong on the device is in the error word of ``batch.masks``.
+        The rows; errors on the device are in the error word of ``batch.masks``.
     """
     following = prefilled_run if prefill else forced_run
     writing = _Writing(model, reading, batch, max_tokens, log_probs, following)
-    # The texts may begin with tokens that are the only ones allowed.
+    # The texts may begin with forced tokens.
     for b in range(len(writing.rows)):
         writing.take_forced(b)
     writing.score(reading.logits[:, None], [0] * len(writing.rows))
@@ -100,7 +102,7 @@ def in_runs(
 
 
 class _Writing:
-    """The loop's variables; its methods are the parts of one turn."""
+    """The state of the loop; its methods are the parts of one iteration."""
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class _Writing:
         self.rows = [GrowingText() for _ in self._states]
 
     def take_forced(self, b: int) -> None:
-        """Take the tokens that are the only ones allowed, the end of the text among them."""
+        """Take the following forced tokens of a row, including a forced end of text."""
         row, rule, rows = self.rows[b], self._batch.rules[b], self._batch.rows
         left = self._max_tokens - len(row.tokens)
         longest = min(left, LONGEST_FORCED_RUN)
@@ -160,7 +162,7 @@ class _Writing:
         return self._runs[key][:longest]
 
     def draw(self) -> bool:
-        """Draw a token in each row that goes on; whether there is one."""
+        """Draw a token in each unfinished row; return whether there was one."""
         if all(row.ended for row in self.rows):
             return False
         known: list[list[float]] = []
@@ -188,7 +190,7 @@ class _Writing:
         return True
 
     def read(self) -> None:
-        """Read what is pending; what nobody asks for any more is left unread."""
+        """Let the model read the pending tokens, except those whose logits are not needed."""
         parts = [self._wanted(row) for row in self.rows]
         width = self._reading.logits.shape[-1] * 4 * len(parts)
         most = max(1, _LOGITS_BYTES // width) if self._log_probs else LONGEST_FORCED_RUN + 1
@@ -206,17 +208,17 @@ class _Writing:
             row.pending = []
 
     def _wanted(self, row: GrowingText) -> list[int]:
-        """The pending tokens that must be read: after the last one of a text nothing is asked."""
+        """The pending tokens that must be read; the logits after a text's last are not needed."""
         if not row.ended:
             return row.pending
         return row.pending[:-1] if self._log_probs else []
 
     def score(self, logits: Tensor, read: Sequence[int]) -> None:
-        """Write down the log-probabilities of forced tokens whose logits are there.
+        """Store the log-probabilities of forced tokens whose logits are available.
 
         Args:
-            logits: float32[B, n, W], those of each row at the end.
-            read: How many tokens of each row they follow; 0 for the ones before the first.
+            logits: float32[B, n, W]; those of a shorter row are at the end.
+            read: The number of tokens just read in each row; 0 for the logits before the first.
         """
         if not self._log_probs:
             return

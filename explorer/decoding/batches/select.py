@@ -1,12 +1,12 @@
-"""Choose among whole texts by their probability, beside what greedy decoding would take.
+"""Chooses among whole texts by their probability, compared with greedy decoding.
 
-Under a mask, greedy decoding compares first tokens: it takes the likely first token of a choice
-that is unlikely as a whole, and cannot go back. Here each choice is scored completely, and both are
-shown.
+Under a mask, greedy decoding compares first tokens: it may take the likely first token of a choice
+that is unlikely as a whole, and cannot go back. Here each choice is scored as a whole, and both
+results are shown.
 
-A choice is tokenized together with the prompt, as a model was trained to read it. Where that joins
-the end of the prompt to the beginning of a choice, all choices are scored from the last token that
-they share, so that scores stay comparable.
+A choice is tokenized together with the prompt, as the model was trained to read it. If this merges
+the end of the prompt with the beginning of a choice, all choices are scored from the last token
+that they share, so that scores remain comparable.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Scored:
 
     Args:
         choice: The choice; with aliases, its name.
-        text: What is written for it.
-        tokens: The ids that are scored. They begin with the end of the prompt where its last
-            tokens and the choice's first are written as one.
-        pieces: What each token writes.
-        log_probs: Natural log-probability of each under the model, without any constraint.
+        text: Its text.
+        tokens: The scored ids. They begin with the end of the prompt if the tokenizer merges that
+            with the beginning of the choice.
+        pieces: The text of each token.
+        log_probs: The natural log-probability of each token under the model, unconstrained.
     """
 
     choice: str
@@ -57,12 +57,12 @@ class Scored:
 
     @property
     def log_prob(self) -> float:
-        """Of the whole choice: the sum."""
+        """The log-probability of the whole choice, the sum over its tokens."""
         return sum(self.log_probs)
 
     @property
     def mean(self) -> float:
-        """Per token."""
+        """The mean log-probability per token."""
         return self.log_prob / max(len(self.log_probs), 1)
 
 
@@ -72,9 +72,8 @@ class Selection:
 
     Args:
         scored: The choices, the best first.
-        greedy: What decoding token by token takes, likeliest token first, under a mask that
-            allows the choices.
-        normalize: Whether the mean per token decides, else the sum.
+        greedy: The choice that greedy decoding takes under a mask that allows the choices.
+        normalize: Whether the mean per token decides instead of the sum.
     """
 
     scored: tuple[Scored, ...]
@@ -88,22 +87,15 @@ class Selection:
 
     @property
     def trapped(self) -> bool:
-        """Whether greedy decoding takes another: its first token is likely, the whole is not."""
+        """Whether greedy decoding takes another choice, likely only in its first tokens."""
         return self.greedy.choice != self.best
 
     def score(self, entry: Scored) -> float:
-        """The number that decides: a log-probability, of the whole or per token.
-
-        Args:
-            entry: One of `scored`.
-        """
+        """The deciding score of an entry: its log-probability, whole or per token."""
         return entry.mean if self.normalize else entry.log_prob
 
     def probability(self, choice: str) -> float:
-        """The probability of a choice among the choices.
-
-        Args:
-            choice: The choice.
+        """The probability of a choice relative to all choices.
 
         Raises:
             KeyError: There is no such choice.
@@ -132,7 +124,7 @@ class Selection:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The two ways side by side: choices with bars, and the tokens that each is made of."""
+        """A table of the choices with bars, and the tokens of each."""
         top = max(map(self.score, self.scored))
         rows = [_row(self, entry, math.exp(self.score(entry) - top)) for entry in self.scored]
         verdict = (
@@ -169,7 +161,7 @@ def _row(selection: Selection, entry: Scored, share: float) -> str:
 
 
 _ROWS: Final = 64
-"""How many choices are read abreast."""
+"""The number of choices that are read in one batch."""
 
 
 def select(
@@ -179,18 +171,18 @@ def select(
     *,
     normalize: bool = False,
 ) -> Selection:
-    """Score every choice completely, and hold greedy decoding beside it.
+    """Score every choice as a whole, and compare the best with greedy decoding.
 
     Args:
         lm: The model; one that reads batches reads 64 choices at a time.
-        prompt: A text to go on with, or messages.
-        choices: Texts, or names with what is written for them, as `choice` has them.
-        normalize: Whether the mean log-probability per token decides, instead of the sum; sums
+        prompt: A text to continue, or messages.
+        choices: Texts, or a mapping from names to texts, as in `choice`.
+        normalize: Whether the mean log-probability per token decides instead of the sum; sums
             favour short choices.
 
     Returns:
         The choices with natural log-probabilities, the best first. It prints as a table; in a
-        notebook it shows both ways side by side.
+        notebook it shows both results side by side.
 
     Raises:
         ConstraintError: There is no choice, or one is not a text.
@@ -225,7 +217,7 @@ def select(
 def _with_choice(
     lm: LanguageModel, prompt: Prompt, before: tuple[int, ...], text: str
 ) -> tuple[int, ...]:
-    """The ids of the prompt with a choice after it."""
+    """The ids of the prompt followed by a choice."""
     if isinstance(prompt, str):
         ids = prompt_ids(lm, prompt + text)
         shared = _shared(before, ids)
@@ -243,7 +235,7 @@ def _with_choice(
 
 
 def _pieces(lm: LanguageModel, ids: Sequence[int]) -> list[bytes]:
-    """The bytes that each id writes; empty for an id that the vocabulary does not have."""
+    """The bytes of each id; empty for an id outside the vocabulary."""
     tokens = lm.vocabulary.tokens
     return [(tokens[token] or b"") if token < len(tokens) else b"" for token in ids]
 
@@ -256,7 +248,7 @@ def _shared(one: Sequence[int], other: Sequence[int]) -> int:
 def _scores(
     lm: LanguageModel, prefix: tuple[int, ...], rows: Sequence[tuple[int, ...]]
 ) -> list[tuple[float, ...]]:
-    """The log-probability of each token of each row after a prefix; some rows at a time."""
+    """The log-probability of each token of each row after a prefix, computed in batches."""
     scores: list[tuple[float, ...]] = []
     for begin in range(0, len(rows), _ROWS):
         some = rows[begin : begin + _ROWS]
@@ -264,7 +256,7 @@ def _scores(
         batch = open_batch(lm, [prefix] * len(some))
         for place in range(max(map(len, some))):
             log_probs = batch.logits.double().log_softmax(-1)
-            # A row that has ended reads its last token again; nothing asks what comes of it.
+            # A row that has ended reads its last token again; the result is not used.
             column = [row[min(place, len(row) - 1)] if row else 0 for row in some]
             for k, row in enumerate(some):
                 if place < len(row):
@@ -283,7 +275,7 @@ def _scored(
 
 
 def _greedy(lm: LanguageModel, prompt: Prompt, source: Aliases | Choice) -> Scored:
-    """The text that decoding token by token writes under a mask that allows the choices."""
+    """The choice that greedy decoding generates under a mask that allows the choices."""
     trace = Walk(lm, Constraint(source), prompt).run()
     steps = [step for step in trace.steps if step.data]
     values = tuple(step.log_prob_model or 0.0 for step in steps)

@@ -1,7 +1,7 @@
-"""The arguments of decoding, checked: prompts, samplers, tokens, the ids and logits of a model.
+"""Checks of the arguments of decoding: prompts, samplers, tokens, and a model's ids and logits.
 
-A token is an id of any integer type, or a text that is one token; the prefix of an answer is a text
-or a list of tokens that stand between the prompt and what the model writes itself.
+A token is an id of any integer type, or a text that is one token. The prefix of an answer is a text
+or a list of tokens between the prompt and the text that the model generates.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _PROMPT: Final = 'Give a text, messages such as [{"role": "user", "content": "..
 
 
 def checked_model(lm: object) -> LanguageModel:
-    """A language model.
+    """The argument, if it is a language model.
 
     Raises:
-        ExplorerError: It is something else, such as the name of one, or its name or its
-            vocabulary is not one.
+        ExplorerError: It is not, but the name of one, for example; or its attribute ``name`` or
+            ``vocabulary`` is of the wrong type.
     """
     try:
         fits = isinstance(lm, LanguageModel)
-    except Exception:  # A property of somebody's own may raise anything.
+    except Exception:  # A user's own property may raise anything.
         fits = False
     if not fits:
         raise wrong("lm", lm, "a language model", remedy=_NO_MODEL)
@@ -62,18 +62,17 @@ def checked_model(lm: object) -> LanguageModel:
 
 
 def checked_sampler(sampler: object) -> Sampler:
-    """A sampler.
+    """The argument, if it is a sampler.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not.
     """
     remedy = "Give one, such as Sampler(temperature=0.0) for greedy decoding."
     return instance("sampler", sampler, Sampler, "a Sampler", remedy=remedy)
 
 
 def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
-    """Call a model; an exception of the model becomes one of our errors, with the exception as its
-    cause.
+    """Call a model, and turn its exception into an `ExplorerError` with that as the cause.
 
     Raises:
         ExplorerError: The model raised.
@@ -82,7 +81,7 @@ def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
         return ask()
     except ExplorerError:
         raise
-    except Exception as error:  # The model is somebody else's and may raise anything.
+    except Exception as error:  # A user's own model may raise anything.
         reason = str(error).strip().partition("\n")[0].rstrip(" .:")
         raise ExplorerError(
             f"`{method}` of the model {lm.name!r} raised {type(error).__name__}"
@@ -93,7 +92,7 @@ def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
 
 
 def checked_prompt(prompt: object) -> Prompt:
-    """A text, messages, or the ids of either.
+    """The prompt, if it is a text, messages, or the ids of either.
 
     Raises:
         ExplorerError: The prompt has another type.
@@ -124,15 +123,15 @@ def _is_message(entry: object) -> TypeGuard[Message]:
 
 
 def is_ids(entries: Sequence[object]) -> TypeGuard[Sequence[int]]:
-    """Whether a prompt is token ids, not messages."""
+    """Whether a prompt is a non-empty list of token ids, not messages."""
     return bool(entries) and all(type(entry) is int for entry in entries)
 
 
 def kept_prompt(prompt: Prompt, vocabulary: Vocabulary | None = None) -> str | tuple[Message, ...]:
-    """The prompt as an immutable value, for the record; ids as the text that they write.
+    """The prompt as an immutable value for a record; ids become the text that they write.
 
     Raises:
-        ExplorerError: It is ids, and their vocabulary is not known.
+        ExplorerError: The prompt is ids, and no vocabulary is given.
     """
     if isinstance(prompt, str):
         return prompt
@@ -150,10 +149,10 @@ def kept_prompt(prompt: Prompt, vocabulary: Vocabulary | None = None) -> str | t
 
 
 def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
-    """The ids that a model reads before the first token.
+    """The ids of a prompt, which a model reads before the first token.
 
     Raises:
-        ExplorerError: It is not a prompt, or the model does not turn it into ids.
+        ExplorerError: It is not a prompt, or the model does not return ids for it.
     """
     checked = checked_prompt(prompt)
     if not isinstance(checked, str) and is_ids(checked):
@@ -174,20 +173,20 @@ def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
     """The model's reading after some ids, checked.
 
     Returns:
-        Its reading; the logits are one row of floating-point numbers, as wide as the text of the
-        vocabulary at least. NaN and infinity are reported when a token is drawn.
+        Its reading; the logits are one row of floating-point numbers that covers at least all text
+        tokens of the vocabulary. NaN and infinity are reported later, when a token is drawn.
 
     Raises:
-        ExplorerError: The model raised, or gave something else.
+        ExplorerError: The model raised, or returned something else.
     """
     return checked_reading(lm, call_model(lm, "read", lambda: lm.read(ids)))
 
 
 def checked_reading(lm: LanguageModel, given: object) -> Reading:
-    """A reading of a model, checked as `reading_of` says.
+    """The result of a model's ``read``, checked as in `reading_of`.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not a valid reading.
     """
     remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
     name = f"What the model {lm.name!r} reads"
@@ -204,7 +203,7 @@ def checked_reading(lm: LanguageModel, given: object) -> Reading:
             evidence={"shape": list(logits.shape), "dtype": str(logits.dtype)},
         )
     width, vocabulary = len(logits), lm.vocabulary
-    # Ids past the logits that are neither text nor an end cannot be written anyway.
+    # Ids past the logits that are neither text nor an end of text are never allowed anyway.
     if width < len(vocabulary) and (
         any(data is not None for data in vocabulary.tokens[width:])
         or any(end >= width for end in vocabulary.eos_ids)
@@ -219,10 +218,10 @@ def checked_reading(lm: LanguageModel, given: object) -> Reading:
 
 
 def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
-    """One natural log-probability for each of some ids, where it is known.
+    """A user's natural log-probabilities for ``count`` ids, ``None`` for unknown ones.
 
     Raises:
-        ExplorerError: There are not so many, or one is above 0 or not a number.
+        ExplorerError: Their number differs, or one is above 0 or not a number.
     """
     numbers: list[float | None] = []
     for k, value in enumerate(listed("logprobs", logprobs, "a list of log-probabilities")):
@@ -249,15 +248,15 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     """The id that writes exactly a text.
 
     Args:
-        text: The text of one token; or the name of a control token, where no token writes that
-            as text. What ends the text is only ever chosen by its id.
+        text: The text of one token; or the name of a control token, if no token writes that as
+            text. An end of text can be chosen only by its id.
 
     Returns:
-        The id; of several with these bytes, the one that the tokenizer itself would write, else
-        the lowest.
+        The id; of several with these bytes, the one that the tokenizer itself would produce,
+        otherwise the lowest.
 
     Raises:
-        ExplorerError: No single token writes it.
+        ExplorerError: No single token writes the text.
 
     Example:
         >>> token_of_text(Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3]), "foo")
@@ -265,7 +264,7 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     """
     ids: Sequence[int] = ()
     encoded: Sequence[int] | None = None
-    # Half a surrogate pair is not text, so no token writes it.
+    # No token writes a lone surrogate.
     with suppress(UnicodeEncodeError):
         ids = vocabulary.ids_of(text.encode())
         encoded = vocabulary.encode(text)
@@ -279,16 +278,16 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
             remedy="Give the text of one token, or an id; EOS is an id.",
             evidence={"text": text, "encoded": encoded},
         )
-    # A tokenizer that puts a space in front of a text writes another one.
+    # A tokenizer that puts a space before a text encodes a different text.
     alone = encoded is not None and len(encoded) == 1 and encoded[0] in ids
     return encoded[0] if encoded is not None and alone else ids[0]
 
 
 def meant_token(vocabulary: Vocabulary, token: object) -> int:
-    """The id of a token that a user gave as an id, or as the text of one token.
+    """The id of a token that a user gave as an id or as a text.
 
     Args:
-        token: An id of any integer type, which need not be one of the vocabulary, or a text.
+        token: An id of any integer type, also outside the vocabulary, or the text of one token.
 
     Raises:
         ExplorerError: It is neither, or no single token writes the text.
@@ -304,7 +303,7 @@ def meant_token(vocabulary: Vocabulary, token: object) -> int:
 
 
 def token_id(token: object) -> int:
-    """An id as a plain int, also from numpy or torch.
+    """An id of any integer type, such as numpy's or torch's, as a plain int.
 
     Raises:
         ExplorerError: It is not a whole number, or has more than a thousand digits.
@@ -335,10 +334,10 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
 
     Args:
         prefix: A text, which the tokenizer splits; texts of one token each, in which "▁" may stand
-            for a space as SentencePiece has it; or ids.
+            for a space as in SentencePiece; or ids.
 
     Raises:
-        ExplorerError: It is something else, or a text is not exactly one token.
+        ExplorerError: It is none of these, or a text in the list is not exactly one token.
 
     Example:
         >>> from explorer import load_model
@@ -362,7 +361,7 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
 
 
 def known_id(lm: LanguageModel, name: str, token: int) -> int:
-    """An id that the model's vocabulary has.
+    """The id, if it is in the model's vocabulary.
 
     Raises:
         ExplorerError: It is too large.
@@ -379,7 +378,7 @@ def known_id(lm: LanguageModel, name: str, token: int) -> int:
 
 
 def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:
-    """The ids of a text, without what a tokenizer puts before every text."""
+    """The ids of a text, without the ids that the tokenizer puts before every text."""
     if not text:
         return ()
     before = prompt_ids(lm, "")
@@ -390,7 +389,7 @@ def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:
 
     ids = alone(text)
     if text.startswith(" ") and _data(lm, ids) != text.encode():
-        # A tokenizer that puts a space before every text brings the one that is there already.
+        # A tokenizer that puts a space before every text adds the leading space itself.
         shorter = alone(text[1:])
         if _data(lm, shorter) == text.encode():
             return shorter
@@ -404,8 +403,8 @@ def _data(lm: LanguageModel, ids: Sequence[int]) -> bytes:
 
 
 def _one_token(lm: LanguageModel, name: str, text: str) -> int:
-    # SentencePiece names a token with "▁" where it writes a space. A token that writes the
-    # character itself comes first.
+    # SentencePiece writes "▁" for a space in the name of a token. A token that writes the character
+    # itself takes precedence.
     for written in (text, text.replace("▁", " ")):
         ids = lm.vocabulary.ids_of(written.encode())
         if ids:

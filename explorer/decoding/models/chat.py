@@ -1,8 +1,8 @@
-"""Messages as token ids, through the chat template that a tokenizer carries.
+"""Turns messages into token ids with a tokenizer's chat template.
 
-A template is a program of somebody else's. It is run by transformers in Jinja's sandbox, which has
-no files and no modules, and whatever it raises becomes one of our errors. A text within a message
-that looks like a control token is one afterwards: templates write text, and the tokenizer reads it.
+A template is untrusted code. transformers runs it in Jinja's sandbox, without files and modules,
+and its exceptions become errors of ours. Text in a message that looks like a control token becomes
+one, because the template produces text that the tokenizer then reads.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def chat_ids(
 
     Args:
         tokenizer: A tokenizer of transformers.
-        name: That of the model, for errors.
+        name: The name of the model, for errors.
 
     Raises:
         ExplorerError: The tokenizer has no such template, the template refuses the messages, or an
-            argument is something else.
+            argument is of the wrong type.
     """
     turns = [_message(k, each) for k, each in enumerate(_listed("messages", messages))]
     offered = (
@@ -52,7 +52,7 @@ def chat_ids(
             tokenize=True, return_dict=False,
         )  # fmt: skip
         return tuple(int(token) for token in ids)
-    except Exception as error:  # Templates are programs: they raise what they like.
+    except Exception as error:  # A template may raise anything.
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise ExplorerError(
             f"The chat template of {name} refuses these messages: {reason}.",
@@ -86,7 +86,7 @@ def _tool(number: int, given: object) -> dict[str, Any]:
 
 
 def _template(tokenizer: Any, template: object) -> str:
-    """The template of a name; a template's own text is not taken for one."""
+    """The name of a template that the tokenizer has; the text of a template is refused."""
     carried: object = tokenizer.chat_template
     names = list(cast("Mapping[str, str]", carried)) if isinstance(carried, Mapping) else []
     name = plain(template) if isinstance(template, str) else None
@@ -102,7 +102,7 @@ def _template(tokenizer: Any, template: object) -> str:
 def text_of_ids(
     tokens: Sequence[bytes | None], special: Mapping[int, str], ids: Iterable[int]
 ) -> str:
-    """The ids of a prompt as a text for the record, control tokens by their names."""
+    """The ids of a prompt as text for a record, with control tokens shown by name."""
     return b"".join(
         (tokens[i] if i < len(tokens) else None) or special.get(i, "").encode() for i in ids
     ).decode(errors="replace")

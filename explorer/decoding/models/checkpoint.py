@@ -1,13 +1,13 @@
-"""A model's files, checked: weights before they are opened, settings before the model is built.
+"""Checks a model's files: weights before they are opened, settings before the model is built.
 
-Weights are read from safetensors files only, because the older files are pickles, which execute
-what they hold; and only from the model's own folder, because an index is a text that can name any
-file of the machine. A folder of the Hugging Face cache keeps its files in ``blobs`` beside
-``snapshots`` and links to them; that is the one place outside a folder that a link may lead to.
+Weights are read only from safetensors files, because the older files are pickles, which can execute
+code; and only from the model's own folder, because an index is a text that could name any file of
+the machine. A folder of the Hugging Face cache keeps its files in ``blobs`` beside ``snapshots``
+and links to them; a link may lead to no other place outside the folder.
 
-What is merely another setting than that of the training (another activation, another base of the
-rotation, more positions than there were) makes a model that runs and is another one. No file says
-so, and it cannot be told from here.
+A valid setting that differs from the training (another activation, another rotary base, more
+positions) gives a model that runs but is a different one. No file shows this, so it cannot be
+detected.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _FETCH_AGAIN: Final = "Fetch the model again."
 
 
 def check_weights(folder: Path, shown: str, remedy: str) -> None:
-    """Refuse pickles, files outside of the folder, and models that were fetched by half.
+    """Refuse pickles, files outside the folder, and incomplete downloads.
 
     Raises:
-        ExplorerError: Some file of weights is missing, of another format or elsewhere; the message
+        ExplorerError: A file of weights is missing, of another format or elsewhere; the message
             names it.
     """
     _check_config(folder, shown)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         _check_place(path, folder, shown)
         _check_form(path, folder, shown, remedy)
-    # The library reads the index only where there is no single file.
+    # The library reads the index only if there is no single file.
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
         _check_index(folder / INDEX, folder, shown)
     elif not any(folder.glob(f"*{SUFFIX}")):
@@ -53,14 +53,14 @@ def check_weights(folder: Path, shown: str, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """The sizes of the files of a folder."""
+    """The numbers of tensors and of weights in a folder's files."""
 
     tensors: int
     numbers: int
 
 
 def weights_in(folder: Path) -> Held:
-    """Count the weights of a folder; only the headers of the files are read.
+    """Count the weights of a folder by reading only the headers of its files.
 
     Raises:
         SafetensorError: A file is damaged.
@@ -74,7 +74,7 @@ def weights_in(folder: Path) -> Held:
 
 
 def file_names(folder: Path) -> tuple[str, ...]:
-    """Some names of files in a folder, for an error's evidence."""
+    """The first names of files in a folder, for an error's evidence."""
     names: Iterable[str] = (path.name for path in folder.iterdir())
     return tuple(sorted(names)[:20])
 
@@ -84,7 +84,7 @@ def _check_config(folder: Path, shown: str) -> None:
     try:
         config: object = json.loads((folder / "config.json").read_bytes())
     except (ValueError, OSError, RecursionError):
-        return  # The library says what is wrong with it.
+        return  # The library's own error says what is wrong with it.
     if not isinstance(config, dict):
         return
     settings = cast("dict[str, object]", config)
@@ -137,7 +137,7 @@ def _check_index(index: Path, folder: Path, shown: str) -> None:
 
 
 def _check_name(name: object, source: Path, folder: Path, shown: str) -> str:
-    """Check that a name is the name of a safetensors file in the folder itself."""
+    """Return the name if it is that of a safetensors file in the folder itself."""
     plain = (
         isinstance(name, str)
         and name.endswith(SUFFIX)
@@ -159,7 +159,10 @@ def _check_place(path: Path, folder: Path, shown: str) -> None:
     home = folder.resolve()
     try:
         target = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # A circle is a RuntimeError before Python 3.13.
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # A cycle of links is a RuntimeError before Python 3.13.
         raise ExplorerError(
             f"{path.name} of the model {shown!r} in {folder} is a link that leads to no file: to "
             "one that is not there, or in a circle.",
@@ -179,13 +182,13 @@ def _check_place(path: Path, folder: Path, shown: str) -> None:
 
 
 def _check_form(path: Path, folder: Path, shown: str, remedy: str) -> None:
-    """Refuse a file of another format under the name of one of safetensors."""
+    """Refuse a file of another format with a name for safetensors."""
     try:
         with cast("Any", safe_open(path, framework="numpy")):
             return
     except OSError:
         raise
-    except Exception as error:  # The library's own error, which names no file.
+    except Exception as error:  # The library's own error does not name the file.
         begin = b""
         with suppress(OSError), path.open("rb") as file:
             begin = file.read(4)
@@ -218,29 +221,29 @@ def _no_weights(folder: Path, shown: str, remedy: str) -> ExplorerError:
 
 
 _LISTED: Final = 5
-"""How many weights an error names of each kind; its evidence has all."""
+"""The number of weights of each kind that an error names; its evidence has all."""
 
 _OLD_BUFFER: Final = re.compile(
     r"(^|\.)(attn|attention)\.(bias|masked_bias)$|(^|\.)rotary_emb\.inv_freq$|(^|\.)position_ids$"
 )
-"""Tables that older releases wrote beside the weights: causal masks, positions, rotations.
+"""The names of tables that older releases stored beside the weights: masks, positions, rotations.
 
-They follow from the configuration. A weight of that name would be *missing* from a file if it were
-one of the model's.
+They follow from the configuration. If the model had a weight of such a name, a file without it
+would be reported as *missing* it.
 """
 
 
 @dataclass(frozen=True)
 class Misfits:
-    """The weights in which a model's files and its configuration differ.
+    """The weights on which a model's files and its configuration disagree.
 
-    transformers loads such a model all the same: it makes up what is missing, leaves out what it
-    does not expect, and prints a table. The model then runs and is another one, without an error
-    anywhere. So the differences are an error here, unless the caller says otherwise; then they are
-    part of the model's name, which traces keep.
+    transformers loads such a model anyway: it initialises missing weights randomly, ignores
+    unexpected ones, and prints a table. The model then runs as a different one, without an error.
+    So disagreements are an error here unless the caller permits them; then they become part of the
+    model's name, which traces keep.
 
-    Not a difference: what the library itself knows to ignore (tied embeddings, which are stored
-    once), and tables that older releases stored beside the weights.
+    Weights that the library ignores on purpose (tied embeddings, which are stored once) and tables
+    that older releases stored beside the weights do not count.
 
     Args:
         unexpected: Weights of the files that the model lacks; they would be left out.
@@ -253,7 +256,7 @@ class Misfits:
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Misfits:
-        """The differences that transformers reports about a load."""
+        """The disagreements that transformers reports when loading."""
         shapes = [
             f"{key}: {list(file)} in the file, {list(model)} in the model"
             for key, file, model in info["mismatched_keys"]
@@ -266,12 +269,12 @@ class Misfits:
 
     @property
     def any(self) -> bool:
-        """Whether there are any differences."""
+        """Whether there are any disagreements."""
         return bool(self.missing or self.unexpected or self.mismatched)
 
     @property
     def counts(self) -> str:
-        """Count the differences of each kind."""
+        """The number of weights of each kind, as a phrase."""
         return ", ".join(f"{len(keys)} weights {kind}" for kind, keys in self._kinds())
 
     def error(self, folder: Path, name: str) -> ExplorerError:
@@ -314,8 +317,8 @@ _COUNTS: Final = _names(
     "max_position_embeddings n_positions n_ctx max_seq_len sliding_window num_experts "
     "num_local_experts num_experts_per_tok original_max_position_embeddings"
 )
-"""Whole numbers from 1 on; ``null`` leaves the choice to the library. A wrong number of layers
-shows in the weights."""
+"""Settings that are whole numbers from 1 on, or ``null`` for the library's default. A wrong number
+of layers is detected by the weights."""
 
 _AMOUNTS: Final = _names(
     "rms_norm_eps layer_norm_eps layer_norm_epsilon layernorm_epsilon norm_epsilon norm_eps "
@@ -323,26 +326,26 @@ _AMOUNTS: Final = _names(
     "low_freq_factor high_freq_factor attention_factor beta_fast beta_slow "
     "short_factor long_factor"
 )
-"""Finite numbers above 0, or lists of them."""
+"""Settings that are finite numbers above 0, or lists of them."""
 
 _ACTIVATIONS: Final = frozenset(("hidden_act", "hidden_activation", "activation_function"))
-"""Names of functions."""
+"""Settings that are names of functions."""
 
 _NESTED: Final = frozenset(("text_config", "language_config", "llm_config", "decoder"))
-"""Configurations of a part of the model that writes text."""
+"""Settings that hold the configuration of the text-generating part of a model."""
 
 _ROTATIONS: Final = frozenset(("rope_parameters", "rope_scaling"))
-"""How positions rotate: a mapping, or one for each kind of layer."""
+"""Settings of rotary positions: a mapping, or one for each kind of layer."""
 
 _DEEPEST: Final = 4
 
 
 def check_settings(folder: Path, name: str, activations: Collection[str]) -> None:
-    """Refuse a configuration with a setting that no model can have.
+    """Refuse a configuration with an impossible setting.
 
-    The library takes some of them without a word: a model whose positions rotate by a factor of -2
-    or whose norms divide by NaN loads, and writes nonsense or nothing. Others it meets as a
-    division by zero somewhere inside.
+    The library silently accepts some of them: a model with a rotary factor of -2 or a norm epsilon
+    of NaN loads, and generates nonsense or nothing. Others fail as a division by zero somewhere
+    inside.
 
     Raises:
         ExplorerError: A setting is negative, zero, not a finite number, or of another type; the
@@ -364,12 +367,12 @@ def check_settings(folder: Path, name: str, activations: Collection[str]) -> Non
 def _faults(
     config: object, place: str, activations: Collection[str], depth: int
 ) -> Iterator[tuple[str, object, str]]:
-    """The settings that cannot be: where, what, and what should stand there."""
+    """The impossible settings: the path, the value, and the kind of value expected."""
     if not isinstance(config, dict) or depth > _DEEPEST:
         return
     for key, value in cast("Mapping[str, object]", config).items():
         here = f"{place}{key}"
-        # Below the top everything is looked at: rotations are given for each kind of layer.
+        # All nested mappings are checked: rotations may be given for each kind of layer.
         nested = key in _NESTED or key in _ROTATIONS or bool(place)
         if value is None:
             continue
@@ -386,7 +389,7 @@ def _faults(
 
 
 def _is_count(value: object) -> bool:
-    # Some layers have other sizes than the rest.
+    # A list gives different sizes to different layers.
     values = cast("list[object]", value) if isinstance(value, list) else [value]
     return all(type(one) is int and one > 0 for one in values)
 

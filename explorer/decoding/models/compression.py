@@ -1,12 +1,12 @@
-"""A language model that is a compressor: a token is the likelier the fewer bits it adds.
+"""A language model made from a compressor: the fewer bits a token adds, the likelier it is.
 
-Nothing here is learned. What zlib finds again in the last 32 kB, the prompt's text included, costs
-few bits, and a probability of 2^-bits is what a code of so many bits stands for. So with a page of
-*Moby Dick* as the prompt, the model goes on in whales. It shows that a constraint asks nothing of a
+Nothing here is learned. Text that zlib finds again in the last 32 kB, the prompt included, costs
+few bits, and a code of n bits corresponds to a probability of 2^-n. So with a page of *Moby Dick*
+as the prompt, the model continues about whales. It shows that a constraint needs nothing from a
 model but a row of numbers.
 
 Cost: one compression per token of the vocabulary and step, about 50 µs each: 0.2 s for 4,000
-tokens. Lengths are whole bytes, so that many tokens are equally likely.
+tokens. Lengths are whole bytes, so many tokens are equally likely.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from explorer.vocabulary import Vocabulary
 
 
 class CompressionModel:
-    """A `LanguageModel` by zlib.
+    """A `LanguageModel` that computes logits with zlib.
 
     Args:
-        end_bits: What the end of the text costs.
+        end_bits: The cost of the end of text, in bits.
 
     Example:
         >>> from explorer import Session, regex
@@ -46,7 +46,7 @@ class CompressionModel:
 
     @property
     def name(self) -> str:
-        """The name to show in a trace."""
+        """The model's name in a trace."""
         return "zlib"
 
     @property
@@ -55,10 +55,7 @@ class CompressionModel:
         return self._vocabulary
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        """The fewest tokens that spell a prompt; of messages, their texts in turn.
-
-        Args:
-            prompt: A text, or messages.
+        """The fewest tokens that spell a prompt; messages count as their texts, line by line.
 
         Raises:
             ExplorerError: The tokens cannot spell it.
@@ -75,7 +72,7 @@ class CompressionModel:
         return ids
 
     def read(self, tokens: Sequence[int]) -> Reading:
-        """The cost of each token after some others, as logits."""
+        """The logits after some tokens: the negated cost of each next token in nats."""
         known = self._vocabulary.tokens
         packer = zlib.compressobj(9)
         so_far = len(packer.compress(b"".join(known[token] or b"" for token in tokens)))

@@ -1,4 +1,4 @@
-"""The models that travel with the package, by the names that `load_model` knows."""
+"""The models shipped with the package, by the names that `load_model` knows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from explorer.decoding.models.tiny_sp import FOLDER as _TINY_SP
 EMBEDDED: Final = MappingProxyType(
     {"tiny": _TINY, "tiny-sp": _TINY_SP, "tiny-draft": _TINY_DRAFT, "tiny-chat": _TINY_CHAT}
 )
-"""Name and folder: ``"tiny"`` has a byte-level tokenizer, ``"tiny-sp"`` one in the style of
-SentencePiece, ``"tiny-draft"`` is a smaller model with the tokenizer of the first, and
-``"tiny-chat"`` is the first with control tokens, for reasoning and calls of tools."""
+"""The folder of each model: ``"tiny"`` has a byte-level tokenizer, ``"tiny-sp"`` one like
+SentencePiece's, ``"tiny-draft"`` is a smaller model with the tokenizer of ``"tiny"``, and
+``"tiny-chat"`` is ``"tiny"`` with control tokens for reasoning and tool calls."""

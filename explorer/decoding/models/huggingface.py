@@ -1,15 +1,15 @@
 """A causal language model of transformers as a `LanguageModel`.
 
-The model stays as it is: this wraps it, reads with its own forward pass, and keeps key-values in
+The model is wrapped, not changed: its own forward pass is used, and key-values are kept in
 `explorer.decoding.models.key_values`. A model whose forward pass takes no such cache reads every
-text from its beginning, and says so with each reading.
+text from its beginning, and each reading says so.
 
-Logits come out in float32, whatever the weights are in, because probabilities are compared in
-the fourth digit and beyond.
+Logits are returned in float32, whatever the type of the weights, because probabilities are compared
+in the fourth digit and beyond.
 
-Prompts: a text gets the special tokens that the tokenizer puts before a text, once; those it
-would put *after* (some close every text with an end) are taken away, because the text goes on.
-Messages go through the chat template, which writes its own special tokens, so none are added.
+A text prompt gets the special tokens that the tokenizer puts before a text, once; those that it
+would put *after* it (some close every text with an end) are removed, because the text continues.
+Messages are rendered by the chat template, which writes its own special tokens, so none are added.
 """
 
 # transformers is typed loosely: its models and tokenizers are `Any` for a checker.
@@ -49,9 +49,9 @@ class HuggingFaceModel:
     Args:
         model: A model with a language-modelling head, on its device, in evaluation mode.
         tokenizer: Its fast tokenizer.
-        name: What to call it; default the tokenizer's name or path.
-        vocabulary: Default: read from the tokenizer. It ends a text with the union of the
-            tokenizer's and the generation config's ends.
+        name: By default the tokenizer's name or path.
+        vocabulary: By default read from the tokenizer, with the ends of text of the tokenizer and
+            of the generation config.
 
     Raises:
         UnsupportedTokenizer: The bytes of the tokens cannot be known exactly.
@@ -87,12 +87,12 @@ class HuggingFaceModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Its tokens, as far as the logits reach."""
+        """The vocabulary, cut to the width of the logits."""
         return self._vocabulary
 
     @property
     def width(self) -> int:
-        """The number of logits; often larger than that of tokens."""
+        """The number of logits, often larger than the number of tokens."""
         return self._width
 
     @property
@@ -112,7 +112,7 @@ class HuggingFaceModel:
 
     @property
     def max_length(self) -> int | None:
-        """The longest text it can read, in tokens, prompt included; ``None`` if it is not known."""
+        """The longest readable text in tokens, prompt included; ``None`` if unknown."""
         length = getattr(self._config, "max_position_embeddings", None)
         return int(length) if isinstance(length, int) and length > 0 else None
 
@@ -144,22 +144,22 @@ class HuggingFaceModel:
         template: str | None = None,
         add_generation_prompt: bool = True,
     ) -> tuple[int, ...]:
-        """The ids of a conversation, as the model's chat template writes it.
+        """The ids of a conversation, rendered by the model's chat template.
 
-        `explorer.Session` and `explorer.generate` take them as a prompt. The template runs in
-        the sandbox of transformers. A text that looks like a control token becomes that token, so
-        look at what comes from strangers first.
+        `explorer.Session` and `explorer.generate` accept them as a prompt. The template runs in
+        the sandbox of transformers. Text that looks like a control token becomes that token, so
+        check untrusted messages first.
 
         Args:
-            messages: ``{"role": "user", "content": "..."}`` and so on. Whatever else the template
-                reads may stand in them, such as ``tool_calls`` and ``reasoning_content``.
+            messages: ``{"role": "user", "content": "..."}`` and so on, with any further keys that
+                the template reads, such as ``tool_calls`` and ``reasoning_content``.
             tools: OpenAI's ``tools``, for a template that lists them.
-            template: The name of a template where the tokenizer has several.
-            add_generation_prompt: Whether the beginning of the model's own turn comes last.
+            template: The name of a template, if the tokenizer has several.
+            add_generation_prompt: Whether to append the beginning of the model's own turn.
 
         Raises:
             ExplorerError: The tokenizer has no chat template, or none of that name; the template
-                refuses the messages; or an argument is something else.
+                refuses the messages; or an argument is of the wrong type.
 
         Example:
             >>> import explorer
@@ -176,7 +176,7 @@ class HuggingFaceModel:
         return self._within(ids)
 
     def _within(self, ids: tuple[int, ...]) -> tuple[int, ...]:
-        """The ids of a prompt, all of which the model can read."""
+        """The ids of a prompt, if the model can read all of them."""
         outside = [token for token in ids if not 0 <= token < self._width]
         if outside:
             raise ExplorerError(
@@ -208,7 +208,7 @@ class HuggingFaceModel:
                 input_ids=rest, past_key_values=start.cache, use_cache=True, **self._last_only
             )
             self._key_values.keep(tokens, start.cache, start.floor)
-            # A copy: the last row would keep the whole output alive.
+            # A copy, because a view of the last row would keep the whole output alive.
             logits = output.logits[0, -1].to(torch.float32, copy=True)
         return Reading(logits, len(tokens) - start.length, start.note)
 
@@ -217,7 +217,7 @@ class HuggingFaceModel:
 
         Args:
             tokens: At least ``count`` ids.
-            count: How many prefixes.
+            count: The number of prefixes.
 
         Raises:
             ExplorerError: There are more ids than the model can read.
@@ -239,14 +239,14 @@ class HuggingFaceModel:
                 rows = output.logits[0, -count:]
                 computed, note = len(tokens) - start.length, start.note
             logits = [row.to(torch.float32, copy=True) for row in rows]
-        # The first pays for the pass; the others came with it.
+        # The first reading reports the tokens of the whole pass.
         return [Reading(row, 0 if k else computed, note) for k, row in enumerate(logits)]
 
     def read_each(self, tokens: Sequence[int], following: Sequence[int]) -> Tensor:
         """The logits after each of several next ids; see `EachLanguageModel.read_each`.
 
-        What was read of ``tokens`` is not read again, and nothing new is remembered. The lock is
-        free during the pass.
+        Cached key-values of ``tokens`` are used, and nothing new is cached. The lock is not held
+        during the pass.
 
         Raises:
             ExplorerError: There are more ids than the model can read.
@@ -254,7 +254,7 @@ class HuggingFaceModel:
         if not self._takes_cache:
             return self.batch([[*tokens, token] for token in following]).logits
         self._check_length([[*tokens, 0]])
-        with self._lock:  # At least one id is left to read: that of the next token.
+        with self._lock:  # At least the id of the next token is left to read.
             start = self._key_values.start([*tokens, following[0]])
         cache = start.cache
         with torch.no_grad():
@@ -273,10 +273,10 @@ class HuggingFaceModel:
         return output.logits[:, -1].float()
 
     def batch(self, prompts: Sequence[Sequence[int]]) -> HuggingFaceBatch:
-        """Read several prompts abreast; see `BatchedLanguageModel.batch`.
+        """Read several prompts in one batch; see `BatchedLanguageModel.batch`.
 
         Args:
-            prompts: Ids of each row; shorter ones are padded at the left and masked there.
+            prompts: The ids of each row; shorter ones are padded on the left, with a mask.
 
         Raises:
             ExplorerError: There is no row, or one is empty or too long.
@@ -295,10 +295,10 @@ class HuggingFaceModel:
         )
 
     def _forward(self, **inputs: Any) -> Any:
-        """The forward pass of the model itself."""
+        """Run the model's own forward pass, and convert its errors."""
         try:
             return self._model(**inputs)
-        # A configuration may describe a model that can be built and not be run.
+        # A model with a faulty configuration may build but fail to run.
         except Exception as error:
             reason = str(error).strip().partition("\n")[0].rstrip(" .:") or type(error).__name__
             raise ExplorerError(
@@ -337,14 +337,14 @@ class HuggingFaceModel:
         dressed: list[int] = self._tokenizer.encode(text, add_special_tokens=True)
         before = _before(plain, dressed)
         if before is None:
-            return tuple(dressed)  # What is added also changes the text's own tokens.
+            return tuple(dressed)  # The added tokens also change the text's own tokens.
         if before and plain[: len(before)] == before:
             before = []  # The text itself begins with them.
         ids = (*before, *plain)
         if ids:
             return ids
-        # An empty prompt for a tokenizer that marks no beginning: what ends a text also divides
-        # texts, so it is what stands before a new one.
+        # An empty prompt, and a tokenizer without a begin token: an end of text also separates
+        # texts, so it can precede a new one.
         for name in ("bos_token_id", "eos_token_id"):
             token = getattr(self._tokenizer, name, None)
             if isinstance(token, int):
@@ -356,7 +356,7 @@ class HuggingFaceModel:
 
 
 def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
-    """Every id that ends a text: the tokenizer's, and those of the generation config."""
+    """The ids that end a text, by the tokenizer and by the generation config."""
     declared = [tokenizer.eos_token_id]
     if model.generation_config is not None:
         declared.append(model.generation_config.eos_token_id)
@@ -375,22 +375,22 @@ def open_folder(
     trust_remote_code: bool,
     strict: bool,
 ) -> HuggingFaceModel:
-    """Load the model and the tokenizer of a folder. Weights are read from safetensors only.
+    """Load the model and the tokenizer of a folder, with weights from safetensors only.
 
     Args:
-        dtype: Of the weights; ``None`` for that of the file.
-        strict: Whether weights that do not fit the configuration are an error; else the name
-            says that they do not.
+        dtype: The type of the weights; ``None`` for that of the file.
+        strict: Whether weights that do not fit the configuration are an error; otherwise the
+            model's name states the misfit.
 
     Raises:
-        ExplorerError: Weights are missing, not expected, or of another shape.
+        ExplorerError: Weights are missing, unexpected, or of another shape.
     """
-    if not trust_remote_code:  # Code of somebody else may mean something else by a name.
+    if not trust_remote_code:  # A model's own code may give settings another meaning.
         check_settings(folder, name, ACT2FN)
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
     with _quiet():
-        # Code of somebody else need not bear being built without memory.
+        # A model's own code may fail when it is built on the meta device.
         if strict and not trust_remote_code:
             _check_size(AutoConfig.from_pretrained(folder, **common), folder, name)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -398,7 +398,7 @@ def open_folder(
             use_safetensors=True,
             dtype=dtype or "auto",
             output_loading_info=True,
-            # Reported like every other misfit, instead of as an error of its own.
+            # So that they are reported like the other misfits.
             ignore_mismatched_sizes=True,
             **common,
         )
@@ -414,10 +414,10 @@ def open_folder(
 
 
 def _check_family(model: Any, folder: Path, name: str) -> None:
-    """Refuse a model of another family than the one that its configuration names.
+    """Refuse a model whose configuration names two different families.
 
-    ``model_type`` decides what is built and ``architectures`` says what was trained; some families
-    share the names of their weights, so that nothing else would show that the two disagree.
+    ``model_type`` decides which class is built, and ``architectures`` names the class that was
+    trained; some families share the names of their weights, so only this shows a disagreement.
     """
     for named in getattr(model.config, "architectures", None) or ():
         trained = getattr(transformers, named, None) if isinstance(named, str) else None
@@ -434,7 +434,7 @@ def _check_family(model: Any, folder: Path, name: str) -> None:
 
 
 def _check_size(config: Any, folder: Path, name: str) -> None:
-    """Refuse a configuration of a much larger model before random weights fill the memory."""
+    """Refuse a configuration of a much larger model than the files, before memory is allocated."""
     if getattr(config, "quantization_config", None) is not None:
         return  # Several weights may be packed into one number.
     files = weights_in(folder)
@@ -458,10 +458,7 @@ def _check_size(config: Any, folder: Path, name: str) -> None:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keep the library from drawing progress bars in the notebook and from repeating our messages.
-
-    Its own settings are restored afterwards.
-    """
+    """Silence the library's progress bars and its repetition of our messages for a while."""
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
@@ -474,10 +471,9 @@ def _quiet() -> Generator[None]:
 
 
 def _before(plain: list[int], dressed: list[int]) -> list[int] | None:
-    """The special tokens that a tokenizer puts before a text; ``None`` if that cannot be told."""
+    """The special tokens that a tokenizer puts before a text; ``None`` if it rewrites the text."""
     for start in range(len(dressed) - len(plain) + 1):
         if dressed[start : start + len(plain)] == plain:
-            # An empty text has no place of its own; what opens it is then all there is, and
-            # what would close it is not asked for.
+            # For an empty text, only the first special token is taken as the one before it.
             return dressed[:start] if plain else dressed[:1]
     return None

@@ -1,4 +1,4 @@
-"""Several texts that a model of transformers reads abreast, with a cache of their own."""
+"""A batch of texts that a model of transformers reads together, with a cache of its own."""
 
 # transformers is typed loosely: its models and tokenizers are `Any` for a checker.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -17,11 +17,11 @@ from explorer.decoding.models.key_values import fork
 
 
 class HuggingFaceBatch:
-    """Several texts that grow by one token each; made by `HuggingFaceModel.batch`.
+    """A batch of growing texts; made by `HuggingFaceModel.batch`.
 
     Args:
-        cache: An empty dynamic cache; ``None`` for a model that takes none.
-        takes_positions: Whether the model is told the place of each id, which padding shifts.
+        cache: An empty dynamic cache; ``None`` for a model without one.
+        takes_positions: Whether the model takes position ids, which padding shifts.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class HuggingFaceBatch:
 
     @property
     def logits(self) -> Tensor:
-        """float32[B, W], the next-token logits of each row."""
+        """The next-token logits of each row, float32[B, W]."""
         return self._logits
 
     def step(self, tokens: Tensor) -> Tensor:
-        """Read one more token in each row; see `Batch.step`. Does not wait for the device."""
+        """Read one more token in each row without waiting for the device; see `Batch.step`."""
         column = tokens.reshape(-1, 1)
         self._append(column, torch.ones_like(column), [1] * len(self._lengths))
         self._logits = self._read(column)
         return self._logits
 
     def branch(self, rows: Sequence[int]) -> HuggingFaceBatch:
-        """Go on from some rows; see `BranchingBatch.branch`."""
+        """A new batch that continues some rows; see `BranchingBatch.branch`."""
         twin = copy.copy(self)
         chosen = torch.tensor(list(rows), dtype=torch.int64, device=self._ids.device)
         twin._lengths = [self._lengths[row] for row in rows]
@@ -77,8 +77,8 @@ class HuggingFaceBatch:
     def reads_runs(self) -> bool:
         """Whether rows can be extended by different numbers of tokens; see `RunBatch`.
 
-        Shorter runs are padded, and the padding is masked. A sliding window would count it, so
-        there a batch must have one row; linear attention would read it.
+        Shorter runs are padded, and the padding is masked. A sliding window would count the
+        padding, so a batch must then have one row; linear attention would even read it.
         """
         if self._cache is None or not self._takes_positions:
             return False
@@ -122,7 +122,7 @@ class HuggingFaceBatch:
         return self._read_last(ids, 1)[:, -1]
 
     def _read_last(self, ids: Tensor, count: int) -> Tensor:
-        """The logits after the last tokens: float32[B, count, W]."""
+        """The logits after the last ``count`` tokens, float32[B, count, W]."""
         more: dict[str, Any] = {name: count for name in self._last_only}
         if self._takes_positions:
             more["position_ids"] = self._positions[:, -ids.shape[1] :]

@@ -1,23 +1,24 @@
-"""The key-values of what a transformer has read, found again by their ids.
+"""A store of a transformer's key-value caches, looked up by token ids.
 
-A transformer that is asked about ids it has mostly read should only read the rest. This store
-keeps a few caches, each with the ids it was made from. For new ids it takes the one that shares
-the most, copies it, drops what is not shared and hands it out; nobody changes a stored one.
+A transformer that has already read most of some ids should only read the rest. This store keeps a
+few caches, each with the ids that it was made from. For new ids it takes the cache that shares the
+longest prefix, copies it, crops it to the shared part and returns it; stored caches are never
+changed.
 
-Copying is shallow where a layer grows by concatenation, because concatenation makes new tensors:
-a fork costs microseconds and shares memory. Other layers (linear attention updates in place) are
-copied in depth. Dropping the last n tokens is `crop(-n)` in transformers 5: a negative number of
-tokens to drop, where version 4 took the length to keep. Three kinds of layer differ:
+A layer that grows by concatenation is copied shallowly, because concatenation makes new tensors: a
+fork costs microseconds and shares memory. Other layers (linear attention updates in place) are
+copied deeply. `crop(-n)` of transformers 5 drops the last n tokens, while version 4 took the length
+to keep. Three kinds of layer differ:
 
-- Full attention: can be cropped to any length.
-- A sliding window throws old keys away, and then `crop` raises. With *recording* switched on
-  before the first token they are kept. But `crop` itself then trims the layer to its window, and
-  a second, deeper crop would lack keys. So an entry remembers its ``floor``, the
-  shortest length that it can still be cropped to.
-- Linear attention holds a sum that cannot be undone: the entry serves only longer texts. A few
-  more entries are kept for such a model, so that a step or two back is still free.
+- Full attention can be cropped to any length.
+- A sliding window discards old keys, and then `crop` raises. They are kept if *recording* is
+  switched on before the first token. But `crop` itself then trims the layer to its window, and a
+  second, deeper crop would lack keys. So an entry remembers its ``floor``, the shortest length to
+  which it can still be cropped.
+- Linear attention holds a sum that cannot be undone, so its entry serves only longer texts.
+  Several entries are kept, so that a step or two back is usually still cached.
 
-A static cache is never used: its tensors are written in place, and a fork would see it.
+A static cache is never used, because its tensors are written in place, which a fork would see.
 
 Cost: one entry holds the key-values of its text; at most `ENTRIES` are kept. With recording, a
 sliding window saves no memory.
@@ -41,18 +42,18 @@ from transformers.cache_utils import (
 )
 
 ENTRIES: Final = 8
-"""The number of texts that are remembered."""
+"""The number of caches that are kept."""
 
 _GROW_BY_CONCATENATION: Final = (DynamicLayer, DynamicSlidingWindowLayer)
 
 
 @dataclass(frozen=True, eq=False)
 class CacheEntry:
-    """The key-values of a text.
+    """The stored cache of a text.
 
     Args:
-        cache: Their key-values; not to be changed.
-        floor: The shortest length that ``cache`` can be cropped to; all of it where it cannot.
+        cache: The key-values of ``tokens``; must not be changed.
+        floor: The shortest length to which ``cache`` can be cropped.
     """
 
     tokens: tuple[int, ...]
@@ -62,10 +63,10 @@ class CacheEntry:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """The place from which a model can go on reading.
+    """A cache from which a model can continue reading, with the number of tokens in it.
 
     Args:
-        note: Why that is less than what was shared with an earlier text; empty if it is all of it.
+        note: The reason why it is shorter than the prefix shared with an earlier text; else empty.
     """
 
     cache: Cache
@@ -75,7 +76,7 @@ class Start:
 
 
 def fork(cache: Cache) -> Cache:
-    """A copy that can be extended and cropped while the original stays as it is."""
+    """A copy that can be extended and cropped without changing the original."""
     twin = copy.copy(cache)
     twin.layers = [
         copy.copy(layer) if type(layer) in _GROW_BY_CONCATENATION else copy.deepcopy(layer)
@@ -85,10 +86,10 @@ def fork(cache: Cache) -> Cache:
 
 
 def why_not_croppable(cache: Cache) -> str:
-    """The reason why a cache cannot be cropped, as the subject of a sentence; empty if it can."""
+    """The reason why a cache cannot be cropped, as a noun phrase; empty if it can."""
     for layer in cache.layers:
-        # A convolution without a recurrent state says it can be cropped, but its first tokens
-        # are not padded then, which changes what the model computes.
+        # A convolution without a recurrent state claims to be croppable, but then its first tokens
+        # are not padded, which changes the model's results.
         if isinstance(layer, LinearAttentionCacheLayerMixin):
             return "linear attention"
         recording: bool = getattr(layer, "record_past", False)
@@ -110,27 +111,27 @@ def _window(cache: Cache) -> int | None:
 
 
 class KeyValues:
-    """The store.
+    """The store of caches.
 
-    Not safe to use from several threads at once: its owner holds a lock.
+    Not thread-safe: its owner holds a lock.
     """
 
     def __init__(self, empty: Callable[[], Cache]) -> None:
         self._empty = empty
-        self._entries: list[CacheEntry] = []  # The last one was used last.
+        self._entries: list[CacheEntry] = []  # The least recently used first.
 
     def __len__(self) -> int:
-        """The number of texts that are remembered."""
+        """The number of stored caches."""
         return len(self._entries)
 
     def start(self, tokens: Sequence[int]) -> Start:
-        """The longest usable beginning of some ids; at least the last id is left to read."""
+        """The longest cached prefix of some ids; at least the last id is left to read."""
         best: tuple[int, CacheEntry] | None = None
         most_shared = 0
         for entry in self._entries:
             shared = min(_shared(entry.tokens, tokens), len(tokens) - 1)
             most_shared = max(most_shared, shared)
-            # An entry can be cut to any length from its floor on.
+            # An entry can be cropped to any length from its floor on.
             if shared >= entry.floor and (best is None or shared >= best[0]):
                 best = (shared, entry)
         if best is None or best[0] == 0:
@@ -158,15 +159,15 @@ class KeyValues:
         return Start(twin, length, floor, note)
 
     def keep(self, tokens: Sequence[int], cache: Cache, floor: int) -> None:
-        """Remember the key-values of a text.
+        """Store the cache of a text.
 
         Args:
-            cache: Their key-values; handed over.
+            cache: The key-values of ``tokens``, owned by the store from now on.
         """
         path = tuple(tokens)
         if why_not_croppable(cache):
             floor = len(path)
-        # What the new entry can be cropped to need not be kept beside it.
+        # Entries to which the new one can be cropped are redundant.
         self._entries = [
             entry
             for entry in self._entries
@@ -185,7 +186,7 @@ class KeyValues:
 
 
 def _shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """The length of the longest common beginning."""
+    """The length of the longest common prefix."""
     for k, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return k

@@ -1,11 +1,11 @@
-"""Find a language model and open it: an embedded one, a folder, or a Hugging Face name.
+"""Finds and opens a language model: an embedded one, a folder, or a Hugging Face name.
 
-``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` and ``"tiny-chat"`` travel with the package and need no
-network. A folder is read as it is. A name is looked up in the Hugging Face cache of this user
-first; only if it is not there is the hub asked, for the files that are read and no others.
+``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` and ``"tiny-chat"`` are shipped with the package and
+need no network. A folder is read directly. A name is looked up in the user's Hugging Face cache
+first; only if it is missing there are the needed files fetched from the hub.
 
-Nothing untrusted is run: weights come from safetensors files of the model's folder only
-(`explorer.decoding.models.checkpoint`), and code beside a model runs only where the caller says
+No untrusted code is run: weights come only from safetensors files in the model's folder
+(`explorer.decoding.models.checkpoint`), and a model's own code runs only with
 ``trust_remote_code=True``. Weights that do not fit the configuration are an error, because the
 library would replace them with random ones.
 
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LISTEN: Final = 0.02
-"""Seconds between two looks for an interrupt, which a thread that waits in C does not see."""
+"""The seconds between checks for an interrupt, which a thread waiting in C does not notice."""
 
 
 class Opening(Generic[T]):
-    """The models that are open, and the lock for opening more.
+    """The open models, and the lock for opening others.
 
-    transformers opens a model with switches that hold for the whole process: the default dtype, how
-    weights are initialised, on which device tensors are made. Two threads in there at once restore
-    each other's switches in the wrong order, and an exception thrown into the middle of it may
-    leave one thrown; after that every model comes out without data ("Cannot copy out of meta
-    tensor").
+    transformers changes process-wide settings while it opens a model: the default dtype, the
+    initialisation of weights, the device of new tensors. Two threads at once would restore each
+    other's settings in the wrong order, and an interruption could leave a setting changed; after
+    that every model is loaded without data ("Cannot copy out of meta tensor").
 
-    So a model is opened in a thread of its own (about 0.1 ms). The caller only waits, and what
-    interrupts the caller (Ctrl-C, a cancelled compile) never reaches that thread: a load that has
-    begun comes to its end, and one that has not is dropped. A lock lets one of them in at a time.
-    Open models are held weakly, so that they are freed when nobody uses them; the embedded one is
-    small and stays.
+    So a model is opened in a thread of its own (about 0.1 ms). The caller only waits, and an
+    interrupt of the caller (Ctrl-C, a cancelled compile) never reaches that thread: a load that has
+    begun is finished, and one that has not is dropped. A lock admits one load at a time.
+
+    Open models are held weakly, so that unused ones are freed; the embedded ones are small and are
+    kept.
 
     Example:
         >>> class Model: pass
@@ -70,7 +70,7 @@ class Opening(Generic[T]):
 
     def __init__(self) -> None:
         self._forget()
-        # The thread that holds the lock does not live on in a forked process, the lock would.
+        # A forked process would inherit the lock but not the thread that releases it.
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
@@ -80,11 +80,12 @@ class Opening(Generic[T]):
         self._kept: dict[Hashable, T] = {}
 
     def open(self, key: Hashable, make: Callable[[], T], *, keep: bool = False) -> T:
-        """The value of a key: the one that is open, or one that is made now.
+        """The open value of a key, or a new one.
 
         Args:
-            key: Everything that the value depends on: another key makes another value.
-            make: Makes it, in a thread of its own. Whatever it raises is raised here.
+            key: Everything that the value depends on.
+            make: Makes the value, in a thread of its own; its exceptions are raised here.
+            keep: Whether to keep the value even when it is unused.
         """
         result: Future[T] = Future()
         work = threading.Thread(
@@ -97,7 +98,7 @@ class Opening(Generic[T]):
                     result.exception(_LISTEN)
             return result.result()
         finally:
-            # Reached with no result only by an interrupt: a load that waits need not begin.
+            # Without a result the caller was interrupted, so a waiting load need not begin.
             result.cancel()
 
     def _work(self, result: Future[T], key: Hashable, make: Callable[[], T], keep: bool) -> None:
@@ -137,33 +138,29 @@ def load_model(
     trust_remote_code: bool = False,
     strict: bool = True,
 ) -> HuggingFaceModel:
-    """Open a language model; one that is open already is given again.
+    """Open a language model, or return it if it is already open.
 
-    May be called from any thread. An interrupt ends the waiting; nothing is left half open.
+    It may be called from any thread. An interrupt ends the waiting; nothing is left half open.
 
-    Settings that no model can have are refused by name. A configuration that is merely another one
-    than that of the training (another activation, another base of the rotation of positions)
-    makes another model, and nothing in the files can show it.
+    Impossible settings are refused by name. A valid configuration that differs from the training
+    (another activation, another rotary base) gives a different model, which no file can show.
 
     Args:
         name: ``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` or ``"tiny-chat"``, a folder in the form
             of ``save_pretrained``, or a Hugging Face name such as ``"org/model"``.
-        device: Where to run it; ``"auto"`` is CUDA where there is one, else the CPU.
-        dtype: Of the weights; ``"auto"`` is float32 on a CPU, which is slow at anything shorter,
-            and what the file holds elsewhere. Logits are always float32.
+        device: The device to run on; ``"auto"`` is CUDA if available, otherwise the CPU.
+        dtype: The type of the weights; ``"auto"`` is float32 on a CPU, which is slow with shorter
+            types, and that of the file elsewhere. Logits are always float32.
         trust_remote_code: Whether code that comes with the model may be run. Only for a model
             whose authors you trust as you trust this machine's administrator.
-        strict: Whether weights that are missing, not expected or of another shape are an error.
-            With False the model runs with random weights in their place, and its name, which
-            traces keep, says so.
-
-    Returns:
-        The model, with `vocabulary`.
+        strict: Whether missing, unexpected or differently shaped weights are an error. With False
+            the model runs with random weights in their place, and its name, which traces keep, says
+            so.
 
     Raises:
         ExplorerError: There is no such model (the message says what was looked for, and where),
             it has no safetensors weights in its folder, its weights do not fit its configuration,
-            its files do not fit together, or the device is not there.
+            its files do not fit together, or the device is not available.
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
         MissingDependency: transformers is not installed.
     """
@@ -194,7 +191,7 @@ def load_model(
 
 
 def model_folder(name: str | os.PathLike[str]) -> tuple[Path, str]:
-    """The folder with a model's files, and the model's name; the model is not opened.
+    """The folder of a model's files, and the model's name, without opening the model.
 
     Raises:
         ExplorerError: There is no such model.
@@ -223,8 +220,8 @@ def _opened(
         return open_folder(folder, shown, device, dtype, trust_remote_code, strict)
     except ExplorerError:
         raise
-    # The library raises errors of every kind for files that it cannot use: its own validation
-    # errors, failed assertions, a division by a number of heads that is 0.
+    # The library may raise anything for unusable files: its own validation errors, failed
+    # assertions, a division by zero heads.
     except Exception as error:
         raise _cannot_load(folder, shown, error) from error
 
@@ -241,7 +238,7 @@ def _cannot_load(folder: Path, shown: str, error: Exception) -> ExplorerError:
             evidence={"name": shown, "folder": str(folder), "file": own},
         )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # "Validation error for 'x':" goes on in the next line.
+    # "Validation error for 'x':" continues in the next line.
     reason = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]).rstrip(" .:")
     # "3" or "'layers'" alone says nothing.
     if not reason or isinstance(error, ArithmeticError | AssertionError | LookupError):
@@ -257,7 +254,7 @@ def _cannot_load(folder: Path, shown: str, error: Exception) -> ExplorerError:
 
 
 def _own_code(folder: Path) -> str:
-    """The first file of a model that asks for code beside it; empty if none does."""
+    """The first file of a model that requires the model's own code; empty if none does."""
     for name in ("config.json", "tokenizer_config.json"):
         with suppress(OSError, ValueError, RecursionError):
             declared: object = json.loads((folder / name).read_bytes())
@@ -267,7 +264,7 @@ def _own_code(folder: Path) -> str:
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """Describe the files of a folder at this moment, so that a changed model is opened again."""
+    """The name, inode, size and time of each file, so that a changed model is opened again."""
     states: list[tuple[str, int, int, int]] = []
     for path in folder.iterdir():
         if path.is_file():
@@ -294,7 +291,7 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None
 
 
 def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
-    """The folder of a model, and what to call it."""
+    """The folder of a model, and its name."""
     given = _text_of(name)
     if given in EMBEDDED:
         return EMBEDDED[given], given
@@ -317,10 +314,10 @@ def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
 
 
 def _text_of(name: object) -> str:
-    """A name or a path as a text."""
+    """A name or a path as text."""
     given: object = name
     if isinstance(name, os.PathLike):
-        # A path of somebody's own may raise anything; then it is shown as it is.
+        # A user's own path may raise anything; then it is refused as it is.
         with suppress(Exception):
             given = os.fspath(cast("os.PathLike[str]", name))
     return instance("name", given, str, "the name or the folder of a model", remedy=_TRY_TINY)
@@ -329,7 +326,7 @@ def _text_of(name: object) -> str:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # Too long for a path, or somewhere that may not be looked at.
+    except OSError:  # Too long for a path, or not accessible.
         return False
 
 
@@ -338,14 +335,14 @@ def _short(text: str) -> str:
 
 
 def _from_hub(name: str, code: bool) -> Path:
-    """The folder of a name: in this user's cache, else fetched into it."""
+    """The folder of a name in the user's cache, fetched from the hub if it is missing."""
     try:
         import huggingface_hub
         from huggingface_hub import constants
     except ImportError as error:
         raise _missing(error) from error
     wanted = [*_WANTED, *(["*.py"] if code else [])]
-    # Anything may stand between here and the hub; each attempt says why it failed.
+    # Access to the hub may fail in any way; the reason of each attempt is kept.
     reasons: list[str] = []
     for local in (True, False):
         try:

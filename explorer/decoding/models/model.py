@@ -1,11 +1,11 @@
 """The protocol of a language model: its tokens, a prompt as ids, the logits after ids.
 
 A model here is a pure function: the same ids give the same next-token logits, whatever was asked
-before. That is why a session can go back, fork and jump without telling the model. A model that
-keeps key-values of what it has read does so out of sight, and reports what it had to read again.
+before. So a session can go back, fork and jump without telling the model. A model that caches
+key-values does so internally, and reports how much it had to read again.
 
-Any object with these four members will do; it need not be a transformer. This one predicts as a
-compressor does: the logit of a token is how many bits it costs, negated, after what was written.
+Any object with these four members is a model; it need not be a transformer. This one predicts like
+a compressor: the logit of a token is the negated number of bits that it costs after the text.
 
     >>> import zlib
     >>> import numpy as np, torch
@@ -45,18 +45,18 @@ Message = Mapping[str, str]
 """One turn of a conversation: ``{"role": "user", "content": "..."}``."""
 
 Prompt = str | Sequence[Message] | Sequence[int]
-"""A text to go on with, a conversation for the model's chat template, or the ids of either."""
+"""A text to continue, a conversation for the model's chat template, or the ids of either."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The answer of a model after some ids.
+    """The output of a model after some ids.
 
     Args:
         logits: float[W], the next-token logits, on the model's device; W may exceed the
-            vocabulary. Left as it is by everyone who reads it.
-        computed: How many ids the model had to read for it; the others came from its cache.
-        note: Why it read more than the last ids, as a sentence; empty if it did not.
+            vocabulary. Must not be changed.
+        computed: The number of ids that the model had to read; the others came from its cache.
+        note: The reason why cached ids were read again, as a sentence; empty if none were.
     """
 
     logits: Tensor
@@ -66,7 +66,7 @@ class Reading:
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """A causal language model as a pure function of token ids. May be called from any thread."""
+    """A causal language model as a pure function of token ids, callable from any thread."""
 
     @property
     def name(self) -> str:
@@ -75,14 +75,14 @@ class LanguageModel(Protocol):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Its tokens; ids at or past the width of its logits are not text (`with_width`)."""
+        """Its vocabulary; ids from the width of its logits on are not text (`with_width`)."""
         ...
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        """The ids that the model is to read before the first token, special ones included.
+        """The ids of a prompt, including special tokens, to be read before the first token.
 
         Args:
-            prompt: A text, or messages; of ids it is not asked.
+            prompt: A text, or messages; it is not called for ids.
         """
         ...
 
@@ -97,14 +97,14 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class RunLanguageModel(LanguageModel, Protocol):
-    """A language model that reads several tokens that are known beforehand in one forward pass."""
+    """A language model that reads several known tokens in one forward pass."""
 
     def read_run(self, tokens: Sequence[int], count: int) -> Sequence[Reading]:
         """The next-token logits after each of the last prefixes of some ids.
 
         Args:
             tokens: The prompt's ids and all tokens since.
-            count: How many prefixes: all ids, all but the last, and so on; at least 1.
+            count: The number of prefixes: all ids, all but the last, and so on; at least 1.
 
         Returns:
             A reading for each, the shortest prefix first.
@@ -114,16 +114,16 @@ class RunLanguageModel(LanguageModel, Protocol):
 
 @runtime_checkable
 class EachLanguageModel(LanguageModel, Protocol):
-    """A language model that reads several tokens that may each come next in one forward pass."""
+    """A language model that reads several alternative next tokens in one forward pass."""
 
     def read_each(self, tokens: Sequence[int], following: Sequence[int]) -> Tensor:
-        """The next-token logits after some ids and one more, for each of several next ids.
+        """The next-token logits after some ids followed by each of several alternatives.
 
-        It may be called while another thread reads, and does not make that thread wait.
+        It may be called while another thread reads, without making that thread wait.
 
         Args:
             tokens: The prompt's ids and all tokens since.
-            following: The ids that may come next.
+            following: The alternative next ids.
 
         Returns:
             float32[len(following), W], on the model's device.
@@ -132,11 +132,11 @@ class EachLanguageModel(LanguageModel, Protocol):
 
 
 class Batch(Protocol):
-    """Several texts that a model reads abreast, one token each at a time."""
+    """Several texts that a model reads together, one token each at a time."""
 
     @property
     def logits(self) -> Tensor:
-        """float32[B, W], the next-token logits of each row, on the model's device."""
+        """The next-token logits of each row, float32[B, W], on the model's device."""
         ...
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -153,39 +153,40 @@ class Batch(Protocol):
 
 @runtime_checkable
 class BranchingBatch(Batch, Protocol):
-    """A batch whose rows can go on in several ways: what was read is shared, not read again."""
+    """A batch whose rows can continue in several ways and share what was already read."""
 
     def branch(self, rows: Sequence[int]) -> BranchingBatch:
-        """Go on from some rows; this batch stays as it is.
+        """A new batch that continues some rows; this one is not changed.
 
         Args:
-            rows: Numbers of rows of this batch, in any order; one may stand there several times.
+            rows: Row numbers of this batch, in any order and possibly repeated.
 
         Returns:
-            A batch of as many rows, with the logits that they have here.
+            A batch with one row for each number and the same logits.
         """
         ...
 
 
 @runtime_checkable
 class RunBatch(Batch, Protocol):
-    """A batch that reads several tokens in each row in one forward pass, not the same number."""
+    """A batch that reads a different number of tokens in each row in one forward pass."""
 
     @property
     def reads_runs(self) -> bool:
-        """Whether the model's layers can do that for these rows."""
+        """Whether the model's layers support this for these rows."""
         ...
 
     def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
         """Read a run of tokens in each row.
 
         Args:
-            runs: Ids for each row; a row without any keeps its logits.
-            every: Whether the logits after all tokens are wanted, or only the last ones.
+            runs: The ids for each row; a row without ids keeps its logits.
+            every: Whether the logits after all tokens are wanted, or only after the last.
 
         Returns:
-            float32[B, n, W]: the logits after the last n tokens of each row, n being the longest
-            run, or 1; those of a shorter run stand at the end. The last ones are kept as `logits`.
+            float32[B, n, W]: the logits after the last n tokens of each row, with n the length of
+            the longest run, or 1; those of a shorter run are at the end. The last ones are kept as
+            `logits`.
         """
         ...
 
@@ -195,9 +196,9 @@ class BatchedLanguageModel(LanguageModel, Protocol):
     """A language model that reads several texts in one forward pass."""
 
     def batch(self, prompts: Sequence[Sequence[int]]) -> Batch:
-        """Read the prompts.
+        """Read several prompts.
 
         Args:
-            prompts: Ids of each row; the lengths may differ.
+            prompts: The ids of each row; the lengths may differ.
         """
         ...

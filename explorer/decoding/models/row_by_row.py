@@ -1,4 +1,4 @@
-"""A batch over any language model: the model's own where it has one, else its rows one by one."""
+"""A batch for any language model: the model's own, or one that reads row by row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from explorer.errors import ExplorerError
 
 
 class RowByRow:
-    """A `Batch` over any model: each row is read by itself. Waits for the device at every step."""
+    """A `Batch` for any model that reads each row by itself and waits for the device."""
 
     def __init__(self, model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
@@ -29,7 +29,7 @@ class RowByRow:
 
     @property
     def logits(self) -> Tensor:
-        """float32[B, W]."""
+        """The next-token logits of each row, float32[B, W]."""
         return self._logits
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ class RowByRow:
         return self._logits
 
     def branch(self, rows: Sequence[int]) -> RowByRow:
-        """Go on from some rows; see `BranchingBatch.branch`."""
+        """A new batch that continues some rows; see `BranchingBatch.branch`."""
         twin = object.__new__(RowByRow)
         twin._model, twin._rows = self._model, [list(self._rows[row]) for row in rows]
         twin._logits = self._logits[list(rows)]
@@ -48,7 +48,7 @@ class RowByRow:
 
     @property
     def reads_runs(self) -> bool:
-        """Always: each row is read by itself; see `RunBatch`."""
+        """Always true, because each row is read by itself; see `RunBatch`."""
         return True
 
     def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
@@ -65,7 +65,7 @@ class RowByRow:
         return logits
 
     def _last(self, row: Sequence[int], count: int) -> list[Reading]:
-        """The readings after the last prefixes, the shortest first."""
+        """The readings after the last ``count`` prefixes of a row, the shortest first."""
         model = self._model
         if count > 1 and isinstance(model, RunLanguageModel):
             given = call_model(model, "read_run", lambda: model.read_run(tuple(row), count))
@@ -86,7 +86,7 @@ class RowByRow:
 
 
 def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """The model's own batch where it has one, else its rows one by one."""
+    """The model's own batch, or one that reads row by row."""
     if isinstance(model, BatchedLanguageModel):
         batched = model
         return call_model(model, "batch", lambda: batched.batch(prompts))
@@ -94,6 +94,6 @@ def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
 
 
 def open_branching(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> BranchingBatch:
-    """A batch whose rows can branch: the model's own where it can, else its rows one by one."""
+    """A batch that can branch: the model's own, or one that reads row by row."""
     batch = open_batch(model, prompts)
     return batch if isinstance(batch, BranchingBatch) else RowByRow(model, prompts)

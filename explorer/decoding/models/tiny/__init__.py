@@ -1,11 +1,11 @@
-"""The embedded model: a small language model that travels with the package.
+"""The first embedded model: a small language model shipped with the package.
 
 `FOLDER` holds everything that transformers needs (``AutoModelForCausalLM.from_pretrained(FOLDER)``
-and ``AutoTokenizer.from_pretrained(FOLDER)``), so lessons and tests step through a real model on
-a machine with no network. `MODEL_CARD.md` beside it says what the model knows and what was
-measured on it. `tools/tiny` in the repository makes it again from nothing.
+and ``AutoTokenizer.from_pretrained(FOLDER)``), so lessons and tests can use a real model on a
+machine without a network. `MODEL_CARD.md` beside it describes its training data and measurements.
+`tools/tiny` in the repository trains it from scratch.
 
-It is a teaching object. It has no knowledge beyond its tables and answers nothing else.
+It is a teaching object: it knows nothing beyond the facts in its training data.
 """
 
 from __future__ import annotations
@@ -14,4 +14,4 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).parent
-"""Where the weights, the configuration and the tokenizer are."""
+"""The folder of the weights, the configuration and the tokenizer."""

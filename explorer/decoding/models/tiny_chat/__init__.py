@@ -1,9 +1,8 @@
-"""The embedded model of phases: it reasons, calls tools and answers, in the markup of two families.
+"""The embedded model for phases: it reasons, calls tools and answers in the markup of two families.
 
-It has the weights and the tokens of the first one to begin with, and control tokens such as
-``<think>`` and ``<|channel|>``. `FOLDER` holds everything that transformers needs, with a chat
-template for each markup. `MODEL_CARD.md` beside it says what it was trained on and what was
-measured.
+It was trained from the weights and tokens of the first model, with additional control tokens such
+as ``<think>`` and ``<|channel|>``. `FOLDER` holds everything that transformers needs, with a chat
+template for each markup. `MODEL_CARD.md` beside it describes its training data and measurements.
 """
 
 from __future__ import annotations
@@ -12,4 +11,4 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).parent
-"""Where the weights, the configuration and the tokenizer are."""
+"""The folder of the weights, the configuration and the tokenizer."""

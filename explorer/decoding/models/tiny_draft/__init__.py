@@ -1,7 +1,7 @@
-"""The small sister of the first embedded model: same tokenizer, a quarter of the weights.
+"""The embedded draft model: the tokenizer of the first model and a quarter of its weights.
 
 It proposes tokens for the first one in speculative decoding (`explorer.decoding.speculation`).
-`FOLDER` holds everything that transformers needs. `MODEL_CARD.md` beside it says what was measured.
+`FOLDER` holds everything that transformers needs. `MODEL_CARD.md` beside it has the measurements.
 """
 
 from __future__ import annotations
@@ -10,4 +10,4 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).parent
-"""Where the weights, the configuration and the tokenizer are."""
+"""The folder of the weights, the configuration and the tokenizer."""
