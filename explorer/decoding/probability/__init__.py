@@ -1,9 +1,9 @@
 """Probabilities under a model and a constraint: of a text, of a whole language, and samples.
 
-Decoding under a mask draws each token from what is allowed, renormalised there and then. That is
-not the model's distribution given that the text is allowed: a beginning whose continuations are
-all unlikely is drawn as often as if they were not. The functions here give both, exactly where the
-constraint is finite and by weighted samples where it is not.
+Decoding under a mask draws each token from the allowed ones, renormalised at that step. This is
+not the model's distribution given that the text is allowed: a beginning is drawn without regard to
+how unlikely its continuations are. The functions here compute both distributions, exactly if the
+constraint is finite, otherwise from weighted samples.
 
 Read in this order: `written` (a text with its probabilities), `scored` (`probability`: given
 ids), `progress`, `enumeration` (all texts of a finite constraint, prefixes shared), `particles`

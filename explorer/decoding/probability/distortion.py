@@ -1,8 +1,8 @@
-"""The distortion that masking brings to a model's distribution over the texts of a constraint.
+"""The distortion by masking of a model's distribution over the texts of a constraint.
 
 The model's distribution, given that the text is allowed, is p(x)/p(C). Decoding under the mask
 draws x with the probability q(x), the product of locally renormalised steps. The two agree exactly
-where the feasible masses of all texts have the same product. Their distance is the total variation:
+if the product of feasible masses is the same for all texts. Their distance is the total variation:
 the largest difference in the probability of any set of texts.
 """
 
@@ -24,13 +24,13 @@ from explorer.tokens.machine import TokenMachine
 
 @dataclass(frozen=True, slots=True)
 class TextShare:
-    """One text in both distributions.
+    """The probabilities of one text in both distributions.
 
     Args:
         data: The text, in bytes.
-        model: Its probability under the model, unconstrained, the end of the text included.
-        conditional: The same given the constraint.
-        masked: Its probability under the mask.
+        model: Its unconstrained probability under the model, including the end of the text.
+        conditional: Its probability under the model given the constraint.
+        masked: Its probability when decoding under the mask.
     """
 
     data: bytes
@@ -46,17 +46,18 @@ class TextShare:
 
 @dataclass(frozen=True)
 class Distortion:
-    """The distribution of masking beside the model's own, given the constraint.
+    """The distribution under masking compared with the model's own, given the constraint.
 
     Args:
-        shares: The texts, the likeliest under the model first; of a sample, those that were drawn,
-            with the probabilities of the spellings that were drawn.
-        total_variation: Of the two distributions over token sequences; an estimate where sampled.
-        total_variation_texts: The same over texts, whatever their spelling, which is at most as
-            large; ``None`` where sampled.
+        shares: The texts, the likeliest under the model first; for a sample, the drawn texts with
+            the probabilities of their drawn spellings.
+        total_variation: The distance of the two distributions over token sequences, estimated if
+            sampled.
+        total_variation_texts: Their distance over texts regardless of spelling, which is at most as
+            large; ``None`` if sampled.
         log_mass: The log-probability of the constraint under the model.
-        exact: Whether all texts were looked at.
-        sequences: How many token sequences were looked at.
+        exact: Whether all texts were enumerated.
+        sequences: The number of token sequences considered.
     """
 
     shares: tuple[TextShare, ...]
@@ -92,14 +93,14 @@ def masking_distortion(
     """Compare decoding under a mask with the model's own distribution given the constraint.
 
     Args:
-        lm, prompt, constraint, method, samples, max_tokens, nodes, seed, budget, progress: As
-            `explorer.decoding.probability.mass.probability_mass` has them.
+        lm, prompt, constraint, method, samples, max_tokens, nodes, seed, budget, progress: As in
+            `explorer.decoding.probability.mass.probability_mass`.
 
     Returns:
         Both distributions and their total variation. It prints as a table.
 
     Raises:
-        ExplorerError: As `probability_mass` has it.
+        ExplorerError: As in `probability_mass`.
 
     Example:
         >>> from explorer import choice, load_model
@@ -132,7 +133,7 @@ def masking_distortion(
 
 
 def _shares(asked: Asked, texts: list[WrittenTokens], log_mass: float) -> tuple[TextShare, ...]:
-    """The texts, with the sums over their spellings."""
+    """The texts, each with its probabilities summed over its spellings."""
     spelled: dict[bytes, list[WrittenTokens]] = {}
     for one in texts:
         spelled.setdefault(one.data(asked.lm.vocabulary), []).append(one)

@@ -1,10 +1,10 @@
-"""All token sequences of a finite constraint, with their probabilities.
+"""Enumerates all token sequences of a finite constraint, with their probabilities.
 
-A model's opinion depends on all tokens before, so probabilities cannot be shared between two
-prefixes that reach one state, as a dynamic program over the machine alone would; what is shared is
-the reading of common prefixes. The sequences are a tree: its nodes are read in batches, each from
-the key-values of its parent. How many nodes there are *is* a dynamic program over the machine, so
-the size is known before the model is asked.
+A model's probabilities depend on all previous tokens, so two prefixes that reach the same state
+cannot share them, as in a dynamic program over the machine; only the reading of common prefixes is
+shared. The sequences form a tree, whose nodes are read in batches, each from the key-values of its
+parent. The number of nodes *can* be computed by a dynamic program over the machine, so the size is
+known before the model is asked.
 
 Under `canonical` a text has one sequence; without it there are all spellings, many times more.
 """
@@ -30,12 +30,12 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.tokens.words import DONE, FREE
 
 ROWS: Final = 64
-"""How many prefixes are read abreast."""
+"""The number of prefixes that are read in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The beginning of a text: a row of the batch that has read all but its last token."""
+    """The beginning of a text, and the batch row that has read all of it but the last token."""
 
     row: int
     tokens: tuple[int, ...]
@@ -45,10 +45,13 @@ class _Beginning:
 
 
 def tree_size(rule: Rule, limit: int, ends: bool = True) -> int | None:
-    """The number of prefixes of a constraint's texts, the empty one included.
+    """The number of prefixes of a constraint's token sequences, including the empty one.
+
+    Args:
+        ends: Whether sequences may continue after a complete text.
 
     Returns:
-        The size; ``None`` where it is larger than the limit, or infinite.
+        The number; ``None`` if it is larger than the limit, or infinite.
 
     Example:
         >>> import explorer
@@ -92,7 +95,8 @@ def tree_size(rule: Rule, limit: int, ends: bool = True) -> int | None:
             sizes[state] = size
             continue
         stack.append((state, targets, size))
-        # A state that is begun and not counted is on the way here: the texts are infinitely many.
+        # A state that is begun but not counted is on the current path: a cycle, so there are
+        # infinitely many texts.
         if targets[-1] in begun or not open_state(targets[-1]):
             return None
     return sizes[rule.start]
@@ -109,11 +113,11 @@ def all_texts(
     """Every token sequence of a finite constraint.
 
     Args:
-        ends: Whether the end of the text is part of it. If not, a sequence counts as soon as its
-            text is complete, and nothing after it is looked at.
+        ends: Whether a sequence includes the end of the text. If not, it counts as soon as its text
+            is complete, and its continuations are not enumerated.
 
     Yields:
-        The sequences; those of probability 0 are left out.
+        The sequences of positive probability.
     """
     eos = rule.vocabulary.eos_ids
     if not ends and rule.machine.is_final(rule.start):
@@ -157,11 +161,7 @@ def all_texts(
 def branched(
     lm: LanguageModel, batch: BranchingBatch, rows: Sequence[int], tokens: Sequence[int]
 ) -> BranchingBatch:
-    """A batch that goes on from some rows with a token each.
-
-    Args:
-        batch: Left as it is.
-    """
+    """A new batch that continues some rows with one token each; the given one is not changed."""
     further = call_model(lm, "branch", lambda: batch.branch(rows))
     column = torch.tensor(list(tokens), dtype=torch.int64, device=further.logits.device)
     call_model(lm, "step", lambda: further.step(column))

@@ -1,9 +1,9 @@
 """The probability of a whole language under a model, and of a part of it given the whole.
 
-Exact where the constraint's token sequences are few: they are enumerated (`enumeration`).
-Otherwise by importance sampling: texts are drawn under the mask, and the mean of their weights p/q
-is the mass, without bias. The weights lie between 0 and 1; how much they differ is what the
-interval and the effective sample size show. A text that is longer than ``max_tokens`` counts as
+If the constraint has few token sequences, they are enumerated (`enumeration`) and the result is
+exact. Otherwise importance sampling is used: texts are drawn under the mask, and the mean of their
+weights p/q is an unbiased estimate of the mass. The weights lie between 0 and 1; the interval and
+the effective sample size show how much they vary. A text longer than ``max_tokens`` counts as
 outside the language.
 """
 
@@ -30,31 +30,31 @@ from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 Method = Literal["auto", "exact", "sampling"]
-"""How a sum over all texts is found."""
+"""The method for a sum over all texts."""
 
 NODES: Final = 20_000
-"""How many prefixes are read at most for an exact answer."""
+"""The most prefixes that are read for an exact answer."""
 
 _SURE: Final = 1.96
 """Half the width of a 95% interval, in standard errors."""
 
 _LEAST: Final = 4 * ROWS
-"""Fewer draws say too little about their own spread."""
+"""The fewest draws from which their spread is estimated."""
 
 
 @dataclass(frozen=True)
 class ProbabilityMass:
-    """The probability that what a model writes is in a language.
+    """The probability that a model's text is in a language.
 
     Args:
         value: The probability.
-        log_value: Its natural logarithm; of use where ``value`` is 0 for a float.
-        exact: Whether all texts were looked at.
-        interval: Where it is with 95% confidence; the value twice where exact.
-        texts: How many token sequences were looked at.
-        effective: The effective sample size, as many equal weights would be; ``texts`` if exact.
-        reached: Whether the interval is as narrow as was asked for.
-        cut: How many draws were longer than ``max_tokens`` and counted as outside.
+        log_value: Its natural logarithm, finite even if ``value`` underflows to 0.
+        exact: Whether all texts were enumerated.
+        interval: The 95% confidence interval; the value twice if exact.
+        texts: The number of token sequences considered.
+        effective: The effective sample size; equal to ``texts`` if exact.
+        reached: Whether the interval is as narrow as requested.
+        cut: The number of draws that exceeded ``max_tokens`` and counted as outside.
     """
 
     value: float
@@ -81,8 +81,8 @@ class ConditionalProbability:
     """The probability of a part of a language given the whole.
 
     Args:
-        value: Of the part, among the texts of the whole.
-        interval: Where it is with 95% confidence; the value twice where exact.
+        value: The probability of the part among the texts of the whole.
+        interval: The 95% confidence interval; the value twice if exact.
         given: The mass of the whole.
     """
 
@@ -98,7 +98,7 @@ class ConditionalProbability:
 
 @dataclass(frozen=True)
 class SumOptions:
-    """The options of a sum over all texts, as `probability_mass` has them."""
+    """The options of a sum over all texts; see `probability_mass`."""
 
     ends: bool
     method: Method
@@ -110,10 +110,10 @@ class SumOptions:
     progress: Progress
 
     def checked(self) -> SumOptions:
-        """The same options as plain values.
+        """The options, checked and converted to plain values.
 
         Raises:
-            ExplorerError: One is something else.
+            ExplorerError: An option is invalid.
         """
         ways = 'a way to find a sum: "auto", "exact" or "sampling"'
         least = "a number above 0"
@@ -134,10 +134,10 @@ class SumOptions:
 
 @dataclass(frozen=True)
 class Asked:
-    """A sum over all texts, with its arguments checked.
+    """The checked arguments of a sum over all texts.
 
     Args:
-        size: How many prefixes there are; ``None`` where the answer is to be sampled.
+        size: The number of prefixes to enumerate; ``None`` if the answer is sampled.
     """
 
     lm: LanguageModel
@@ -158,8 +158,8 @@ class Asked:
         """Check the arguments of `probability_mass`, and count the prefixes.
 
         Raises:
-            ExplorerError: An exact answer is asked for and there are too many, or an argument is
-                something else.
+            ExplorerError: An exact answer is asked for and there are too many prefixes, or an
+                argument is invalid.
         """
         options = options.checked()
         model, ids = opened(lm, prompt)
@@ -177,14 +177,14 @@ class Asked:
         return cls(model, ids, rule, options, size)
 
     def texts(self) -> Iterator[WrittenTokens]:
-        """All token sequences; only where ``size`` is known."""
+        """All token sequences; only if ``size`` is known."""
         with advancing(self.size or 0, "prefixes", self.options.progress) as advance:
             yield from all_texts(
                 self.lm, self.ids, self.rule, ends=self.options.ends, advance=advance
             )
 
     def draws(self) -> Iterator[list[WrittenTokens | None]]:
-        """Texts drawn under the mask, some at a time; ``None`` for each that was cut."""
+        """Texts drawn under the mask, in batches; ``None`` for each that was cut off."""
         with advancing(self.options.samples, "draws", self.options.progress) as advance:
             for begin in range(0, self.options.samples, ROWS):
                 count = min(ROWS, self.options.samples - begin)
@@ -214,23 +214,24 @@ def probability_mass(
     budget: Budget | None = None,
     progress: Progress = True,
 ) -> ProbabilityMass:
-    """The probability that what a model writes after a prompt is in a language.
+    """The probability that a model's text after a prompt is in a language.
 
-    It is the sum over token sequences, all spellings that the constraint allows; under
+    It is the sum over token sequences, in all spellings that the constraint allows; under
     ``c.canonical(tokenizer)`` each text counts by its one spelling.
 
     Args:
         lm: The model, unconstrained and at temperature 1.
-        prompt: A text to go on with, or messages.
+        prompt: A text to continue, or messages.
         constraint: The language.
-        ends: Whether the text must end after a word of the language (with EOS). If not, it is
-            enough that the text begins with one.
-        method: ``"exact"`` enumerates, ``"sampling"`` draws, ``"auto"`` enumerates where it can.
-        error: When to stop drawing: half the width of the 95% interval over the value.
+        ends: Whether the text must end after a word of the language (with EOS). If not, it suffices
+            that the text begins with one.
+        method: ``"exact"`` enumerates, ``"sampling"`` draws, ``"auto"`` enumerates if it can.
+        error: The relative error at which drawing stops: half the width of the 95% interval over
+            the value.
         samples: The most draws.
-        max_tokens: The longest draw, EOS included.
-        nodes: The most beginnings of token sequences that an exact answer may read.
-        seed: Of the random numbers.
+        max_tokens: The most tokens of a draw, EOS included.
+        nodes: The most beginnings of token sequences to read for an exact answer.
+        seed: The seed of the random numbers.
         budget: Limits for compiling the constraint.
         progress: See `Progress`.
 
@@ -239,7 +240,7 @@ def probability_mass(
 
     Raises:
         ExplorerError: ``method="exact"`` and there are too many sequences.
-        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> from explorer import choice, load_model
@@ -273,17 +274,17 @@ def conditional_probability(
     """The probability of a part of a language, given that the text is in the language.
 
     Args:
-        lm, prompt, ends, method, samples, max_tokens, nodes, seed, budget, progress: As
-            `probability_mass` has them.
-        part: Whose probability; texts outside ``given`` do not count.
+        lm, prompt, ends, method, samples, max_tokens, nodes, seed, budget, progress: As in
+            `probability_mass`.
+        part: The part; its texts outside ``given`` do not count.
         given: The language that the text is known to be in.
-        error: When to stop drawing: half the width of the mass's 95% interval over its value.
+        error: The relative error of the mass of ``given`` at which drawing stops.
 
     Returns:
-        The probability, with its interval where it was sampled.
+        The probability, with its interval if it was sampled.
 
     Raises:
-        ExplorerError: As `probability_mass` has it.
+        ExplorerError: As in `probability_mass`.
 
     Example:
         >>> from explorer import choice, literal, load_model
@@ -313,7 +314,7 @@ def conditional_probability(
         return ConditionalProbability(math.nan, (0.0, 1.0), whole)
     shares = weights / weights.sum()
     value = float(shares[hits].sum())
-    # The delta method for a ratio of two means of the same draws.
+    # The standard error of a ratio of two means of the same draws, by the delta method.
     spread = math.sqrt(float((shares**2 * (hits - value) ** 2).sum()))
     interval = (max(0.0, value - _SURE * spread), min(1.0, value + _SURE * spread))
     return ConditionalProbability(value, interval, whole)
@@ -327,7 +328,7 @@ def _exact(log_probs: list[float]) -> ProbabilityMass:
 
 
 def _sampled(asked: Asked, drawn: list[WrittenTokens | None] | None = None) -> ProbabilityMass:
-    """The mean weight of draws; all of them are also put into ``drawn``."""
+    """Estimate the mass from draws, which are also appended to ``drawn``."""
     kept: list[WrittenTokens | None] = [] if drawn is None else drawn
     estimate = _estimate([], asked.options.error)
     for some in asked.draws():
@@ -339,7 +340,7 @@ def _sampled(asked: Asked, drawn: list[WrittenTokens | None] | None = None) -> P
 
 
 def _estimate(draws: list[WrittenTokens | None], error: float) -> ProbabilityMass:
-    """Mass and interval from draws; weights are shifted, so that tiny ones do not vanish."""
+    """The mass and its interval from draws; log-weights are shifted to avoid underflow."""
     logs = [-math.inf if one is None else one.log_weight for one in draws]
     highest = max(logs, default=-math.inf)
     cut = sum(one is None for one in draws)

@@ -1,10 +1,10 @@
-"""Texts drawn under the mask, with the weights that make up for it.
+"""Texts drawn under the mask, with the weights that correct for the mask.
 
-Drawn token by token, renormalised among what is allowed, a text has the probability q. The model's
-own is p, and p/q is the product of the feasible masses met on the way: at most 1, and all that is
-needed to estimate anything about p from draws of q (importance sampling), to reject draws until
-they follow p (rejection: keep each with probability p/q), or to move draws to where p is while
-they are written (sequential Monte Carlo: `Swarm.resample`).
+A text drawn token by token, renormalised among the allowed tokens, has the probability q. The
+model's own probability is p, and p/q is the product of the feasible masses along the text, at most
+1. This weight is all that is needed to estimate properties of p from draws of q (importance
+sampling), to keep draws so that they follow p (rejection: keep each with probability p/q), or to
+move draws towards p during generation (sequential Monte Carlo: `Swarm.resample`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from explorer.errors import ContextFull, ExplorerError
 
 @dataclass(frozen=True, slots=True)
 class Particle:
-    """A text that is being drawn.
+    """A partly drawn text.
 
     Args:
-        log_weight: What the particle stands for; the log of p/q, and of 1 after resampling.
+        log_weight: The log of p/q since the last resampling, plus the log of the mean weight then.
     """
 
     tokens: tuple[int, ...]
@@ -54,7 +54,7 @@ class Particle:
 
 
 class Swarm:
-    """Particles that grow by one token at a time."""
+    """A set of particles that grow together by one token at a time."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Swarm:
         self._rows: list[int] = [0] * count
 
     def step(self) -> bool:
-        """Draw one token for each particle that goes on; false where none does."""
+        """Draw one token for each unfinished particle; return whether any remains unfinished."""
         alive = [k for k, one in enumerate(self.particles) if not one.ended and self._alive(k)]
         if self._batch is None or not alive:
             return False
@@ -109,7 +109,7 @@ class Swarm:
                     [self.particles[k].tokens[-1] for k in going],
                 )
             except ContextFull:
-                self._batch = None  # Nothing longer can be read: these texts stay unfinished.
+                self._batch = None  # The context is full: these texts stay unfinished.
                 return False
             self.passes += 1
             for place, k in enumerate(going):
@@ -117,14 +117,14 @@ class Swarm:
         return bool(going)
 
     def drop(self, rejected: Sequence[int]) -> None:
-        """Give some particles up: their weight is 0 from here on."""
+        """Give up some particles by setting their weight to 0."""
         for k in rejected:
             self.particles[k] = replace(self.particles[k], log_weight=-math.inf)
 
     def resample(self, place: float) -> None:
-        """Replace the particles by copies of themselves, by weight; all weigh the mean then.
+        """Replace the particles by copies in proportion to their weights; all get the mean weight.
 
-        Systematic resampling: n equally spaced places, one random shift.
+        Systematic resampling: n equally spaced points with one random shift.
 
         Args:
             place: The shift, in [0, 1).
@@ -144,7 +144,7 @@ class Swarm:
         self._rows = [self._rows[k] for k in chosen]
 
     def weights(self) -> Float64:
-        """float64[n], the weights, summing to 1; all 0 where every particle was given up."""
+        """The weights, float64[n], summing to 1; all 0 if every particle was given up."""
         logs = np.array([one.log_weight for one in self.particles])
         highest = logs.max()
         if highest == -math.inf:
@@ -169,7 +169,7 @@ class Swarm:
     def _sums(
         self, row: Float64, states: set[int]
     ) -> dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]]:
-        """For each state: its ids, the running sum of their shares, and the log of the mass."""
+        """For each state: the allowed ids, their cumulative probabilities, and the log mass."""
         sums: dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]] = {}
         for state in states:
             ids = allowed_ids(self._rule.machine.allowed(state), len(row))
@@ -189,7 +189,7 @@ class Swarm:
         row: Float64,
         known: tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float],
     ) -> tuple[int, float, float]:
-        """A token by inverse CDF in the order of ids, its log-probability, and the log mass."""
+        """Draw a token by inverse CDF; return it, its log-probability, and the log mass."""
         ids, shares, mass = known
         number = uniform(self._seed, one.stream, self._index) * shares[-1]
         place = bisect_right(shares, number)
@@ -198,7 +198,7 @@ class Swarm:
         token = int(ids[place])
         if token in self._rule.vocabulary.eos_ids:
             over = [end for end in self._rule.vocabulary.eos_ids if end in ids]
-            return token, log_sum(row[over]), mass  # Whichever end it is, the text is the same.
+            return token, log_sum(row[over]), mass  # All ends of text give the same text.
         return token, float(row[token]), mass
 
     def _after(self, one: Particle, token: int, gain: float, mass: float) -> Particle:

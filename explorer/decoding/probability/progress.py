@@ -1,4 +1,4 @@
-"""A progress bar for what takes more than a second; or a function that is told."""
+"""A progress bar for work of more than a second, or a callback."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from explorer.arguments import wrong
 
 Progress = bool | Callable[[int, int], None]
 """``True`` for a bar on standard error after a second, ``False`` for none; or a function that is
-called with what is done and with how much there is."""
+called with the amount done and the total."""
 
 
 @contextmanager
 def advancing(total: int, what: str, progress: Progress) -> Generator[Callable[[int], None]]:
-    """Say how far something is.
+    """Report progress while the block runs.
 
     Yields:
-        A function that is called with how much more is done.
+        A function to call with each further amount done.
 
     Example:
         >>> with advancing(3, "texts", lambda done, total: print(done, "of", total)) as advance:

@@ -1,12 +1,13 @@
 """Texts drawn from the model's own distribution, given a constraint.
 
-*Rejection* draws under the mask and keeps a text with the probability p/q, deciding token by token:
-each token is kept with the feasible mass that was met there, so hopeless texts are given up early.
-What is kept follows the model's conditional distribution exactly; one draw in 1/p(C) is kept.
+*Rejection* draws under the mask and keeps a text with the probability p/q, decided token by token:
+each token is kept with a probability equal to its feasible mass, so hopeless texts are given up
+early. The kept texts follow the model's conditional distribution exactly; one draw in 1/p(C) is
+kept.
 
-*Sequential Monte Carlo* writes many texts abreast and, whenever their weights have become too
-uneven, goes on from copies of the heavy ones. It needs no luck, at the price of being exact only in
-the limit of many particles: the texts of one run are not independent of each other.
+*Sequential Monte Carlo* generates many texts together and, whenever their weights have become too
+uneven, continues with copies of the heavy ones. Its cost is predictable, but it is exact only in
+the limit of many particles, and the texts of one run are not independent.
 """
 
 from __future__ import annotations
@@ -31,25 +32,24 @@ from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 
 Way = Literal["rejection", "smc"]
-"""How texts are drawn from the conditional distribution."""
+"""The method for drawing from the conditional distribution."""
 
 _DECISIONS: Final = 1 << 62
-"""Streams from here on decide what is rejected; those below draw tokens."""
+"""The first stream of random numbers for rejection; lower ones draw tokens."""
 
 _SHIFTS: Final = (1 << 63) - 1
-"""The stream that places the copies of a resampling."""
+"""The stream of random numbers for resampling."""
 
 
 @dataclass(frozen=True)
 class ConditionalSample:
-    """Texts drawn given a constraint.
+    """Texts drawn from the conditional distribution.
 
     Args:
-        data: What each writes.
-        method: How they were drawn.
-        log_mass: The log of the constraint's probability, estimated by the way.
-        tries: How many texts were begun.
-        effective: How many independent texts they are worth: their number under rejection, the
+        data: The bytes of each text.
+        log_mass: An estimate of the log-probability of the constraint.
+        tries: The number of texts that were begun.
+        effective: The equivalent number of independent texts: their number under rejection, the
             effective size of the weights before the last resampling under sequential Monte Carlo.
     """
 
@@ -79,13 +79,14 @@ def sample_conditional(
 
     Args:
         lm: The model, at temperature 1.
-        prompt: A text to go on with, or messages.
+        prompt: A text to continue, or messages.
         constraint: The language; texts end after a word of it (with EOS).
+        count: The number of texts.
         method: ``"rejection"`` (exact) or ``"smc"`` (sequential Monte Carlo).
         tries: The most texts that rejection begins.
-        particles: How many texts sequential Monte Carlo writes abreast, at least ``count``.
-        max_tokens: The longest text, EOS included; longer ones are given up.
-        seed: Of the random numbers.
+        particles: The number of texts in sequential Monte Carlo, at least ``count``.
+        max_tokens: The most tokens of a text, EOS included; longer texts are given up.
+        seed: The seed of the random numbers.
         progress: See `explorer.decoding.probability.progress.Progress`.
 
     Returns:
@@ -93,7 +94,7 @@ def sample_conditional(
 
     Raises:
         ExplorerError: Fewer texts than asked for were kept; the message says how many.
-        EmptyConstraint, IncompatibleVocabulary: As `explorer.compile` has it.
+        EmptyConstraint, IncompatibleVocabulary: As in `explorer.compile`.
 
     Example:
         >>> from explorer import choice, load_model
@@ -138,7 +139,7 @@ def _rejection(
                 going = swarm.step()
                 rejected: list[int] = []
                 for k, one in enumerate(swarm.particles):
-                    # Each token is kept with the mass that was feasible where it was drawn.
+                    # Each token is kept with a probability equal to its feasible mass.
                     gain = one.log_weight - before[k] if before[k] > -math.inf else 0.0
                     if gain < 0 and uniform(seed, _DECISIONS + one.stream, index) >= math.exp(gain):
                         rejected.append(k)
@@ -194,7 +195,7 @@ def _smc(
     log_mass = swarm.log_mean()
     effective = effective_size(weights)
     swarm.resample(uniform(seed, _SHIFTS, max_tokens))
-    # Copies stand next to each other; every n-th keeps the proportions.
+    # Copies are adjacent, so taking every n-th particle keeps the proportions.
     chosen = [swarm.particles[k * particles // count].written for k in range(count)]
     data = tuple(one.data(lm.vocabulary) for one in chosen)
     return ConditionalSample(tuple(chosen), data, "smc", log_mass, particles, effective)

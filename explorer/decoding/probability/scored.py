@@ -33,10 +33,10 @@ class TokenProbabilities:
     """Ids with their natural log-probabilities.
 
     Args:
-        pieces: What each writes; empty for the end of the text.
-        model: Of each id under the model.
-        constrained: Of each id under the mask, renormalised among the allowed tokens; -inf from
-            the first id on that is not allowed.
+        pieces: The bytes of each id; empty for the end of the text.
+        model: The log-probability of each id under the model.
+        constrained: The log-probability of each id under the mask, renormalised among the allowed
+            tokens; -inf from the first id that is not allowed.
         rejected: The index of that id; ``None`` if all are allowed.
     """
 
@@ -48,22 +48,22 @@ class TokenProbabilities:
 
     @property
     def log_prob(self) -> float:
-        """Of all ids under the model."""
+        """The log-probability of all ids under the model."""
         return math.fsum(self.model)
 
     @property
     def log_prob_constrained(self) -> float:
-        """Of all ids under the mask; -inf if one is not allowed."""
+        """The log-probability of all ids under the mask; -inf if one is not allowed."""
         return -math.inf if self.rejected is not None else math.fsum(self.constrained)
 
     @property
     def cumulative(self) -> tuple[float, ...]:
-        """Under the model, of the ids up to each."""
+        """The log-probability under the model of the ids up to each."""
         return tuple(accumulate(self.model))
 
     @property
     def cumulative_constrained(self) -> tuple[float, ...]:
-        """Under the mask, of the ids up to each."""
+        """The log-probability under the mask of the ids up to each."""
         return tuple(accumulate(self.constrained))
 
 
@@ -93,25 +93,24 @@ def probability(
     *,
     budget: Budget | None = None,
 ) -> TokenProbabilities | list[TokenProbabilities]:
-    """The probability that the model goes on with some ids, with and without a constraint.
+    """The probability of some ids after a prompt, with and without a constraint.
 
-    A model that reads runs (`RunLanguageModel`) is asked once, another one at each id.
+    A model that reads runs (`RunLanguageModel`) is called once, any other model once per id.
 
     Args:
-        prompt: A text to go on with, or messages.
-        ids: The tokens after it, each as its id or as its text, the end of the text (by its id)
-            included if it is meant; or several such sequences, each of which follows the prompt.
-        constraint: What masks; ``None`` for nothing.
-        budget: Limits for compiling it.
+        lm: The language model.
+        prompt: A text to continue, or messages.
+        ids: The tokens after it, each as an id or as a text, with the end of the text (by its id)
+            if it should count; or several such sequences, each of which follows the prompt.
+        constraint: ``None`` for no mask.
+        budget: Limits for compiling the constraint.
 
     Returns:
-        Log-probabilities of each id and of all; a list of them for several sequences, in their
-        order.
+        The log-probabilities of each id and of all; for several sequences a list, in order.
 
     Raises:
-        ExplorerError: An id has no logit, a text is not one token, or the arguments are
-            something else.
-        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+        ExplorerError: An id has no logit, a text is not one token, or an argument is invalid.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> from explorer import choice, load_model
@@ -141,7 +140,7 @@ def _is_sequence(value: object) -> bool:
 def _scored(
     lm: LanguageModel, before: tuple[int, ...], ids: Sequence[object], rule: Rule
 ) -> TokenProbabilities:
-    """`probability` of one sequence after the ids of a prompt."""
+    """The probabilities of one sequence after the ids of a prompt."""
     tokens = [meant_token(lm.vocabulary, token) for token in ids]
     rows = _rows(lm, (*before, *tokens[:-1]), len(tokens)) if tokens else []
     model: list[float] = []
@@ -171,7 +170,7 @@ def _scored(
 
 
 def _rows(lm: LanguageModel, path: tuple[int, ...], count: int) -> list[Float64]:
-    """The log-probabilities after each of the last prefixes, the shortest first."""
+    """The next-token log-probabilities after each of the last prefixes, the shortest first."""
     if isinstance(lm, RunLanguageModel):
         run = lm
         given = call_model(lm, "read_run", lambda: run.read_run(path, count))

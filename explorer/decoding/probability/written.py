@@ -21,13 +21,13 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class WrittenTokens:
-    """Tokens that a constraint accepts.
+    """A token sequence that a constraint accepts, with its log-probabilities.
 
     Args:
-        tokens: The ids, the end of the text left out.
-        log_prob: Natural log-probability under the model, of the end of the text too where it is
-            part of the question.
-        log_masked: The same under the mask: each token renormalised among those allowed.
+        tokens: The ids, without the end of the text.
+        log_prob: The natural log-probability under the model, with the end of the text if asked
+            for.
+        log_masked: The log-probability under the mask: each token renormalised among the allowed.
     """
 
     tokens: tuple[int, ...]
@@ -36,20 +36,16 @@ class WrittenTokens:
 
     @property
     def log_weight(self) -> float:
-        """The log of model over mask: the sum of the logs of the feasible masses."""
+        """The log of p/q, model over mask: the sum of the logs of the feasible masses."""
         return self.log_prob - self.log_masked
 
     def data(self, vocabulary: Vocabulary) -> bytes:
-        """The bytes that the tokens write.
-
-        Args:
-            vocabulary: What the ids mean.
-        """
+        """The bytes that the tokens write."""
         return b"".join(vocabulary.tokens[token] or b"" for token in self.tokens)
 
 
 def host_log_probs(lm: LanguageModel, logits: Tensor) -> Float64:
-    """The log-probabilities of some rows, in float64 on the host.
+    """The log-probabilities of some rows of logits, in float64 on the host.
 
     Args:
         logits: float[B, W].
@@ -68,7 +64,7 @@ def host_log_probs(lm: LanguageModel, logits: Tensor) -> Float64:
 
 
 def log_sum(values: Float64 | Sequence[float]) -> float:
-    """The log of a sum of exponentials; -inf of nothing.
+    """The log of a sum of exponentials; -inf for an empty sum.
 
     Example:
         >>> log_sum([math.log(0.25), math.log(0.5)]) == math.log(0.75)
@@ -89,7 +85,7 @@ def opened(lm: object, prompt: object) -> tuple[LanguageModel, tuple[int, ...]]:
     """The model and the ids of a prompt, checked.
 
     Raises:
-        ExplorerError: One is not what it should be, or the prompt is empty for this model.
+        ExplorerError: Either is invalid.
     """
     model = checked_model(lm)
     return model, prompt_ids(model, prompt)

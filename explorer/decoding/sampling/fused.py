@@ -1,29 +1,30 @@
-"""A decoding step as one Triton launch: mask, filters, draw, advance; `reference_step` in one go.
+"""A decoding step as one Triton launch, equal to `reference_step`: mask, filters, draw, advance.
 
-At batch 1 a step of many small operations spends its time on launches. Here one program of the
-grid takes a whole row and passes over its logits several times; after the first pass they come from
-the second-level cache (262 kB for 131,072 in bfloat16). Nothing is written but the token, the state
-and the counters; the logits stay as they are.
+At batch size 1 a step of many small operations spends its time on launches. Here one program of the
+grid handles a whole row and passes over its logits several times; after the first pass they come
+from the second-level cache (262 kB for 131,072 in bfloat16). Only the token, the state and the
+counters are written; the logits are not changed.
 
-All of the sampler is in the launch, without sorting:
+The whole sampler is in the launch, without sorting:
 
-- The score of a token is its distance below the highest, over temperature: never positive, so the
-  bits of its absolute value order tokens as an integer does, the likeliest first. The k-th
-  likeliest is found by bisection over these integers, 31 passes that only count.
+- The score of a token is its distance below the highest, divided by the temperature. It is never
+  positive, so the bits of its absolute value, read as an integer, order the tokens by likelihood.
+  The k-th likeliest is found by bisection over these integers in 31 counting passes.
 - Top-p bisects in the same way for the last score before which the mass is still below p.
-- Of equals at either threshold, as many are kept as there is room for, the lowest ids first; a
-  running count over the row decides, so a tie is cut as in the reference.
-- Min-p compares. The draw adds up the mass in float64 and stops at u times the sum; u is the
-  Philox number of the row's place (`explorer.decoding.sampling.randomness`).
+- Ties at either threshold are kept up to the limit, the lowest ids first; a running count over the
+  row decides, so ties are cut as in the reference.
+- Min-p is a comparison. The draw adds up the mass in float64 and stops at u times the sum; u is the
+  Philox number for the row's position (`explorer.decoding.sampling.randomness`).
 
-So a step has 4 passes without filters, and 31 more for top-k and for top-p each. The launch gives
-the reference's tokens, but for two roundings that no one can rule out: weights are exponentials,
-which differ in the last bit between compilers, so a u within about 1e-6 of a boundary between two
-tokens may fall on its other side; and a nucleus that ends within that of p may be one token longer.
+So a step has 4 passes without filters, and 31 more each for top-k and top-p. The launch gives the
+reference's tokens except for two unavoidable effects of rounding: weights are exponentials, which
+differ in the last bit between compilers, so a u within about 1e-6 of the boundary between two
+tokens may fall on the other side; and a nucleus that ends within that distance of p may be one
+token longer.
 
-Not here: float64 logits, and logits without adjacent columns; `decode_step` gives those to the
-reference, as it does everything on a device without Triton. With ``TRITON_INTERPRET=1`` the kernel
-runs on the CPU in numpy; that is how it is tested where there is no GPU.
+Float64 logits and logits without adjacent columns are not supported; `decode_step` passes those to
+the reference, and everything on a device without Triton. With ``TRITON_INTERPRET=1`` the kernel
+runs on the CPU in numpy; it is tested so on machines without a GPU.
 """
 
 # Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only
@@ -60,7 +61,7 @@ DEAD = tl.constexpr(states.DEAD)
 DONE = tl.constexpr(states.DONE)
 NOTHING_TO_DRAW = tl.constexpr(error_word.NOTHING_TO_DRAW)
 IMPOSSIBLE = tl.constexpr(0x7F800000)
-"""The key of a score of -inf: the bits of +inf, beyond every other."""
+"""The key of a score of -inf: the bits of +inf, larger than every other key."""
 
 BLOCK = 4096
 
@@ -69,23 +70,23 @@ BLOCK = 4096
 def _allowed_logits(
     columns, left, covered, logits, token_class, classes, needed_cells,
 ):  # fmt: skip
-    """A block's logits as float32, -inf where masked."""
+    """The logits of a block as float32, -inf for masked tokens."""
     need = needed_by(columns, covered, token_class, classes, needed_cells)
     return tl.load(logits + columns, mask=need <= left, other=float("-inf")).to(tl.float32)
 
 
 @triton.jit
 def _keys(values, highest, temperature):
-    """The order of scores as integers, the likeliest 0, and the weights in float64."""
+    """The integer keys that order scores, 0 for the likeliest, and the weights in float64."""
     below = tl.abs(tl.div_rn(values - highest, temperature))
-    # A masked logit, and one that the model made -inf, has no place in the order.
+    # A masked logit, or one that the model set to -inf, comes last.
     below = tl.where(values == float("-inf"), float("inf"), below)
     return below.to(tl.int32, bitcast=True), tl.exp(-below).to(tl.float64)
 
 
 @triton.jit
 def _kept(key, last, places, level, min_below):
-    """The tokens that the filters keep of a block, and those at the threshold after `level`."""
+    """Flags of the tokens in a block that the filters keep, and of those at the threshold."""
     equal = (key == last).to(tl.int32)
     keep = (key < last) | ((equal > 0) & (level + tl.cumsum(equal, 0) <= places))
     return keep & (key.to(tl.float32, bitcast=True) <= min_below), equal
@@ -99,7 +100,7 @@ def step_kernel(
     temperature, top_k, top_p, min_below,
     GREEDY: tl.constexpr, TOP_K: tl.constexpr, TOP_P: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Draw the token of one row and move the row on."""
+    """Draw the token of one row and advance the row."""
     batch_row = tl.program_id(0).to(tl.int64)
     state = tl.load(states + batch_row)
     which, cell, row, known = locate(
@@ -137,7 +138,7 @@ def step_kernel(
             drawn = tl.minimum(drawn, tl.min(first, 0))
         token = tl.where(drawn == 2147483647, -1, drawn)
     else:
-        # Kept so far: keys below `last`, and of those equal to it the first `places`.
+        # Kept: keys below `last`, and the first `places` of those equal to it.
         last = tl.full([], IMPOSSIBLE, tl.int32)
         places = tl.full([], 2147483647, tl.int32)
         if TOP_K:
@@ -178,7 +179,7 @@ def step_kernel(
             wanted = (mass + tl.minimum(level, places).to(tl.float64) * each) * (
                 top_p.to(tl.float64) * 1.1102230246251565e-16
             )
-            # The largest key before which the mass is below what is wanted.
+            # Find the largest key before which the mass is below the wanted mass.
             low = tl.full([], 0, tl.int32)
             high = last
             before = tl.full([], 0.0, tl.float64)
@@ -239,7 +240,7 @@ def step_kernel(
         token = tl.where(drawn == 2147483647, final, drawn)
 
     token = tl.where((broken > 0) | (highest == float("-inf")), -1, token)
-    # A text that has ended goes on with EOS, whatever the model says.
+    # A text that has ended continues with EOS, whatever the model says.
     token = tl.where(known & (state == DONE), eos, token).to(tl.int64)
     class_ = tl.load(token_class + tl.maximum(token, 0)).to(tl.int64)
     following = tl.load(targets + cell + class_).to(tl.int64)
@@ -261,14 +262,14 @@ def step_kernel(
 def launch_step(
     masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
 ) -> Tensor:
-    """`reference_step` in one launch; the logits stay as they are.
+    """Run `reference_step` in one launch, without changing the logits.
 
     Args:
         logits: float16, bfloat16 or float32[B, W] with adjacent columns.
-        rows: Where each row stands; moved on in place.
+        rows: The states of the rows, advanced in place.
 
     Returns:
-        int64[B]: the tokens, -1 where nothing could be drawn.
+        int64[B]: the tokens, -1 in rows where nothing could be drawn.
     """
     tokens, tables = torch.empty_like(rows.states), masks.tables
     low, high = seed_words(seed)
@@ -279,8 +280,9 @@ def launch_step(
         tables.least, tables.cell_start, tables.row_start, tables.num_rows, tables.num_classes,
         len(tables.num_rows),
         masks.error.word, masks.vocabulary.eos_ids[0], low, high,
-        # Floats go to a kernel in single precision. The reference compares the mass with a double,
-        # so p goes as an integer; it compares scores in float32, so that bound may be rounded.
+        # Float arguments of a kernel have single precision. The reference compares the mass with a
+        # double, so p is passed as an integer; it compares scores in float32, so the bound of min-p
+        # may be rounded.
         1.0 if sampler.greedy else sampler.divisor, min(sampler.top_k or 0, 2**30),
         max(1, round((sampler.top_p or 1.0) * 2**53)),
         -math.log(sampler.min_p) if sampler.min_p else math.inf,
@@ -297,11 +299,11 @@ def launch_step(
 def decode_step(
     masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
 ) -> Tensor:
-    """`reference_step`, in one launch where this kernel can take it.
+    """Run `reference_step`, in one launch if the kernel supports the logits.
 
     Args:
-        logits: float[B, W]; masked in place where the reference takes it.
-        rows: Where each row stands; moved on in place.
+        logits: float[B, W]; masked in place if the reference runs.
+        rows: The states of the rows, advanced in place.
 
     Returns:
         int64[B]: the tokens.

@@ -1,9 +1,8 @@
-"""From one row of logits and a mask to the numbers of a trace.
+"""Computes the statistics of a trace from one row of logits and a mask.
 
-The sampler works on the model's device in float32, exactly as it does in batched generation, so
-that the token drawn is the same. The numbers that are recorded about it are then worked out in
-float64 on the host: a sum over 131,072 float32 probabilities has too few digits left for a
-divergence of a thousandth of a bit.
+The sampler works on the model's device in float32, exactly as in batched generation, so that it
+draws the same token. The recorded statistics are then computed in float64 on the host: a sum over
+131,072 float32 probabilities has too few digits left for a divergence of a thousandth of a bit.
 
 Cost: a few passes over the logits in float64.
 """
@@ -31,11 +30,11 @@ _PLAIN: Final = Sampler(1.0)
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The three distributions in full, and what is kept of them.
+    """The three full distributions of a position, and their statistics for a trace.
 
     Args:
         model, filtered, constrained: float64[W], log-probabilities.
-        drawable: float32[W] on the model's device: what the sampler draws from.
+        drawable: float32[W] on the model's device, the scores that the sampler draws from.
     """
 
     distribution: TokenDistribution
@@ -51,14 +50,15 @@ class Measured:
 
 
 def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Measured:
-    """Measure everything about a position that follows from its logits.
+    """Compute everything about a position that follows from its logits.
 
     Args:
-        logits: float[W], on any device; left as it is.
-        allowed: bool[len(vocabulary)]; ids from there to W are masked.
+        logits: float[W], on any device; not changed.
+        allowed: bool[len(vocabulary)]; higher ids are masked.
+        top_k: The number of likeliest tokens of each distribution to keep.
 
     Raises:
-        ExplorerError: The logits hold NaN or +inf, or leave nothing that is allowed.
+        ExplorerError: The logits hold NaN or +inf, or are -inf for every allowed token.
     """
     width = logits.shape[-1]
     mask = np.zeros(width, np.bool_)
@@ -71,7 +71,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     _check(model, mask)
     log_z = _log_sum(model[mask])
     if sampler.greedy or sampler == _PLAIN:
-        # Nothing but the mask: exact, and no further pass of the sampler.
+        # Only the mask applies: the result is exact and needs no pass of the sampler.
         filtered = model
         constrained = np.where(mask, model - log_z, -math.inf)
     else:
@@ -91,7 +91,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
                 Candidate, order.tolist(), mask[order].tolist(), by_model, by_filters, by_constraint
             )
         ),
-        # A rounding above 1 is not a mass.
+        # Rounding may give a mass above 1.
         log_z=min(0.0, log_z),
         entropy_before=_bits(model, model),
         entropy_after=_bits(constrained, constrained),
@@ -105,12 +105,12 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
 
 
 def to_host(scores: Tensor) -> Float64:
-    """Float64 on the host."""
+    """Scores in float64 on the host."""
     return scores.to("cpu", torch.float64).numpy()
 
 
 def log_mass(scores: Float64, mask: Bool) -> float:
-    """The logarithm of the feasible mass of log-probabilities; −inf where nothing is allowed."""
+    """The logarithm of the feasible mass of log-probabilities; −inf if nothing is allowed."""
     kept = scores[mask]
     return _log_sum(kept) if (kept > -math.inf).any() else -math.inf
 
@@ -121,21 +121,21 @@ def _log_sum(scores: Float64) -> float:
 
 
 def log_softmax(scores: Float64) -> Float64:
-    """The log-probabilities of logits; a row without a finite highest is left as it is."""
+    """The log-probabilities of logits; a row without a finite maximum is returned unchanged."""
     highest = scores.max()
     if not math.isfinite(highest):
-        return scores  # Told from a usable row by `_check`.
+        return scores  # `_check` refuses it.
     return scores - _log_sum(scores)
 
 
 def _bits(weights: Float64, scores: Float64) -> float:
-    """The mean of -log2 of one distribution, under another; both as log-probabilities."""
+    """The cross-entropy of two distributions in bits, both given as log-probabilities."""
     kept = weights > -math.inf
     return float(-(np.exp(weights[kept]) * scores[kept]).sum() / math.log(2)) + 0.0
 
 
 def highest(scores: Float64, k: int) -> NDArray[np.int64]:
-    """The ids of the k highest scores, the lowest of equals; those of −inf are left out."""
+    """The ids of the k highest scores above −inf, preferring the lowest of equals."""
     possible = np.flatnonzero(scores > -math.inf)
     k = min(k, len(possible))
     if k == 0:
@@ -148,7 +148,7 @@ def highest(scores: Float64, k: int) -> NDArray[np.int64]:
 
 
 def _short(values: Float64) -> list[float]:
-    """Round to seven digits, the precision of float32 logits, which halves the length in a file."""
+    """The values rounded to seven digits, the precision of float32, to shorten a file."""
     return [float(f"{value:.7g}") for value in values.tolist()]
 
 

@@ -1,10 +1,10 @@
-"""One random number per step, as a function of its place: no state to carry, save or rewind.
+"""One random number per step, as a function of its position: no state to carry, save or rewind.
 
 A generator with a state would tie a draw to everything drawn before it, so that going back and
 forth in a session, or decoding in another batch, would change what follows. Here the number at
-(seed, stream, position) is the cipher Philox 4x32-10 of that place: the same on every path to it,
-in every batch, on every device. A *stream* is one sequence of a batch, or one fork of a session
-that was given a seed of its own.
+(seed, stream, position) is the counter-based generator Philox 4x32-10 at that point: the same on
+every path to it, in every batch, on every device. A *stream* is one sequence, such as a row of a
+batch.
 
 The generator is the one of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
 1, 2, 3" (SC 2011), section 3.3: ten rounds of two 32 × 32 → 64-bit products. The key is the seed,
@@ -33,10 +33,7 @@ _WORD: Final = 0xFFFFFFFF
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Philox 4x32-10 of one block.
-
-    Returns:
-        Four 32-bit words.
+    """Four 32-bit words of Philox 4x32-10 for one counter and key.
 
     Example:
         >>> [f"{word:08x}" for word in philox((0, 0, 0, 0), (0, 0))]
@@ -57,12 +54,12 @@ def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[in
 
 
 def uniform(seed: int, stream: int, position: int) -> float:
-    """The random number at one place.
+    """The random number of one seed, stream and position.
 
     Args:
         seed: 0 to 2**64 - 1.
         stream: 0 to 2**63 - 1, such as the row of a batch.
-        position: 0 to 2**63 - 1, how many tokens stand before the one to draw.
+        position: 0 to 2**63 - 1, the number of tokens before the one to draw.
 
     Returns:
         A multiple of 2**-53 in [0, 1).
@@ -87,9 +84,9 @@ def uniform(seed: int, stream: int, position: int) -> float:
 
 
 def uniforms(seed: int, streams: Tensor, positions: Tensor) -> Tensor:
-    """The random numbers at many places, on the tensors' device.
+    """The random numbers of many streams and positions, on the tensors' device.
 
-    No host synchronisation and no shape that depends on data: it can be captured in a CUDA graph.
+    Without host synchronisation and data-dependent shapes, so it can be captured in a CUDA graph.
 
     Args:
         seed: 0 to 2**64 - 1.
@@ -97,7 +94,7 @@ def uniforms(seed: int, streams: Tensor, positions: Tensor) -> Tensor:
         positions: int64[...], 0 or more; broadcast against ``streams``.
 
     Returns:
-        float64[...] in [0, 1), each equal to `uniform` at its place.
+        float64[...] in [0, 1), each equal to `uniform` of its stream and position.
 
     Raises:
         ExplorerError: The seed is out of range, or a tensor is not of integers.
@@ -118,8 +115,8 @@ def uniforms(seed: int, streams: Tensor, positions: Tensor) -> Tensor:
     c0, c1 = positions & _WORD, (positions >> 32) & _WORD
     c2, c3 = streams & _WORD, (streams >> 32) & _WORD
     for _ in range(PHILOX_ROUNDS):
-        # Signed products wrap modulo 2**64, so their bits are those of the unsigned ones; the
-        # mask after the arithmetic shift takes the copies of the sign away.
+        # Signed products wrap modulo 2**64, so their bits equal those of unsigned products; the
+        # mask after the arithmetic shift removes the copies of the sign bit.
         first, second = c0 * PHILOX_MULTIPLIERS[0], c2 * PHILOX_MULTIPLIERS[1]
         c0, c1, c2, c3 = (
             ((second >> 32) & _WORD) ^ c1 ^ k0,

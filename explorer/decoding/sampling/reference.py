@@ -1,11 +1,10 @@
-"""One decoding step in plain torch: mask, filters, draw, advance. The definition of the step.
+"""The definition of a decoding step, in plain torch: mask, filters, draw, advance.
 
 `explorer.decoding.sampling.fused` does the same in one launch, and
-`explorer.decoding.sampling.on_host` on the host with allowed tokens alone. Both are held equal to
-this. Everything that decodes takes its step from one of the three, so that a batch, a session and a
-logits processor draw the same tokens. Runs on any device; on a GPU it can be captured in a CUDA
-graph (about a hundred small operations, most of them the random number), and nothing waits for the
-host.
+`explorer.decoding.sampling.on_host` on the host with allowed tokens only; tests compare both with
+this. All decoding uses one of the three, so that a batch, a session and a logits processor draw the
+same tokens. It runs on any device; on a GPU it can be captured in a CUDA graph (about a hundred
+small operations, most of them for the random number), and nothing waits for the host.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from explorer.tokens.words import DEAD, DONE
 
 @dataclass(eq=False)
 class Rows:
-    """The places of the rows of a batch; the steps change them in place.
+    """The states of the rows of a batch, advanced in place by each step.
 
     Args:
-        states: int64[B], states of the row's constraint, or sentinels.
-        constraint: int64[B], which constraint each row follows.
-        remaining: int64[B], how many tokens each row may still write; `UNLIMITED` for no limit.
-        streams: int64[B], each row's stream of random numbers.
-        positions: int64[B], how many tokens each row has drawn.
+        states: int64[B], the state of each row's constraint, or a sentinel.
+        constraint: int64[B], the number of each row's constraint.
+        remaining: int64[B], the tokens that each row may still write; `UNLIMITED` for no limit.
+        streams: int64[B], the stream of random numbers of each row.
+        positions: int64[B], the number of tokens drawn in each row.
     """
 
     states: Tensor
@@ -51,11 +50,11 @@ class Rows:
         device: str | torch.device = "cpu",
         max_tokens: Sequence[int | None] | None = None,
     ) -> Rows:
-        """Rows before their first token.
+        """The rows before their first token.
 
         Args:
-            max_tokens: How many tokens each row may write, EOS included; ``None``, for a row or
-                for all: no limit.
+            max_tokens: The token budget of each row, EOS included; ``None`` for no limit, for a row
+                or for all.
         """
 
         def put(values: list[int]) -> Tensor:
@@ -73,11 +72,11 @@ def reference_step(
 
     Args:
         logits: float[B, W], masked in place.
-        rows: Where each row stands; every member but the streams is moved on by one token.
+        rows: The states of the rows, advanced in place by one token.
 
     Returns:
-        int64[B]: the tokens. -1 in a row where nothing could be drawn, which is noted in the error
-        word and becomes `DEAD`. A row that is `DONE` gives EOS without looking at its logits.
+        int64[B]: the tokens. A row where nothing could be drawn gets -1, becomes `DEAD` and is
+        noted in the error word. A `DONE` row gets EOS regardless of its logits.
     """
     masks.mask_(logits, rows.states, rows.constraint, rows.remaining, step=rows.positions)
     drawn = sampler.draw(sampler.drawable(logits), uniforms(seed, rows.streams, rows.positions))
@@ -88,7 +87,7 @@ def reference_step(
 
 
 def move_on(rows: Rows, following: Tensor) -> None:
-    """Count the token that was drawn; a dead row stays where it is.
+    """Store the states after a drawn token, and count the token; a dead row does not count.
 
     Args:
         rows: Changed in place.

@@ -1,22 +1,21 @@
 """From logits to one token: temperature, filters, and a draw by one uniform number.
 
-The order is fixed: mask → temperature → top-k → top-p → min-p → draw. The mask comes first, so
-that a filter chooses among what the constraint allows: a top-k before the mask could remove every
-allowed token. Each filter sees the probabilities that the one before left, divided by their sum.
+The order is fixed: mask → temperature → top-k → top-p → min-p → draw. The mask comes first, so that
+a filter chooses among allowed tokens: a top-k before the mask could remove every allowed token.
+Each filter sees the renormalised probabilities left by the one before.
 
-A sampler is a value and draws nothing by itself: the uniform number comes from
-`explorer.decoding.sampling.randomness`, which knows it from the place of the step. `filtered` and
-`draw` are pure functions of tensors, without host synchronisation, over any leading (batch)
+A sampler is a value and has no random state: the uniform number comes from
+`explorer.decoding.sampling.randomness`, which computes it from the position of the step. `filtered`
+and `draw` are pure functions of tensors, without host synchronisation, over any leading (batch)
 dimensions.
 
-Ties are decided by the token id, the lower one first, in every filter and in the greedy choice, so
-top-k keeps exactly k tokens and the result does not depend on the order in which a sort leaves
-equals.
+Ties are broken by the token id, the lower one first, in every filter and in the greedy choice, so
+top-k keeps exactly k tokens and the result does not depend on the stability of a sort.
 
-Cost: one to four passes over the logits; top-p without top-k sorts them where the mass lies on many
-(17 ms at 131,072 on one CPU core). Batches on the host give it the allowed tokens alone
-(`explorer.decoding.sampling.on_host`). No penalties and no bias: they change logits and belong
-before the mask.
+Cost: one to four passes over the logits; top-p without top-k sorts them if the mass is spread over
+many tokens (17 ms at 131,072 on one CPU core). Batches on the host pass only the allowed tokens
+(`explorer.decoding.sampling.on_host`). There are no penalties and no bias: they change logits and
+belong before the mask.
 """
 
 from __future__ import annotations
@@ -39,25 +38,25 @@ _LEAST: Final = float(torch.finfo(torch.float32).tiny)
 _MOST: Final = float(torch.finfo(torch.float32).max)
 
 _FEW: Final = 256
-"""How many of the highest scores are looked at before all are sorted."""
+"""The number of highest scores that are tried before all are sorted."""
 
 Filter = Literal["mask", "greedy", "top_k", "top_p", "min_p"]
 
 
 _PART_NUMBERS: Final = 2**20
-"""How many numbers of float64 are worked on at once on the host: 8 MB."""
+"""The number of float64 values that are processed at once on the host: 8 MB."""
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """The way in which a token is chosen from logits.
+    """The options for choosing a token from logits.
 
     Args:
-        temperature: Divides the logits; 0 is greedy: the likeliest token, of equals the lowest id.
-            A tiny one draws evenly among the likeliest, a huge one among all that is allowed.
+        temperature: Divides the logits. 0 is greedy: the likeliest token, of equals the lowest id.
+            A tiny one draws evenly among the likeliest tokens, a huge one among all allowed.
         top_k: Keep the k likeliest tokens.
-        top_p: Keep the likeliest tokens until their sum reaches p; at least one.
-        min_p: Keep tokens of at least p times the likeliest one's probability.
+        top_p: Keep the likeliest tokens until their probabilities sum to p; at least one.
+        min_p: Keep the tokens with at least p times the probability of the likeliest.
 
     Raises:
         ExplorerError: A value is out of its range.
@@ -98,16 +97,15 @@ class Sampler:
 
     @property
     def greedy(self) -> bool:
-        """Whether the choice is greedy, without any chance."""
+        """Whether the choice is greedy and uses no random number."""
         return self.temperature == 0
 
     @property
     def divisor(self) -> float:
-        """The divisor of the logits: the temperature, within what single precision can hold.
+        """The divisor of the logits: the temperature, clamped to the range of single precision.
 
-        1e-46 would be 0 there and 1e308 infinite, and both would leave NaN. At either end nothing
-        changes between the temperature and its bound: differences of logits have become infinite,
-        or 0.
+        There 1e-46 would become 0 and 1e308 infinite, and both would give NaN. Clamping changes
+        nothing: beyond either bound, differences of logits are infinite or 0 anyway.
         """
         return min(max(self.temperature, _LEAST), _MOST)
 
@@ -115,21 +113,21 @@ class Sampler:
         """The log-probabilities from which to draw.
 
         Args:
-            logits: float[..., W], masked already: -inf where a token is not allowed.
+            logits: float[..., W], already masked: -inf for tokens that are not allowed.
 
         Returns:
-            float32[..., W] (float64 for float64 logits), log-probabilities that sum to 1, -inf
-            where a filter or the mask removed the token. A row in which all entries are -inf stays
-            so; a row with NaN or +inf becomes NaN, from which `draw` draws nothing.
+            float32[..., W] (float64 for float64 logits), normalised log-probabilities, -inf for
+            tokens that a filter or the mask removed. A row of -inf stays so; a row with NaN or +inf
+            becomes NaN, from which `draw` draws nothing.
         """
         return _normalised(self.drawable(logits))
 
     def drawable(self, logits: Tensor) -> Tensor:
-        """The scores from which to draw: `filtered` before it is divided by its sum.
+        """The scores from which to draw: `filtered` without normalisation.
 
-        `draw` needs no sum of 1, and every division would round. Drawing from these scores depends
-        on nothing but the tokens that can be drawn: leave the others out, and the same number draws
-        the same token.
+        `draw` needs no normalisation, and every division would round. A draw from these scores
+        depends only on the tokens that can be drawn: without the others, the same number draws the
+        same token.
 
         Args:
             logits: As for `filtered`.
@@ -147,7 +145,7 @@ class Sampler:
         else:
             ranked = None
         if self.top_p is not None and self.top_p < 1:
-            # Summed in the order of ids, so that masked tokens change nothing.
+            # Summed in the order of ids, so that masked tokens do not affect rounding.
             wanted = scores.to(torch.float64).exp().cumsum(-1)[..., -1:] * self.top_p
             if ranked is None:
                 ranked = _ranked(scores, wanted)
@@ -158,27 +156,27 @@ class Sampler:
         return scores
 
     def draw(self, log_probs: Tensor, uniform: Tensor) -> Tensor:
-        """One token per row, by inverse CDF in the order of ids.
+        """Draw one token per row, by inverse CDF in the order of ids.
 
-        The token is the first whose cumulative probability exceeds ``uniform`` times the row's
-        sum. Sums are of float64, so that a row's rounding is below 1e-13 even at 262,144 tokens.
+        The token is the first whose cumulative probability exceeds ``uniform`` times the row's sum.
+        Sums are in float64, so the rounding error of a row is below 1e-13 even at 262,144 tokens.
 
         Args:
-            log_probs: float[..., W], from `filtered`; they need not sum to 1.
+            log_probs: float[..., W], from `filtered`; they need not be normalised.
             uniform: float[...] in [0, 1).
 
         Returns:
-            int64[...]: a token of probability above 0, or -1 for a row that has none or holds NaN.
+            int64[...]: a token of positive probability, or -1 for a row that has none or holds NaN.
         """
         return draw(log_probs, uniform)
 
     def _scaled(self, logits: Tensor) -> Tensor:
-        """Logits over temperature, the highest at 0; a greedy sampler leaves the choice alone."""
+        """Logits over temperature with maximum 0; for a greedy sampler only the choice remains."""
         _checked_scores("logits", logits)
         scores = logits if logits.dtype == torch.float64 else logits.to(torch.float32)
         highest = scores.amax(-1, keepdim=True)
-        # Shifting first keeps a small temperature from overflowing. A row with nothing allowed
-        # has no highest; it is left as it is instead of becoming NaN.
+        # Shifting first prevents overflow at a small temperature. A row with nothing allowed has no
+        # finite maximum; it is not shifted, which would give NaN.
         scores = scores - highest.masked_fill(highest == -math.inf, 0.0)
         if not self.greedy:
             return scores / self.divisor
@@ -189,14 +187,12 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Everything that decides the draws of some texts, besides their constraints and streams.
+    """The options that determine the draws of some texts, besides constraints and streams.
 
     Args:
-        sampler: The way in which tokens are chosen.
-        seed: Of the random numbers.
-        max_tokens: The token budget of each text, EOS included; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask; ``None`` for each text whose
-            machine knows how many tokens it still takes.
+        max_tokens: The token budget of each text, EOS included; ``None`` for no limit.
+        masking_budget: Whether the budget is part of the mask; ``None`` for yes if the machine
+            knows how many tokens its texts still need.
     """
 
     sampler: Sampler
@@ -212,7 +208,7 @@ def _checked_scores(name: str, scores: object) -> None:
 
 
 def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """`Sampler.draw`: the draw does not depend on how the probabilities were filtered.
+    """Draw one token per row; see `Sampler.draw`.
 
     Example:
         >>> rows = torch.tensor([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]).log()
@@ -228,17 +224,17 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
             evidence={"uniform": str(uniform.device), "log_probs": str(log_probs.device)},
         )
     if log_probs.dim() == 2 and uniform.shape == log_probs.shape[:1]:
-        # Thousands of rows in float64, several times over, would take more than the model.
+        # Several copies of thousands of rows in float64 would take more memory than the model.
         parts = row_parts(log_probs)
         return torch.cat([_drawn(log_probs[part], uniform[part]) for part in parts])
     return _drawn(log_probs, uniform)
 
 
 def drawn_token(log_probs: Tensor, number: float) -> int:
-    """The token that a number draws from one row; -1 where there is none.
+    """The token that a uniform number draws from one row; -1 if there is none.
 
     Args:
-        log_probs: float[W]; they need not sum to 1.
+        log_probs: float[W]; they need not be normalised.
         number: In [0, 1).
     """
     place = torch.tensor(number, dtype=torch.float64, device=log_probs.device)
@@ -246,11 +242,11 @@ def drawn_token(log_probs: Tensor, number: float) -> int:
 
 
 def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """`draw`, for rows that are worked on at once."""
+    """Draw one token per row, without splitting the rows into parts."""
     width = log_probs.shape[-1]
     weights = log_probs.detach().to(torch.float64).exp()
     if weights.device.type == "cpu":
-        shape = (weights[..., 0] * uniform).shape  # As torch broadcasts them.
+        shape = (weights[..., 0] * uniform).shape  # The broadcast shape.
         numbers = uniform.detach().to(torch.float64).expand(shape).reshape(-1)
         rows = weights.expand(*shape, width).reshape(-1, width)
         tokens = np.empty(len(numbers), np.int64)
@@ -259,8 +255,8 @@ def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
     cumulative = weights.cumsum(-1)
     total = cumulative[..., -1:]
     ids = torch.arange(width, device=log_probs.device)
-    # A parallel sum may rise where nothing was added, so the weight is asked too; and rounding may
-    # leave no cumulative sum above the target, which the last token of weight then takes.
+    # A parallel sum may rise where the weight is 0, so the weight is checked too; if rounding
+    # leaves no cumulative sum above the target, the last token of positive weight is taken.
     target = uniform.to(torch.float64).unsqueeze(-1) * total
     possible = weights > 0
     first = torch.where((cumulative > target) & possible, ids, width).amin(-1)
@@ -273,7 +269,7 @@ def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
 def _pick(
     weights: NDArray[np.float64], numbers: NDArray[np.float64], tokens: NDArray[np.int64]
 ) -> None:  # fmt: skip
-    """Draw one token in each row; sums are made in the order of ids."""
+    """Draw one token in each row, summing in the order of ids."""
     for row in range(weights.shape[0]):
         total = 0.0
         for k in range(weights.shape[1]):
@@ -292,13 +288,13 @@ def _pick(
 
 
 def row_parts(rows: Tensor) -> list[slice]:
-    """The parts of some rows that are worked on at once in float64, on the host: so many numbers.
+    """Slices of rows that are small enough to process at once in float64 on the host.
 
     Args:
         rows: float[B, W].
 
     Returns:
-        All rows in one part on another device, or where they are few.
+        A single slice if the rows are few or on another device.
 
     Example:
         >>> row_parts(torch.zeros(600, 4096))
@@ -311,15 +307,15 @@ def row_parts(rows: Tensor) -> list[slice]:
 
 @dataclass(frozen=True)
 class SampledOut:
-    """Why a sampler would never draw a token, in the units of the filter that removed it.
+    """The reason why a sampler never draws a token, in the units of the filter that removed it.
 
     Args:
         by: The first filter, in the documented order, that removed the token.
-        rank: 1 for the likeliest of the tokens that reached the filter; 0 if it was masked.
+        rank: The token's rank among those that reached the filter, from 1; 0 if it was masked.
         probability: The token's probability among those that reached the filter.
-        threshold: What it had to reach. For ``top_k``: the rank k; for ``top_p``: the largest rank
-            kept; for ``min_p``: the least probability kept; for ``greedy``: rank 1; for
-            ``mask``: nothing, 0.
+        threshold: The threshold of the filter: the rank k for ``top_k``, the largest kept rank for
+            ``top_p``, the smallest kept probability for ``min_p``, rank 1 for ``greedy``, and 0 for
+            ``mask``.
     """
 
     by: Filter
@@ -329,11 +325,10 @@ class SampledOut:
 
 
 def sampled_out(sampler: Sampler, logits: Tensor, token: int) -> SampledOut | None:
-    """Why a sampler leaves one token no chance, or ``None`` if it could be drawn.
+    """The reason why a sampler never draws a token; ``None`` if it could be drawn.
 
     Args:
-        sampler: The sampler.
-        logits: float[W], masked already.
+        logits: float[W], already masked.
         token: A token id below W.
 
     Raises:
@@ -351,7 +346,7 @@ def sampled_out(sampler: Sampler, logits: Tensor, token: int) -> SampledOut | No
         )
     if logits[token] == -math.inf:
         return SampledOut("mask", rank=0, probability=0.0, threshold=0.0)
-    # Each filter's work is that of the filters up to it, less that of those before it.
+    # Each stage applies one more filter, so the first stage that removes the token names it.
     temperature = sampler.temperature or 1.0
     stages: list[tuple[Filter, Sampler]]
     if sampler.greedy:
@@ -377,9 +372,9 @@ def sampled_out(sampler: Sampler, logits: Tensor, token: int) -> SampledOut | No
 
 
 def _ranked(scores: Tensor, wanted: Tensor) -> Tensor:
-    """The scores, highest first: all of them, or so many that they hold the nucleus.
+    """The scores in descending order: all, or as many as contain the nucleus.
 
-    On the host one row is asked for its few highest first, which is ten times as fast as sorting.
+    For one row on the host a few highest are tried first, which is ten times as fast as sorting.
 
     Args:
         scores: float[..., W].
@@ -395,9 +390,9 @@ def _ranked(scores: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _nucleus(ranked: Tensor, wanted: Tensor) -> Tensor:
-    """The number of ranked scores, highest first, that reach the mass; int64[..., 1], 1 or more."""
-    # The highest score is 0. Without dividing, equal weights are exact, and so is a nucleus that
-    # ends between them.
+    """The number of highest scores whose mass reaches ``wanted``; int64[..., 1], at least 1."""
+    # The highest score is 0. Without a division, equal weights are exactly equal, and a nucleus
+    # that ends between them is exact.
     weights = ranked.to(torch.float64).exp()
     before = weights.cumsum(-1) - weights
     return (before < wanted).sum(-1, keepdim=True).clamp(min=1)
@@ -415,13 +410,13 @@ def _keep_highest(scores: Tensor, ranked: Tensor, count: Tensor) -> Tensor:
     above = scores > last
     level = scores == last
     places = count - above.sum(-1, keepdim=True)
-    # NaN is neither above nor level and stays, so that a broken row is not taken for an empty one.
+    # NaN is neither above nor level; it is kept, so that a faulty row does not look empty.
     keep = above | (level & (level.cumsum(-1) <= places)) | scores.isnan()
     return torch.where(keep, scores, -math.inf)
 
 
 def _normalised(scores: Tensor) -> Tensor:
-    """Log-probabilities; a row in which all entries are -inf stays so."""
+    """Normalised log-probabilities; a row of -inf stays so."""
     total = scores.logsumexp(-1, keepdim=True)
     return scores - total.masked_fill(total == -math.inf, 0.0)
 
