@@ -48,6 +48,10 @@ def test_terminals(show: Show) -> None:
     assert "It is 3608." in shown.printed("wild") and "17 token classes" in shown.printed("wild")
     assert len(shown.value("list(nine)")) == len(shown.plain("table").splitlines()[2:]) == 9
     assert shown.printed("summary").split() == ["True", "False"]
+    # The record as YAML: what a reader of YAML would take for something else is not accepted.
+    assert "It is no." in shown.printed("yaml")
+    verdicts = [line.split()[-2:] for line in shown.plain("yaml").splitlines()[2:]]
+    assert verdicts == [["yes", "yes"], ["no", "yes"], ["no", "no"], ["no", "no"]]
     sizes = shown.value("sizes")
     assert 400 < sizes["400"] < 600
     piece = explorer.regex("ab?|b")

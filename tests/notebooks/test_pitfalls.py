@@ -39,6 +39,9 @@ def test_canonical_tokens(show: Show) -> None:
     assert "It is 7." in shown.printed("rome")
     pictures(shown, "rome", "pair", "counts", "mass", "coalescence", "coalescence-table")
     assert "7 ways to write 'Rome'" in shown.plain("rome")
+    # An automaton of its own has a state for each token that can be the last one.
+    sizes = shown.value("sizes")
+    assert sizes["canonical"][0] == sizes["every spelling"][1] + 1 == 81
     rows = [line.split() for line in shown.plain("growth").splitlines()[2:]]
     assert [int(row[-2].replace(",", "")) for row in rows] == [30, 159, 1222, 3070]
     # Equation 5 is a bound where a piece is one token at most; with bytes as well it is not.
@@ -69,6 +72,9 @@ def test_unicode(show: Show) -> None:
     shown = show("09c_unicode")
     assert "It is no." in shown.printed("two")
     pictures(shown, "nfc", "nfc-count", "utf8", "mask", "ascii")
+    # Syllables: a consonant carries one sign, and a sign needs its consonant.
+    assert "It is 2." in shown.printed("syllables")
+    assert shown.plain("syllables").startswith("Syllables: 3 states")
     # Counted by the standard library.
     words = ("".join(w) for k in range(1, 5) for w in product("ae\u00e9\u0301", repeat=k))
     in_form = sum(unicodedata.is_normalized("NFC", word) for word in words)
