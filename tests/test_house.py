@@ -227,7 +227,6 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "invasiveness": 11,
     "invasiveness_table": 9,
     "json_schema": 11,
-    "judge_recorded": 10,
     "mask_kernel": 21,
     "masking_distortion": 10,
     "own_first": 9,

@@ -32,7 +32,7 @@ from explorer.languages.constraint import Constraint
 from explorer.memo import Kept, memo
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.walks.finishing import Finishing
+from explorer.tokens.walks.finishing import finishing_of
 from explorer.tokens.walks.lettered import walked
 from explorer.tokens.walks.trie import Trie, after_token, trie_for, written
 from explorer.tokens.walks.walk import walk_trie
@@ -107,7 +107,7 @@ class LazyMachine(NumberedPlaces[int]):
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
         self._letters_stand = constraint.source.letters_stand
-        self._finishing = Finishing(byte_machine, self._trie, self._letters_stand)
+        self._finishing = finishing_of(byte_machine, self._trie, self._letters_stand)
         self._over_tokens = byte_machine.over_tokens
         self._beyond_bytes = self._over_tokens or byte_machine.reads_letters
         self._words = walked(self._trie, plain=not self._over_tokens)
@@ -151,7 +151,7 @@ class LazyMachine(NumberedPlaces[int]):
         except BudgetExceeded:
             return walked
         self._shown_states = [shown.start]
-        self._shown_finishing = Finishing(shown, self._trie, self._letters_stand)
+        self._shown_finishing = finishing_of(shown, self._trie, self._letters_stand)
         return shown
 
     def byte_state(self, state: int) -> int:
@@ -179,8 +179,7 @@ class LazyMachine(NumberedPlaces[int]):
             BudgetExceeded: The search reached a limit.
         """
         byte_state = whole_number("byte_state", byte_state, 0, self.byte_machine.num_states - 1)
-        with self._lock:
-            return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
+        return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
 
     def can_write(self) -> bool:
         """Whether this vocabulary can write any word at all.
@@ -188,8 +187,7 @@ class LazyMachine(NumberedPlaces[int]):
         Raises:
             BudgetExceeded: The search reached a limit.
         """
-        with self._lock:
-            return self._finishing.can_finish(self._walked.start, Meter(self._budget))
+        return self._finishing.can_finish(self._walked.start, Meter(self._budget))
 
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included, where it is known.
@@ -206,15 +204,13 @@ class LazyMachine(NumberedPlaces[int]):
         state = checked_state(state, len(self._places))
         if state < 0:
             return SENTINEL_DISTANCE[state]
-        with self._lock:
-            return self._finishing.distance(self._places[state], Meter(self._budget))
+        return self._finishing.distance(self._places[state], Meter(self._budget))
 
     @property
     def knows_distances(self) -> bool:
         """Whether `distance_to_end` is known in every state, so that a budget can be planned with:
         for a grammar that is not too large."""
-        with self._lock:
-            return self._finishing.knows_distances(self._walked.start, Meter(self._budget))
+        return self._finishing.knows_distances(self._walked.start, Meter(self._budget))
 
     def mask_within(self, state: int, remaining: int) -> UInt32:
         """The mask of the tokens after which the text can still be ended in time.

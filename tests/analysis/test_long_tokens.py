@@ -9,8 +9,7 @@ import pytest
 
 import explorer
 from explorer.analysis import explain
-from explorer.analysis.verdict import background
-from explorer.analysis.verdict.background import SortedTokens
+from explorer.analysis.verdict.sorted_tokens import SortedTokens, common_length
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks import failing
 from explorer.tokens.walks.failing import writable_bytes
@@ -76,6 +75,6 @@ def test_the_nearest_tokens_are_those_of_every_prefix() -> None:
         for data in (b"", *texts):
             near = sorted(
                 np.flatnonzero(allowed).tolist(),
-                key=lambda token: (-background.common_length(some[token], data), -rank[token]),
+                key=lambda token: (-common_length(some[token], data), -rank[token]),
             )
             assert tokens.nearest(data, allowed, rank, 3) == tuple(near[:3])

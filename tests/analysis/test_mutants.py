@@ -12,7 +12,8 @@ import pytest
 
 from explorer.analysis.explaining import explanation
 from explorer.analysis.places import spans, widening
-from explorer.analysis.verdict import background, paths, verdict
+from explorer.analysis.verdict import background, verdict
+from explorer.analysis.verdict.sorted_tokens import SortedTokens
 from explorer.automata.machine import Dfa
 from explorer.budget import Budget
 from explorer.languages.constraint import regex
@@ -86,18 +87,18 @@ def _dead_end_witness_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _bytes_before_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "TOKENS_FIRST", paths.BYTES_ONLY)
+    monkeypatch.setattr(background, "TOKENS_FIRST", background.BYTES_ONLY)
 
 
 def _nearest_from_the_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = background.SortedTokens.nearest
+    right = SortedTokens.nearest
 
     def without_bytes(
-        self: background.SortedTokens, data: bytes, allowed: Any, rank: Any, count: int
+        self: SortedTokens, data: bytes, allowed: Any, rank: Any, count: int
     ) -> tuple[int, ...]:
         return right(self, b"", allowed, rank, count)
 
-    monkeypatch.setattr(background.SortedTokens, "nearest", without_bytes)
+    monkeypatch.setattr(SortedTokens, "nearest", without_bytes)
 
 
 def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import explorer
 from explorer.analysis import explain
-from explorer.analysis.verdict.paths import DISCOVERED
+from explorer.analysis.verdict.background import DISCOVERED
 from explorer.cli import main
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine

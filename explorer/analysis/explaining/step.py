@@ -27,7 +27,7 @@ from explorer.analysis.explaining.groups import MaskReasons, explain_all
 from explorer.analysis.explaining.searched import OverBudget
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.verdict.background import unconstrained
-from explorer.analysis.verdict.verdict import judge_recorded
+from explorer.analysis.verdict.verdict import RecordedToken, judge_recorded
 from explorer.arguments import whole_number
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
@@ -223,10 +223,11 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
         over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
         allowed = over_budget
     over_tokens = constraint.over_tokens
+    ends = token in trace.tokens.eos_ids
     verdict = judge_recorded(
         constraint.for_tokens(Meter()) if over_tokens else constraint.machine,
-        here.data, here.state, token, trace.tokens.data.get(token),
-        inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
+        here.data, here.state,
+        RecordedToken(token, trace.tokens.data.get(token), inside, ends, allowed),
         ended_by=trace.ids[k - 1] if k and here.finished else None,
         byte_state=here.char_state if over_tokens else None,
     )  # fmt: skip

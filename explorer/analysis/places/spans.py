@@ -185,6 +185,15 @@ class SourceMachines:
             known = self.written[id(node)] = Configurations(written, LIMITS, self.closed_form)
         return known
 
+    @property
+    def whole(self) -> Configurations:
+        """The whole source as it was written.
+
+        Raises:
+            ExplorerError: It is larger than `LIMITS`, or cannot be laid out.
+        """
+        return self.as_written(self.source.tree, _At(self.source))
+
     def live(
         self, node: Node, at: _At, text: bytes, wanted: bytes | None = None,
         boundary: int | None = None,

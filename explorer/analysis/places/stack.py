@@ -18,20 +18,17 @@ from typing import Final
 
 from explorer.alphabet import NUM_BYTES
 from explorer.analysis.characters.display import show_characters, show_text
+from explorer.analysis.places.spans import source_machines
 from explorer.automata.machine import ByteMachine, Network, Stacks
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.automata.tree.origin import Origin
 from explorer.automata.tree.walking import children, inside, shape_of, walk
-from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import unstaged
-from explorer.languages.written.configuration import ClosedRule, Configurations
+from explorer.languages.written.configuration import ClosedRule
 from explorer.languages.written.derivation import Derivation, OpenRule, derivation
 from explorer.languages.written.program import Point
-
-LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=2.0)
-"""Limits for laying out a grammar, and for reading one text."""
 
 MOST_PLACES: Final = 16
 """The most places that a row names."""
@@ -160,12 +157,12 @@ class StackReader:
     """A constraint with grammars inside, and the stacks that texts lead to.
 
     Raises:
-        ExplorerError: It cannot be laid out within `LIMITS`.
+        ExplorerError: It cannot be laid out within the limits of explanations.
     """
 
     def __init__(self, source: Source, grammars: Sequence[Rules]) -> None:
         self.source = source
-        self._configurations = Configurations(source.tree, LIMITS)
+        self._configurations = source_machines(source).whole
         self.program = self._configurations.program
         self._bodies: dict[str, Node] = {}
         self._following: dict[tuple[Point, ...], bytes] = {}

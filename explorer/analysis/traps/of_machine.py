@@ -23,8 +23,7 @@ from explorer.analysis.places.spans import live_places
 from explorer.analysis.traps.loops import loop_at, loop_remedy
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
-from explorer.analysis.verdict.background import Background, background_of
-from explorer.analysis.verdict.paths import BYTES_PER_STATE
+from explorer.analysis.verdict.background import BYTES_PER_STATE, Background, background_of
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC, Bool, whole_table
 from explorer.automata.rules.pieces import components

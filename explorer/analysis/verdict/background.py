@@ -1,121 +1,71 @@
 """The parts that all explanations of one token machine share: characters, trie, ways on.
 
 Worked out once per machine and forgotten with it. An explanation after the first then costs the
-walk of its own bytes.
+walk of its own bytes. Everything is asked of the machine over bytes and of the vocabulary. The byte
+states that can be finished a table says at once; of any other machine it is decided by
+`explorer.tokens.walks.finishing`, once for the machine and all its explanations.
 
-Everything is asked of the machine over bytes and of the vocabulary. Which byte states can be
-finished a table says at once; any other machine is asked (`CanFinish`), or the question is decided
-by `explorer.tokens.walks.finishing`.
+`Paths` are ways through the machine: to a state, to where a token is allowed, to the end of the
+text. All are Dijkstra's algorithm over the byte states that the token states stand for. A step is
+one token and costs either its bytes alone, or one token first and then its bytes. Of the tokens
+that lead from one state to another only the shortest matters, of those the lowest id; of equally
+near states the one with the lower number comes first. So the answer does not depend on the kind of
+machine. A table gives the steps of a state as one row, class by class; for any other machine the
+trie is walked from the state.
+
+A way is kept as a pointer to the step before it. A text per state would take the square of their
+number: 5 GB for ``[a-z]{0,100000}``.
+
+Cost: per state that is nearer than the goal one row of the table (20 µs), or one walk of the trie
+(up to 1 ms); about 300 bytes. Every search has a `Meter`.
+Where no limits were given, one over a machine that discovers its states stops at `DISCOVERED`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
+import heapq
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from threading import Lock
-from typing import Protocol, runtime_checkable
+from threading import RLock
+from typing import Final, TypeAlias
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.view import Characters
-from explorer.analysis.verdict.paths import Paths
+from explorer.analysis.verdict.sorted_tokens import SortedTokens
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
-from explorer.budget import Meter
+from explorer.automata.rules.moves import occurs_nowhere
+from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
+from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of, table_of
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
-from explorer.tokens.walks.finishing import Finishing
-from explorer.tokens.walks.trie import Trie, single_bytes, trie_for
+from explorer.tokens.walks.finishing import Finishing, finishing_of
+from explorer.tokens.walks.trie import Trie, after_token, single_bytes, trie_for, written
+from explorer.tokens.walks.walk import walk_trie
+from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
+from explorer.vocabulary import Vocabulary
 
+TOKENS_FIRST: Final = 1 << 32
+"""The cost of a token beside that of a byte, where fewest tokens count before fewest bytes."""
 
-def common_length(one: bytes, other: bytes) -> int:
-    """The number of bytes that two texts have in common at their beginning.
+BYTES_ONLY: Final = 0
+"""The cost of a token where only bytes count."""
 
-    Example:
-        >>> common_length(b"food", b"for")
-        2
-    """
-    size = min(len(one), len(other))
-    if size == 0:
-        return 0
-    differ = np.frombuffer(one, np.uint8, size) != np.frombuffer(other, np.uint8, size)
-    return int(differ.argmax()) if differ.any() else size
+STAGE: Final = "The search for a way through the machine"
 
+BYTES_PER_STATE: Final = 300
+"""About what a search holds for each state that it has met."""
 
-class SortedTokens:
-    """A vocabulary's tokens in byte order, to find those that share a prefix.
+DISCOVERED: Final = Budget(states=2_000)
+"""Limits of a search over a machine that discovers its states, unless others are given: about 50 ms
+in work, so that an explanation comes while somebody waits for it."""
 
-    Args:
-        tokens: Bytes by id.
-        word_of: int32[ids], the number of each id's bytes in byte order; -1 if it writes none.
-    """
-
-    def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
-        text = np.flatnonzero(word_of >= 0)
-        self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
-        listed: list[int] = self._ids.tolist()
-        self._data = [tokens[token] or b"" for token in listed]
-
-    def starting_with(self, prefix: bytes) -> Int32:
-        """The ids whose bytes begin with a prefix, in byte order."""
-        low, high = self._begin_with(prefix)
-        return self._ids[low:high]
-
-    def _begin_with(self, prefix: bytes) -> tuple[int, int]:
-        """The places of the tokens that begin with a prefix: the first, and one past the last."""
-        low = bisect_left(self._data, prefix)
-        # The first string past all that begin so: the prefix with its last byte raised.
-        cut = prefix.rstrip(b"\xff")
-        if not cut:
-            return low, len(self._data)
-        return low, bisect_left(self._data, cut[:-1] + bytes([cut[-1] + 1]))
-
-    def _lengths(self, data: bytes) -> Iterator[int]:
-        """The lengths of the prefixes shared with tokens, each once, the longest first.
-
-        Of 210,000 bytes only a few prefixes are shared with one token more than the next longer.
-        """
-        low = high = bisect_left(self._data, data)
-        while low > 0 or high < len(self._data):
-            beside = self._data[max(low - 1, 0) : low] + self._data[high : high + 1]
-            length = max(common_length(data, other) for other in beside)
-            yield length
-            low, high = self._begin_with(data[:length])
-
-    def nearest(
-        self, data: bytes, allowed: Bool, rank: NDArray[np.float64], count: int
-    ) -> tuple[int, ...]:
-        """Allowed tokens with the longest common byte prefix, then of the highest rank.
-
-        Args:
-            allowed: bool[ids].
-            rank: float64[ids], higher is better; of equals the lower id.
-            count: How many at most.
-        """
-        nearest: list[int] = []
-        for length in self._lengths(data):
-            ids = self.starting_with(data[:length])
-            ids = ids[allowed[ids]]
-            if len(ids) > len(nearest):
-                new = np.setdiff1d(ids, np.array(nearest, np.int32))
-                order = np.lexsort((new, -rank[new]))
-                nearest += new[order][: count - len(nearest)].tolist()
-            if len(nearest) >= count:
-                break
-        return tuple(nearest)
-
-
-@runtime_checkable
-class CanFinish(Protocol):
-    """A token machine that knows which byte states its vocabulary can finish."""
-
-    def can_finish(self, byte_state: int) -> bool:
-        """Whether this vocabulary can finish from a byte state."""
-        ...
+_Ints: TypeAlias = NDArray[np.int64]
+_Floats: TypeAlias = NDArray[np.float64]
 
 
 class Background:
@@ -132,7 +82,6 @@ class Background:
         self._trie = trie_for(machine.vocabulary, byte_machine)
         self.characters = Characters(byte_machine)
         self._tokens = machine.vocabulary.tokens
-        self._lock = Lock()
 
     @property
     def machine(self) -> TokenMachine:
@@ -183,11 +132,7 @@ class Background:
             return False
         if self._kept is not None:
             return bool(self._kept[byte_state])
-        machine = self.machine
-        if isinstance(machine, CanFinish):
-            return machine.can_finish(byte_state)
-        with self._lock:
-            return self._finishing.can_finish(byte_state, Meter())
+        return self._finishing.can_finish(byte_state, Meter())
 
     def finishing(self, byte_states: Int32) -> Bool:
         """`can_finish` of many byte states, none of them `NO_ARC`."""
@@ -246,12 +191,270 @@ class Background:
 
     @cached_property
     def _finishing(self) -> Finishing:
-        return Finishing(self.byte_machine, self.trie)
+        constraint = self.machine.constraint
+        letters_stand = constraint is not None and constraint.source.letters_stand
+        return finishing_of(self.byte_machine, self.trie, letters_stand)
 
     @cached_property
     def paths(self) -> Paths:
         """The searches of the machine."""
         return Paths(self)
+
+
+@memo
+def measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
+    """Of each token its length and how plain it is; and the ids, the longest first."""
+    lengths = np.array([len(data or b"") for data in vocabulary.tokens], np.int64)
+    first = np.array([(data or b"\0")[0] for data in vocabulary.tokens], np.int64)
+    # Of equally short tokens a person would rather be shown one of printable characters.
+    plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
+    by_length = np.argsort(lengths, kind="stable")[::-1]
+    for array in (lengths, plainness, by_length):  # Every machine over it reads the same ones.
+        array.flags.writeable = False
+    return lengths, plainness, by_length
+
+
+@jit
+def _shortest(
+    words: Int32, targets: Int32, first_id: Int32, lengths: _Ints, states: int
+) -> Int32:  # fmt: skip
+    """The shortest token that leads to each state, of those the lowest id; −1 for none."""
+    tokens = np.full(states, -1, np.int32)
+    for k in range(words.shape[0]):
+        new, old = first_id[words[k]], tokens[targets[k]]
+        if old < 0 or lengths[new] < lengths[old] or (lengths[new] == lengths[old] and new < old):
+            tokens[targets[k]] = new
+    return tokens
+
+
+class _Search:
+    """Dijkstra's algorithm from one byte state, which can be taken up again.
+
+    Args:
+        moves: The steps from a byte state: targets, tokens, lengths.
+        begin: The byte state to begin at.
+        token_cost: `TOKENS_FIRST` or `BYTES_ONLY`.
+    """
+
+    def __init__(
+        self, moves: Callable[[int], Iterator[tuple[int, int, int]]], begin: int, token_cost: int
+    ) -> None:
+        self._moves = moves
+        self._token_cost = token_cost
+        self._came_from: dict[int, tuple[int, int] | None] = {begin: None}
+        self._best = {begin: 0}
+        self._queue = [(0, begin)]
+        self.settled: set[int] = set()
+
+    def settle(self, meter: Meter) -> int | None:
+        """The next state in the order of cost; ``None`` when all states are settled.
+
+        Raises:
+            BudgetExceeded: Too many states were met, or the time is up.
+        """
+        while self._queue:
+            cost, state = self._queue[0]
+            if state in self.settled:
+                heapq.heappop(self._queue)
+                continue
+            met = len(self._best)
+            meter.check(STAGE, states=met, bytes=BYTES_PER_STATE * met)
+            steps = list(self._moves(state))
+            heapq.heappop(self._queue)  # Not before: whoever runs out of time may come again.
+            for target, token, length in steps:
+                total = cost + self._token_cost + length
+                if total < self._best.get(target, total + 1):
+                    self._best[target] = total
+                    self._came_from[target] = (state, token)
+                    heapq.heappush(self._queue, (total, target))
+            self.settled.add(state)
+            return state
+        return None
+
+    def way_to(self, state: int) -> tuple[int, ...]:
+        """The tokens that lead to a state that was met."""
+        tokens: list[int] = []
+        while (step := self._came_from[state]) is not None:
+            state, token = step
+            tokens.append(token)
+        return tuple(reversed(tokens))
+
+
+class Paths:
+    """The shortest steps between the states of a machine, and searches with them."""
+
+    def __init__(self, ground: Background) -> None:
+        self._ground = ground
+        machine = ground.machine
+        self._tokens = machine.vocabulary.tokens
+        self._eos_ids = frozenset(machine.vocabulary.eos_ids)
+        self.lengths, self.plainness, _ = measured(machine.vocabulary)
+        self._is_table = table_of(machine) is not None
+        self._lock = RLock()
+        self._from_start: _Search | None = None
+        self._limits = DISCOVERED if whole_table(ground.byte_machine) is None else Budget()
+
+    def meter(self, budget: Budget | None = None) -> Meter:
+        """A meter for one search.
+
+        Args:
+            budget: Limits that somebody gave; default `DISCOVERED` over a machine that discovers
+                its states, else `Budget()`.
+        """
+        return Meter(self._limits if budget is None else budget)
+
+    def text_to(self, state: int, meter: Meter | None = None) -> bytes:
+        """A shortest text, in bytes, that tokens write from the start to a byte state.
+
+        The search goes only as far as it must, and the next one goes on from there.
+
+        Args:
+            state: The byte state of a token state.
+            meter: Limits; default those of `meter()`.
+
+        Raises:
+            BudgetExceeded: The state is further away than the limits allow.
+        """
+        meter = meter or self.meter()
+        with self._lock:
+            if self._from_start is None:
+                machine = self._ground.machine
+                start = machine.byte_state(machine.start)
+                self._from_start = _Search(self.moves, start, BYTES_ONLY)
+            search = self._from_start
+            while state not in search.settled and search.settle(meter) is not None:
+                pass
+            return self._ground.machine.vocabulary.written(search.way_to(state))
+
+    def text_of(self, state: int, meter: Meter | None = None) -> bytes:
+        """The text that a machine remembers of a token state, else a shortest one to it.
+
+        Args:
+            meter: Limits; default those of `meter()`.
+
+        Raises:
+            BudgetExceeded: The state is further away than the limits allow.
+        """
+        machine = self._ground.machine
+        filtered = filtered_of(machine)
+        known = None if filtered is None else filtered.text_to(state)
+        return self.text_to(machine.byte_state(state), meter) if known is None else known
+
+    def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:
+        """The shortest tokens after which a token is allowed.
+
+        Args:
+            meter: Limits; default those of `meter()`.
+
+        Returns:
+            Ids; empty if it is allowed at once, ``None`` if it never is from here.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        if self._is_never_written(token):
+            return None
+        return self._nearest(state, self._allows(token), meter or self.meter())
+
+    def _is_never_written(self, token: int) -> bool:
+        """Whether it is certain that no text of a grammar holds what a token writes."""
+        machine, data = self._ground.byte_machine, self._tokens[token]
+        if data is None or machine.stacks is None or token in self._eos_ids:
+            return False
+        network = machine.stacks.network
+        if not network.read[list(data)].all():
+            return True
+        return occurs_nowhere(network.arrays, network.symbol_class[list(data)].tolist())
+
+    def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
+        """The shortest tokens to a complete text, EOS not included.
+
+        Args:
+            state: A byte state that can be finished.
+            meter: Limits; default those of `meter()`.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        is_complete = self._ground.byte_machine.is_accepting
+        return self._nearest(state, is_complete, meter or self.meter()) or ()
+
+    def _nearest(
+        self, begin: int, is_goal: Callable[[int], bool], meter: Meter
+    ) -> tuple[int, ...] | None:
+        """The fewest tokens to a goal, of those the fewest bytes; ``None`` if none is reached."""
+        if is_goal(begin):
+            return ()
+        search = _Search(self.moves, begin, TOKENS_FIRST)
+        while (state := search.settle(meter)) is not None:
+            if is_goal(state):
+                return search.way_to(state)
+        return None
+
+    def _allows(self, token: int) -> Callable[[int], bool]:
+        """Whether a byte state allows a token, as a function of the byte state."""
+        machine = self._ground.byte_machine
+        if token in self._eos_ids:
+            return machine.is_accepting
+        symbols = written(self._ground.machine.vocabulary, machine, token)
+
+        def allows(state: int) -> bool:
+            after = after_token(machine, state, symbols)
+            return after != NO_ARC and self._ground.can_finish(after)
+
+        return allows
+
+    # The steps of one state.
+
+    def moves(self, state: int) -> Iterator[tuple[int, int, int]]:
+        """The byte states that one token reaches, with the shortest token to each and its length.
+
+        Args:
+            state: A byte state in which a token ends.
+        """
+        targets, tokens = self._row_moves(state) if self._is_table else self._walked_moves(state)
+        lengths = self.lengths[tokens].tolist()
+        return zip(targets.tolist(), tokens.tolist(), lengths, strict=True)
+
+    def _row_moves(self, state: int) -> tuple[Int32, _Ints]:
+        table, (number_of, columns, tokens) = self._table, self._columns
+        row = table.table[number_of[state]][columns]
+        live = np.flatnonzero(row >= 0)
+        # The columns stand in order of their tokens, so the first one to a target is its shortest.
+        targets, first = np.unique(row[live], return_index=True)
+        return table.char_state[targets], tokens[live[first]]
+
+    def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
+        trie, machine = self._ground.trie, self._ground.byte_machine
+        seen = walk_trie(machine, trie, state)
+        targets = seen.distinct()
+        targets = targets[self._ground.finishing(targets)]
+        shortest = _shortest(
+            seen.words, seen.targets, trie.first_id, self.lengths, machine.num_states
+        )
+        return targets, shortest[targets].astype(np.int64)
+
+    @property
+    def _table(self) -> TokenTable:
+        table = table_of(self._ground.machine)
+        if table is None:
+            raise TypeError("This machine has no table.")
+        return table
+
+    @cached_property
+    def _columns(self) -> tuple[Int32, _Ints, _Ints]:
+        """The token state of each byte state; the live columns and the shortest token of each."""
+        table = self._table
+        *_, by_length = measured(table.vocabulary)
+        # Written in the order from long to short, the shortest and lowest id of a class stays.
+        ids = np.full(table.table.shape[1], NO_ARC, np.int64)
+        ids[table.token_class[by_length]] = by_length
+        classes = np.flatnonzero(ids >= 0)
+        columns = classes[classes >= NUM_FIXED_CLASSES]
+        columns = columns[np.lexsort((ids[columns], self.lengths[ids[columns]]))]
+        number_of = np.full(self._ground.byte_machine.num_states, DEAD, np.int32)
+        number_of[table.char_state] = np.arange(len(table.char_state), dtype=np.int32)
+        return number_of, columns, ids[columns]
 
 
 @memo

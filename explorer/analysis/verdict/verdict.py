@@ -300,31 +300,47 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedToken:
+    """An id, as the record of a run knows it without its vocabulary.
+
+    Args:
+        data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
+        inside: Whether it is in the vocabulary.
+        ends: Whether it ends the text.
+        allowed: Whether the constraint allows it here.
+    """
+
+    token: int
+    data: bytes | None
+    inside: bool
+    ends: bool
+    allowed: bool
+
+
 def judge_recorded(
-    machine: ByteMachine, prefix: bytes, state: int, token: int, data: bytes | None, *,
-    inside: bool, ends: bool, allowed: bool, ended_by: int | None = None,
-    byte_state: int | None = None,
+    machine: ByteMachine, prefix: bytes, state: int, asked: RecordedToken,
+    ended_by: int | None = None, byte_state: int | None = None,
 ) -> Verdict:  # fmt: skip
     """The verdict on an id from a record of a run, without its vocabulary.
 
     Args:
         state: The token state that was recorded, or a sentinel.
-        data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
-        inside: Whether the id is in the vocabulary.
         ended_by: The id that ended the text, where it has ended.
         byte_state: The byte state that was recorded; default where the text leads.
     """
+    data = asked.data
     if state == DONE:
         byte_state = NO_ARC
     elif byte_state is None:
         byte_state = int(run(machine, machine.start, prefix)[-1])
     read = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
     stage: Stage
-    if not inside:
+    if not asked.inside:
         stage = "beyond_vocabulary"
-    elif allowed:
+    elif asked.allowed:
         stage = "allowed"
-    elif ends:
+    elif asked.ends:
         stage = "end_of_text"
     elif not data:
         stage = "not_text" if data is None else "empty_token"
@@ -332,7 +348,7 @@ def judge_recorded(
         whole = read.byte_offset is None and token_end(machine, read.here) != NO_ARC
         stage = "dead_end" if whole else "constraint"
     return replace(
-        read, stage=stage, token=token, data=data or None, state=state, ended_by=ended_by
+        read, stage=stage, token=asked.token, data=data or None, state=state, ended_by=ended_by
     )
 
 

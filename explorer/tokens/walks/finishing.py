@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from threading import RLock
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from explorer.alphabet import LETTER, NUM_BYTES, TOKEN_END
 from explorer.automata.construction.minimize import by_target, steps_from
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 from explorer.budget import Meter
+from explorer.memo import Recent
 from explorer.tokens.saturation.ends import StackEnds
 from explorer.tokens.walks.trie import Trie, single_bytes
 from explorer.tokens.walks.walk import walk_trie
@@ -53,8 +55,7 @@ def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
 
 
 class Finishing:
-    """The states of a byte machine that a vocabulary can finish. Not thread-safe: its owner holds a
-    lock.
+    """The states of a byte machine that a vocabulary can finish; thread-safe.
 
     Args:
         machine: The byte machine.
@@ -93,16 +94,18 @@ class Finishing:
         self._targets: dict[int, tuple[int, ...]] = {}
         self._distance: dict[int, int | None] = {}
         self._held = 0
+        self._lock = RLock()
 
     def targets(self, state: int, meter: Meter) -> tuple[int, ...]:
         """The distinct byte states to which single tokens lead, ascending."""
-        known = self._targets.get(state)
-        if known is None:
-            known = tuple(walk_trie(self._machine, self._trie, state).distinct().tolist())
-            self._held += 16 * (len(known) + 8)
-            meter.check(STAGE, states=len(self._targets), bytes=self._held)
-            self._targets[state] = known
-        return known
+        with self._lock:
+            known = self._targets.get(state)
+            if known is None:
+                known = tuple(walk_trie(self._machine, self._trie, state).distinct().tolist())
+                self._held += 16 * (len(known) + 8)
+                meter.check(STAGE, states=len(self._targets), bytes=self._held)
+                self._targets[state] = known
+            return known
 
     def can_finish(self, state: int, meter: Meter) -> bool:
         """Whether some sequence of tokens leads from a byte state to an accepting one.
@@ -112,14 +115,15 @@ class Finishing:
         """
         if self.all_finish:
             return True
-        known = self._decided(state)
-        if known is None and (ends := self._ends()) is not None:
-            known = self._known[state] = ends.can_end(state, meter)
-        if known is None:
-            way, met = self._shortest_way(state, self._decided, meter)
-            known = way is not None
-            self._known.update(dict.fromkeys(met if way is None else way, known))
-        return known
+        with self._lock:
+            known = self._decided(state)
+            if known is None and (ends := self._ends()) is not None:
+                known = self._known[state] = ends.can_end(state, meter)
+            if known is None:
+                way, met = self._shortest_way(state, self._decided, meter)
+                known = way is not None
+                self._known.update(dict.fromkeys(met if way is None else way, known))
+            return known
 
     def knows_distances(self, start: int, meter: Meter) -> bool:
         """Whether `distance` is known of every state that can be finished, from a start on."""
@@ -135,16 +139,17 @@ class Finishing:
         Raises:
             BudgetExceeded: The search reached a limit.
         """
-        if state not in self._distance and (ends := self._ends()) is not None:
-            self._distance[state] = ends.distance(state, meter)
-        if state not in self._distance:
-            accepts = self._machine.is_accepting
-            way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, MOST_ROWS)
-            self._distance[state] = None
-            # What is left of a shortest way is a shortest way.
-            for left, here in enumerate(reversed(way or ()), 1):
-                self._distance[here] = left
-        return self._distance[state]
+        with self._lock:
+            if state not in self._distance and (ends := self._ends()) is not None:
+                self._distance[state] = ends.distance(state, meter)
+            if state not in self._distance:
+                accepts = self._machine.is_accepting
+                way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, MOST_ROWS)
+                self._distance[state] = None
+                # What is left of a shortest way is a shortest way.
+                for left, here in enumerate(reversed(way or ()), 1):
+                    self._distance[here] = left
+            return self._distance[state]
 
     def _ends(self) -> StackEnds | None:
         if self._stack_ends is None and self._stacks is not None:
@@ -193,3 +198,15 @@ class Finishing:
         while (before := came_from[way[-1]]) != NO_ARC:
             way.append(before)
         return way[::-1], came_from
+
+
+_known = Recent[tuple[int, int, bool], Finishing](most=0)
+
+
+def finishing_of(machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> Finishing:
+    """The `Finishing` of a byte machine and a vocabulary: one as long as anybody holds it, so that
+    what a token machine has found out its explanations know.
+    """
+    # It holds the machine and the trie, so nothing else has their identity meanwhile.
+    key = id(machine), id(trie), letters_stand
+    return _known.get(key, lambda: Finishing(machine, trie, letters_stand))
