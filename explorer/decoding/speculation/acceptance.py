@@ -1,7 +1,7 @@
-"""The share of proposals that are taken: the draft constrained or not, judged in either way.
+"""Measures the rate of accepted proposals, with and without a mask, for each way of acceptance.
 
-Without the mask a draft spends its proposals on what is not allowed, most of all where the model
-itself would be masked. That is what sharing the masks of the model is good for.
+Without the mask a draft wastes proposals on tokens that are not allowed, mostly at steps where the
+model itself would be masked. Sharing the model's masks avoids this.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from explorer.tokens.machine import TokenMachine
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The proposals of one draft, and how many of them were taken.
+    """The counts of one draft's proposals and of those accepted.
 
     Args:
-        masked, accept: As `Drafting` has them.
-        proposed: Proposals for places that were reached.
-        accepted: How many were taken.
-        tokens: How many tokens were written.
-        passes: How many forward passes of the model that took.
+        masked, accept: As in `Drafting`.
+        proposed: The number of proposals at positions that were reached.
+        accepted: The number of accepted proposals.
+        tokens: The number of generated tokens.
+        passes: The number of forward passes of the model.
     """
 
     masked: bool
@@ -43,12 +43,12 @@ class Acceptance:
 
     @property
     def rate(self) -> float:
-        """The share of proposals that were taken; NaN of none."""
+        """The share of accepted proposals; NaN without proposals."""
         return self.accepted / self.proposed if self.proposed else math.nan
 
     @property
     def tokens_per_pass(self) -> float:
-        """The number of tokens that a forward pass of the model gave; 1 without a draft."""
+        """The mean number of tokens per forward pass of the model; 1 without a draft."""
         return self.tokens / self.passes
 
     def __str__(self) -> str:
@@ -70,21 +70,21 @@ def measured_acceptance(
     seed: int = 0,
     budget: Budget | None = None,
 ) -> tuple[Acceptance, ...]:
-    """Write a text for each prompt with the draft constrained and not, judged in each way.
+    """Generate texts with the draft masked and unmasked, in each way of acceptance, and count.
 
     Args:
-        draft: The draft; what it says of ``masked`` and ``accept`` is replaced.
-        prompts: Texts to go on with.
-        constraint: For all of them.
-        sampler: How tokens are chosen; default temperature 1.
+        draft: The draft; its options ``masked`` and ``accept`` are replaced.
+        prompts: Texts to continue.
+        constraint: The constraint on all texts.
+        sampler: By default at temperature 1.
         max_tokens: The most tokens of each text; longer ones are cut off.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
 
     Returns:
-        Four rows, each of which prints as a line.
+        Four results, each of which prints as a line.
 
     Raises:
-        ExplorerError: As `explorer.generate` has it.
+        ExplorerError: As in `explorer.generate`.
 
     Example:
         >>> from explorer import load_model, regex

@@ -1,18 +1,18 @@
-"""Proposals from counts: what came at the same place of the machine before, without a second model.
+"""Proposals from counts of the tokens seen at the same place of the machine, without a draft model.
 
-At many places of a structured text the next token is nearly always the same: after ``{"`` the
-first name, after a name ``":``. So it is counted which token came at which place of the machine;
-after a few texts the likeliest ones are proposed, several at a time, and checked in one forward
-pass of the model (Beurer-Kellner, Fischer, Vechev 2024, section 3.6). The texts are those without,
-up to rounding: in float32 a pass over several tokens moves a logit by about 1e-5, so a random
-number on the border of two tokens may draw the other one, at 1 of some 10,000 draws. A model that
-is loaded with ``dtype=torch.float64`` has no such borders (`tests/decoding/test_rounding.py`).
+At many places of a structured text the next token is nearly always the same: after ``{"`` the first
+name, after a name ``":``. So the tokens at each place of the machine are counted; after a few texts
+the most frequent ones are proposed, several at a time, and checked in one forward pass of the model
+(Beurer-Kellner, Fischer, Vechev 2024, section 3.6). The texts are the same as without proposals up
+to rounding: in float32 a pass over several tokens changes a logit by about 1e-5, so in about 1 of
+10,000 draws a random number at the boundary of two tokens draws the other one. A model loaded with
+``dtype=torch.float64`` avoids this (`tests/decoding/test_rounding.py`).
 
-A *place* is the state of the scanner and that of the parser: the state of the machine over bytes
-where that is finite; of a machine with a stack its state and the rule that it returns to, because
-the whole stack would be another one at every depth.
+A *place* is the state of the scanner and that of the parser: the state of the byte machine if that
+is finite; for a machine with a stack, its state and the rule to which it returns, because the whole
+stack differs at every depth.
 
-Cost: a look into a table for each proposal.
+Cost: one table look-up per proposal.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from explorer.tokens.words import DONE
 
 
 class TokenCounts:
-    """Counts of the tokens that came at each place of a machine; thread-safe.
+    """Thread-safe counts of the tokens seen at each place of a machine.
 
     Args:
-        machine: The token machine; counts are of its places alone.
+        machine: The token machine to which the places belong.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not a token machine.
 
     Example:
         >>> import explorer
@@ -60,18 +60,18 @@ class TokenCounts:
 
     @property
     def machine(self) -> TokenMachine:
-        """The machine."""
+        """The token machine to which the places belong."""
         return self._machine
 
     def __len__(self) -> int:
-        """The number of places that were counted at."""
+        """The number of places with counts."""
         return len(self._counts)
 
     def add(self, state: int, token: int) -> None:
         """Count a token.
 
         Args:
-            state: The state of the machine before it.
+            state: The state of the machine before the token.
         """
         with self._lock:
             self._counts.setdefault(self._place(state), Counter())[token] += 1
@@ -80,10 +80,10 @@ class TokenCounts:
         """Count the tokens of a text.
 
         Args:
-            ids: From the start; what the machine does not allow, and all behind it, is left out.
+            ids: The ids from the start; counting stops at the first that is not allowed.
 
         Raises:
-            ExplorerError: One is not an id.
+            ExplorerError: An entry is not an id.
         """
         state: int | None = self._machine.start
         for token in ids:
@@ -96,16 +96,16 @@ class TokenCounts:
                 return
 
     def likeliest(self, state: int) -> tuple[int, float, int] | None:
-        """The token that came most often at the place of a state.
+        """The most frequent token at the place of a state.
 
         Returns:
-            The token, its share and how often the place was counted at; ``None`` for a new place.
+            The token, its share, and the total count of the place; ``None`` for a new place.
         """
         with self._lock:
             counts = self._counts.get(self._place(state))
             if not counts:
                 return None
-            # Of several the lowest id, so that the order of counting does not matter.
+            # Ties go to the lowest id, so that the order of counting does not matter.
             token = max(counts, key=lambda one: (counts[one], -one))
             return token, counts[token] / counts.total(), counts.total()
 
@@ -124,14 +124,14 @@ class Counting:
     """Proposals from counts, in place of a draft model: ``generate(..., draft=Counting(...))``.
 
     Args:
-        counts: The counts; they also learn from what is written with them.
-        ahead: How many tokens are proposed before the model reads them in one pass, 0 to 64.
-        least: The share of a place's texts that a token needs to be proposed.
-        seen: How often a place must have been counted at.
-        draft: A second model that proposes where the counts do not.
+        counts: The counts, which are updated with each generated text.
+        ahead: The number of tokens proposed before the model reads them in one pass, 0 to 64.
+        least: The share of a place's count that a token needs to be proposed.
+        seen: The count that a place needs before anything is proposed.
+        draft: A second model that proposes if the counts do not.
 
     Raises:
-        ExplorerError: An argument is something else.
+        ExplorerError: An argument is invalid.
 
     Example:
         >>> import explorer
@@ -174,13 +174,10 @@ class Counting:
         return likeliest[0], math.log(likeliest[1])
 
     def check_machine(self, machine: TokenMachine) -> None:
-        """Refuse another machine than that of the counts.
-
-        Args:
-            machine: The machine that writes.
+        """Refuse a machine other than that of the counts.
 
         Raises:
-            ExplorerError: It is another one: its states mean other places.
+            ExplorerError: It is another machine, whose states mean other places.
         """
         if machine is not self.counts.machine:
             raise ExplorerError(

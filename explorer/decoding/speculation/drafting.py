@@ -1,8 +1,8 @@
-"""The second model of speculative decoding, and how its proposals are taken: one value.
+"""The draft model of speculative decoding and its options, as one value.
 
 Leviathan, Kalman, Matias, "Fast inference from transformers via speculative decoding" (2023), and
-Koo, Liu, He (2024), section 5.3: a constraint is a machine over token ids, so both models use one
-machine and one cache of masks, and going back after a rejection is to use an earlier state.
+Koo, Liu, He (2024), section 5.3: a constraint is a machine over token ids, so both models share one
+machine and one cache of masks, and a rejection just returns to an earlier state.
 """
 
 from __future__ import annotations
@@ -18,44 +18,46 @@ from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
 
 Accept = Literal["same", "ratio"]
-"""How a proposal is judged: by whether the model draws the same token with the same random number,
-or with the ratio of the two probabilities."""
+"""The way of acceptance: if the model draws the same token with the same random number, or by the
+ratio of the two probabilities."""
 
 MOST_AHEAD: Final = 64
-"""How many tokens are proposed before the model reads them, at most."""
+"""The most tokens that are proposed before the model reads them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drafting:
     """A model that proposes tokens for another one.
 
-    Either way of judging leaves the distribution of the texts as it is without a draft. Where the
-    sampler is greedy, so does the text.
+    Either way of acceptance gives the same distribution of texts as without a draft, and with a
+    greedy sampler the same text.
 
-    ``"same"``: the draft draws with the random number that the model will draw with, and the
-    proposal is taken if both draw the same. So the text is the one that the same seed gives without
-    a draft, as far as the model's own arithmetic gives a pass of several tokens the same logits.
+    ``"same"``: the draft draws with the random number that the model will use, and the proposal is
+    accepted if both draw the same token. So the text is the one that the same seed gives without a
+    draft, provided that the model computes the same logits in a pass of several tokens.
 
-    ``"ratio"``: a proposal x is taken with the probability min(1, p(x)/q(x)), p being what the
-    model draws from and q what the draft drew from; after a rejection the token is drawn from
-    max(0, p − q), divided by its sum. No other way takes more: 1 − the total variation of p and q.
+    ``"ratio"``: a proposal x is accepted with the probability min(1, p(x)/q(x)), where p is the
+    distribution of the model and q that of the draft; after a rejection the token is drawn from
+    max(0, p − q), normalised. The rate of acceptance, 1 − the total variation of p and q, is the
+    highest possible.
 
     A draft does not always pay. A round costs one pass of the model and up to ``ahead`` of the
-    draft, so it is faster only where it gives more tokens a pass than 1 + ahead · (a pass of the
-    draft / a pass of the model); `explorer.decoding.speculation.acceptance.measured_acceptance`
-    gives the tokens a pass. With ``"tiny"`` and ``"tiny-draft"``, whose passes take 3.1 and 0.9 ms
-    of CPU, that is 2.2 at the default: a record in JSON under a constraint has 3.3 and is written
-    1.4 times as fast; the same prompt without a constraint has 1.0 and takes 1.7 times as long.
+    draft, so it is faster only with more tokens per pass than 1 + ahead · (time of a draft pass /
+    time of a model pass); `explorer.decoding.speculation.acceptance.measured_acceptance` measures
+    the tokens per pass. With ``"tiny"`` and ``"tiny-draft"``, whose passes take 3.1 and 0.9 ms of
+    CPU, the threshold is 2.2 at the default: a JSON record under a constraint reaches 3.3 and is
+    generated 1.4 times as fast; the same prompt without a constraint reaches 1.0 and takes 1.7
+    times as long.
 
     Args:
-        model: The draft: any language model with the vocabulary of the one it proposes for.
-        ahead: How many tokens it proposes before the model reads them in one pass, 1 to 64.
-        masked: Whether the draft is constrained too. If not, it may propose what is not allowed;
-            that is rejected, and nothing behind it is proposed.
+        model: The draft: any language model with the same vocabulary.
+        ahead: The number of tokens proposed before the model reads them in one pass, 1 to 64.
+        masked: Whether the draft is constrained too. If not, it may propose a token that is not
+            allowed; that is rejected, and nothing after it is proposed.
         accept: ``"same"`` or ``"ratio"``.
 
     Raises:
-        ExplorerError: An argument is something else.
+        ExplorerError: An argument is invalid.
 
     Example:
         >>> from explorer import choice, load_model, Session
@@ -74,7 +76,7 @@ class Drafting:
 
     @property
     def name(self) -> str:
-        """Its name in a trace: that of the draft."""
+        """The name of the draft in a trace."""
         return self.model.name
 
     def __post_init__(self) -> None:
@@ -87,14 +89,14 @@ class Drafting:
 
 
 Draft = Drafting | LanguageModel | None
-"""What a caller gives as ``draft``."""
+"""The type of the argument ``draft``."""
 
 
 def checked_draft(draft: object, lm: LanguageModel) -> Drafting | None:
-    """The draft that a caller gave; a language model proposes as `Drafting` has it by default.
+    """The caller's draft; a language model is wrapped in a `Drafting` with its defaults.
 
     Raises:
-        ExplorerError: It is something else, or has another vocabulary.
+        ExplorerError: It is not a draft, or has another vocabulary.
     """
     if draft is None:
         return None
@@ -116,7 +118,10 @@ def checked_draft(draft: object, lm: LanguageModel) -> Drafting | None:
 
 
 def _text(vocabulary: Vocabulary) -> tuple[Sequence[bytes | None], tuple[int, ...]]:
-    """The tokens without the empty places at the end, which depend on the width of a model."""
+    """The tokens without trailing ids that are not text, and the ends of text.
+
+    The number of trailing ids depends on the width of a model's logits.
+    """
     tokens = vocabulary.tokens
     end = len(tokens)
     while end and tokens[end - 1] is None:

@@ -1,7 +1,7 @@
-"""Opportunistic masking: the model's own choice first, the mask only where that is not allowed.
+"""Opportunistic masking: the model's own choice first, a mask only if that is not allowed.
 
-Whether one token is allowed is a step of the machine; the mask asks it of all tokens. So the model
-chooses as if there were no constraint, and only on a miss is a mask worked out and a token drawn
+Checking one token is a single step of the machine, while a mask checks all tokens. So the model
+chooses as if there were no constraint, and only on a miss a mask is computed and a token drawn
 under it, with a random number of its own. (Beurer-Kellner, Fischer, Vechev 2024, section 3.5.)
 
 The distribution is that of masking at every step. With Z the probability of what is allowed, an
@@ -48,24 +48,24 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 
 _MISSED: Final = 2**60
-"""Positions of the random numbers after a miss, which no text reaches."""
+"""The offset of positions for the random numbers after a miss, which no text reaches."""
 
 _LOGITS_BYTES: Final = 64_000_000
 
 
 @dataclass(frozen=True)
 class OwnFirstText:
-    """A text, and where the constraint had to say something.
+    """A text, with the steps at which the constraint intervened.
 
     Args:
-        tokens: The ids, the end of the text included where it was written.
-        pieces: What each writes; empty for the end.
-        log_probs: The natural log-probability of each under the model.
-        misses: For each, whether the model's own choice was not allowed.
-        finished: Whether the text was ended.
-        proposed: For how many tokens counts made a proposal; 0 without them.
-        accepted: How many of the proposals were what the model chose.
-        passes: How many forward passes the model made.
+        tokens: The ids, including the end of the text if it was generated.
+        pieces: The bytes of each token; empty for the end.
+        log_probs: The natural log-probability of each token under the model.
+        misses: Whether the model's own choice was not allowed, for each token.
+        finished: Whether the text ended by itself.
+        proposed: The number of tokens for which counts made a proposal; 0 without counts.
+        accepted: The number of proposals that the model chose too.
+        passes: The number of forward passes of the model.
     """
 
     tokens: tuple[int, ...]
@@ -89,7 +89,7 @@ class OwnFirstText:
 
     @property
     def hit_rate(self) -> float:
-        """The share of steps that needed no mask; 1 of no steps."""
+        """The share of steps that needed no mask; 1 without steps."""
         return 1 - sum(self.misses) / len(self.misses) if self.misses else 1.0
 
 
@@ -115,22 +115,22 @@ def own_first(
     counting: Counting | None = None,
     budget: Budget | None = None,
 ) -> OwnFirstText:
-    """Write a text, asking for masks only where the model's own choice is not allowed.
+    """Generate a text, computing a mask only if the model's own choice is not allowed.
 
     Args:
-        prompt: A text to go on with, or messages.
-        constraint: What the text must be; ``None`` for nothing.
-        sampler: How the model chooses; without filters.
+        prompt: A text to continue, or messages.
+        constraint: ``None`` for unconstrained text.
+        sampler: A sampler without filters.
         max_tokens: The most tokens, EOS included; a longer text is cut off.
-        seed, stream: Of the random numbers.
+        seed, stream: The seed and the stream of the random numbers.
         counting: Proposes tokens from counts, which the model reads in one pass; the text is the
-            one without.
+            same as without it.
 
     Returns:
         The text, with its misses.
 
     Raises:
-        ExplorerError: The sampler has a filter, or the arguments are something else.
+        ExplorerError: The sampler has a filter, or an argument is invalid.
 
     Example:
         >>> from explorer import choice, load_model
@@ -154,10 +154,10 @@ def own_first(
 
 
 def without_filters(sampler: object) -> Sampler:
-    """A sampler that only has a temperature.
+    """The sampler, if it has only a temperature.
 
     Raises:
-        ExplorerError: It has a filter, or is something else.
+        ExplorerError: It has a filter, or is not a sampler.
     """
     plain = checked_sampler(sampler)
     if not plain.greedy and plain != Sampler(plain.temperature):
@@ -179,10 +179,10 @@ def followed(
     stream: int,
     proposals: CountedProposals | None = None,
 ) -> OwnFirstText:
-    """The loop of `own_first`, over logits that may be known already.
+    """The loop of `own_first`, with a store of logits that may be known already.
 
     Args:
-        sampler, max_tokens, seed, stream: As `own_first` has them, checked.
+        sampler, max_tokens, seed, stream: As in `own_first`, already checked.
     """
     text, state, path = _Growing(), rule.start, list(ids)
     while len(text.tokens) < max_tokens and state != DONE:
@@ -231,12 +231,12 @@ def followed(
 def choose_own(
     rule: Rule, state: int, logits: Tensor, sampler: Sampler, number: Callable[[], float]
 ) -> tuple[int, int | None]:
-    """The model's own choice, and the state after it; ``None`` where it is not allowed.
+    """The model's own choice, and the state after it; ``None`` if it is not allowed.
 
     Args:
         logits: float[W].
     """
-    # What is past the vocabulary is padding, which no run may choose, constrained or not.
+    # Logits past the vocabulary are padding, which may never be chosen.
     scores = sampler.drawable(logits[: len(rule.vocabulary)])
     token = int(scores.argmax()) if sampler.greedy else drawn_token(scores, number())
     return token, rule.step(state, token) if token >= 0 else None

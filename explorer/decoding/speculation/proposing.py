@@ -1,7 +1,7 @@
-"""Proposals of tokens for a model to check, by a second model or by counts; one protocol.
+"""A common protocol for proposals by a draft model and by counts.
 
-A proposal at a place is worked out once and kept, so that what was read ahead, what is judged and
-what a trace says are the same, also where counts learn in between.
+A proposal at a place is computed once and kept, so that the tokens read ahead, the accepted ones
+and the record agree even if counts change in between.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.words import DONE
 
 _KEPT: Final = 128
-"""Proposals that are remembered with their distributions: two rounds of the longest kind."""
+"""The number of cached proposals with distributions: two of the longest rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawPlace:
-    """A place at which a token is drawn, with everything that a proposal depends on.
+    """A position at which a token is drawn, with everything that a proposal depends on.
 
     Args:
-        remaining: Tokens that the mask may still plan with; ``None`` for no limit.
+        remaining: The remaining token budget of the mask; ``None`` for no limit.
     """
 
     ids: tuple[int, ...]
@@ -56,11 +56,11 @@ class DrawPlace:
 
 
 class Drafts:
-    """The second model's proposals by their places. Its owner holds a lock.
+    """The proposals of a draft model, cached by place; not thread-safe, its owner holds a lock.
 
-    The mask of the draft is the one that the model is given at the same place: both ask one `Rule`,
-    whose machine keeps the masks of its states. A rejected proposal leaves nothing to undo, because
-    states are ints, and key-values are found again by their ids.
+    The draft uses the same mask as the model at a place: both ask one `Rule`, whose machine caches
+    the masks of its states. A rejected proposal leaves nothing to undo, because states are ints and
+    key-values are looked up by their ids.
     """
 
     def __init__(self, drafting: Drafting, rule: Rule, sampler: Sampler) -> None:
@@ -73,7 +73,7 @@ class Drafts:
         """The draft's token at a place, and the log-probabilities that it was drawn from.
 
         Returns:
-            Both; ``None`` where the text is longer than the draft can read.
+            ``None`` if the text is longer than the draft can read.
 
         Raises:
             ExplorerError: The draft leaves nothing to draw.
@@ -105,10 +105,10 @@ class Drafts:
         return token, scores
 
     def run(self, place: DrawPlace) -> tuple[int, ...]:
-        """The tokens that the draft proposes from a place on, one after the other.
+        """The consecutive tokens that the draft proposes from a place on.
 
-        It ends before the end of the text, before a token that is not allowed, and where the draft
-        can read no more.
+        They stop before the end of the text, before a token that is not allowed, and when the
+        draft's context is full.
         """
         run: list[int] = []
         ends = self._rule.vocabulary.eos_ids
@@ -130,13 +130,13 @@ class Drafts:
     def taken(
         self, place: DrawPlace, drawable: Tensor
     ) -> tuple[int, float | None, Proposal | None]:
-        """The token at a place, whatever the draft proposes distributed as the model draws.
+        """The token at a place, distributed as the model draws, whatever the draft proposes.
 
         Args:
             drawable: float[W], the log-probabilities that the model draws from.
 
         Returns:
-            The token, -1 where there is none; the random number that decided, ``None`` of a greedy
+            The token, -1 if there is none; the deciding random number, ``None`` for a greedy
             sampler; and the proposal, if there is one.
         """
         made, numbers = self.proposal(place), place.numbers
@@ -154,38 +154,38 @@ class Drafts:
 
 
 _KEPT_GUESSES: Final = 256
-"""Proposals that are remembered: two rounds of the longest kind, and more."""
+"""The number of cached proposals from counts, more than two of the longest rounds."""
 
 
 class Proposer(Protocol):
-    """The questions of a loop that reads several tokens in one pass."""
+    """A source of proposals for a loop that reads several tokens in one pass."""
 
     def run(self, place: DrawPlace) -> tuple[int, ...]:
-        """The tokens that are proposed from a place on."""
+        """The consecutive tokens that are proposed from a place on."""
         ...
 
     def taken(
         self, place: DrawPlace, drawable: Tensor
     ) -> tuple[int, float | None, Proposal | None]:
-        """The token at a place, the random number that decided, and the proposal."""
+        """The token at a place, the deciding random number, and the proposal."""
         ...
 
 
 Drafter = Drafting | Counting
-"""What was asked to propose."""
+"""The checked options of a source of proposals."""
 
 AnyDraft = Draft | Counting
-"""What a caller gives as ``draft``."""
+"""The type of the argument ``draft`` where counts are accepted too."""
 
 
 def checked_drafter(draft: object, lm: LanguageModel) -> Drafter | None:
-    """The draft that a caller gave, checked.
+    """The caller's draft, checked.
 
     Args:
         draft: A `Counting`, a `Drafting`, a language model, or ``None``.
 
     Raises:
-        ExplorerError: It is something else, or has another vocabulary.
+        ExplorerError: It is none of these, or has another vocabulary.
     """
     if isinstance(draft, Counting):
         checked_draft(draft.draft, checked_model(lm))
@@ -194,7 +194,7 @@ def checked_drafter(draft: object, lm: LanguageModel) -> Drafter | None:
 
 
 def proposer_of(drafter: Drafter, rule: Rule, sampler: Sampler) -> Proposer:
-    """The proposals of one run.
+    """The source of proposals for one run.
 
     Raises:
         ExplorerError: The counts are of another machine.
@@ -205,7 +205,7 @@ def proposer_of(drafter: Drafter, rule: Rule, sampler: Sampler) -> Proposer:
 
 
 class CountedProposals:
-    """Proposals from counts where they know enough; else from a draft, if there is one."""
+    """Proposals from counts, or from a draft at places with too few counts."""
 
     def __init__(self, counting: Counting, rule: Rule, sampler: Sampler) -> None:
         counting.check_machine(rule.machine)
@@ -214,7 +214,7 @@ class CountedProposals:
         self._kept: OrderedDict[DrawPlace, tuple[int, float] | None] = OrderedDict()
 
     def _guess(self, place: DrawPlace) -> tuple[int, float] | None:
-        """The counts' proposal at a place, kept from when it was first asked for."""
+        """The counts' proposal at a place, as it was when first asked for."""
         if place in self._kept:
             self._kept.move_to_end(place)
             return self._kept[place]
@@ -224,7 +224,7 @@ class CountedProposals:
         return guess
 
     def run(self, place: DrawPlace) -> tuple[int, ...]:
-        """The tokens that are proposed from a place on, up to the end of the text."""
+        """The consecutive tokens that are proposed from a place on, up to the end of the text."""
         run: list[int] = []
         ends = self._rule.vocabulary.eos_ids
         while len(run) < self._counting.ahead:
@@ -244,16 +244,16 @@ class CountedProposals:
     def taken(
         self, place: DrawPlace, drawable: Tensor
     ) -> tuple[int, float | None, Proposal | None]:
-        """The token that the model draws here, and what was proposed."""
+        """The token that the model draws at a place, and the proposal."""
         return self.judged(place, lambda: drawn_token(drawable, place.numbers.drawing), drawable)
 
     def judged(
         self, place: DrawPlace, draw: Callable[[], int], drawable: Tensor | None = None
     ) -> tuple[int, float | None, Proposal | None]:
-        """The same with a draw of the caller's.
+        """The token of a caller's own draw at a place, and the proposal; the token is counted.
 
         Args:
-            drawable: What a draft's proposal is judged with, where it may be judged by its ratio.
+            drawable: The model's log-probabilities, to accept a draft's proposal by its ratio.
         """
         guess = self._guess(place) if self._counting.ahead else None
         number = None if self._greedy else place.numbers.drawing

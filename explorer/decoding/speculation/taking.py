@@ -1,9 +1,9 @@
-"""From two distributions and a proposal to a token, as pure functions of random numbers.
+"""The rule that accepts or replaces a proposal, as pure functions of random numbers.
 
-Three numbers belong to a place: one for the proposal, one for taking it, one for the token that
-stands in for a rejected one. Each is `explorer.decoding.sampling.randomness.uniform` of its
-place, so what is drawn depends on the place alone: not on how many tokens were proposed at once,
-nor on the way by which one came there.
+Three random numbers belong to a place: one for the proposal, one for its acceptance, one for the
+replacement of a rejected token. Each is `explorer.decoding.sampling.randomness.uniform` of its
+place, so a draw depends on the place alone: not on the number of tokens proposed at once, nor on
+the path to the place.
 
 The law: for every p and q the token is distributed as p. With the rejected mass R = Σ max(0, p − q)
 and r = max(0, p − q)/R,
@@ -24,7 +24,7 @@ from explorer.decoding.sampling.sampler import drawn_token
 
 _PROPOSING: Final = 2**62
 _TAKING: Final = 2**61
-"""Positions of random numbers that no text reaches."""
+"""The offset of positions for further random numbers, which no text reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PlaceNumbers:
     """The random numbers of a place, each in [0, 1).
 
     Args:
-        drawing: Decides the model's own draw; the one of a run without a draft.
+        drawing: The number of the model's own draw, the same as in a run without a draft.
     """
 
     proposing: float
@@ -41,7 +41,7 @@ class PlaceNumbers:
 
     @classmethod
     def at(cls, seed: int, stream: int, position: int) -> PlaceNumbers:
-        """Those of a place; see `uniform`."""
+        """The random numbers of a place; see `uniform`."""
         return cls(
             uniform(seed, stream, position + _PROPOSING),
             uniform(seed, stream, position + _TAKING),
@@ -50,11 +50,11 @@ class PlaceNumbers:
 
 
 def masked_logits(logits: Tensor, allowed: Bool) -> Tensor:
-    """Logits, -inf where nothing is allowed.
+    """Logits with -inf for tokens that are not allowed.
 
     Args:
-        logits: float[W], left as they are.
-        allowed: bool[V], what may come next; ids from there on may not.
+        logits: float[W], not changed.
+        allowed: bool[V], the mask; ids from V on are not allowed.
     """
     mask = torch.zeros(len(logits), dtype=torch.bool)
     host = allowed[: len(mask)].copy()
@@ -63,14 +63,14 @@ def masked_logits(logits: Tensor, allowed: Bool) -> Tensor:
 
 
 def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[int, float]:
-    """The token in place of a proposal, distributed as p where the proposal is as q.
+    """Accept a proposal or draw its replacement, distributed as p if the proposal is as q.
 
     Args:
-        p: float[W], the log-probabilities that the model draws from; they need not sum to 1.
-        q: float[V], those that the draft drew from.
+        p: float[W], the log-probabilities of the model; they need not be normalised.
+        q: float[V], the log-probabilities of the draft.
 
     Returns:
-        The token, -1 where p has none; and the random number that decided.
+        The token, -1 if p has none; and the deciding random number.
 
     Example:
         >>> p, q = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.8, 0.2]).log()
@@ -84,13 +84,13 @@ def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[in
     if numbers.taking * float(other[proposed]) < float(weight):
         return proposed, numbers.taking
     rest = (own - other[: len(own)]).clamp(min=0)
-    # A rejection at equal weights is one of rounding.
+    # If nothing is left, the rejection was an effect of rounding.
     left = rest.log() if float(rest.sum()) > 0 else p
     return drawn_token(left, numbers.drawing), numbers.drawing
 
 
 def overlap(p: Tensor, q: Tensor) -> float:
-    """The probability that a proposal from q is taken: 1 − the total variation of p and q.
+    """The probability that a proposal from q is accepted: 1 − the total variation of p and q.
 
     Example:
         >>> round(overlap(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.8, 0.2]).log()), 3)
@@ -105,6 +105,6 @@ def _probabilities(log_probs: Tensor) -> Tensor:
 
 
 def _widened(probabilities: Tensor, width: int) -> Tensor:
-    """At least so many entries, as two models of one vocabulary may be padded differently."""
+    """Probabilities padded with 0 to a width, because models may pad one vocabulary differently."""
     more = width - len(probabilities)
     return torch.nn.functional.pad(probabilities, (0, more)) if more > 0 else probabilities

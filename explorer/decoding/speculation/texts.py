@@ -1,10 +1,10 @@
-"""A text by speculative decoding, without a record.
+"""Generates a text by speculative decoding, without a record.
 
-A round: the draft proposes some tokens, the model reads them all in one pass, and its distributions
-decide token by token. The first that is not taken ends the round; the model has already read what
-stands before it. States are ints and key-values are found by ids, so nothing is undone.
+In each round the draft proposes some tokens, the model reads them all in one pass, and its
+distributions decide token by token. The first rejection ends the round; the model has already read
+all tokens before it. States are ints and key-values are looked up by ids, so nothing is undone.
 
-Rows of a batch take different numbers of tokens, so each text is written by itself.
+The rows of a batch would accept different numbers of tokens, so each text is generated separately.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.words import DONE
 
 _LOGITS_BYTES: Final = 64_000_000
-"""Enough for the longest round at 131,072 tokens."""
+"""The memory for logits, enough for the longest round at 131,072 tokens."""
 
 
 @dataclass(eq=False)
 class SpeculatedText:
-    """A text while it is written.
+    """The state of a text during generation.
 
     Args:
-        model, constrained: The log-probability of each under the model, and under the mask and the
-            sampler; empty where they are not wanted.
-        proposed: How many tokens the draft proposed for places that were reached.
+        model, constrained: The log-probability of each token under the model, and under mask and
+            sampler; empty if not wanted.
+        proposed: The number of proposals at positions that were reached.
     """
 
     tokens: list[int] = field(default_factory=lambda: list[int]())
@@ -57,7 +57,7 @@ def speculated(
     stream: int,
     log_probs: bool,
 ) -> SpeculatedText:
-    """Write one text.
+    """Generate one text.
 
     Raises:
         ExplorerError: Nothing is left to draw, or the text is too long for the model.

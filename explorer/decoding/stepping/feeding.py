@@ -1,7 +1,7 @@
-"""Tokens that the model did not write and that stand in the text: a tool's result, a user's answer.
+"""Tokens in the text that the model did not generate: a tool's result, a user's answer.
 
-The constraint is one of the whole conversation, so it reads them like all others: a phase says what
-may stand there (``phase("result", any_text(), role="tool")``). The model reads them in one pass.
+The constraint covers the whole conversation, so it reads them like all others: a phase says which
+are allowed (``phase("result", any_text(), role="tool")``). The model reads them in one pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fed = str | Sequence[str | int]
 _FED: Final = "a text, or a list of texts, names of control tokens and ids"
 
 MOST_CHARACTERS: Final = 20
-"""The longest name of a role."""
+"""The most characters of the name of a role."""
 
 
 def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
@@ -35,7 +35,7 @@ def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
             stands for that token.
 
     Raises:
-        ExplorerError: It is something else, is empty, or no tokens write a text.
+        ExplorerError: It is neither, is empty, or no tokens write one of the texts.
 
     Example:
         >>> vocab = Vocabulary((b"a", b"b", None, None), (3,), special={2: "<tool>"})
@@ -61,7 +61,7 @@ def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
 
 
 def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
-    """The ids of a text: the tokenizer's own where it writes just this text."""
+    """The ids of a text: the tokenizer's own if they write exactly this text."""
     if not text:
         raise ExplorerError("An empty text is not a token.", remedy="Give at least one character.")
     data = text.encode(errors="replace")
@@ -69,7 +69,7 @@ def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
     if ids is not None and b"".join(vocabulary.tokens[each] or b"" for each in ids) == data:
         return tuple(ids)
     one_by_one: list[int] = []
-    for char in text:  # A tokenizer that is not at hand, or that adds to every text.
+    for char in text:  # There is no tokenizer, or it adds something to every text.
         known = vocabulary.ids_of(char.encode(errors="replace"))
         if not known:
             raise ExplorerError(
@@ -82,13 +82,13 @@ def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
 
 
 def checked_role(role: object, default: str) -> str:
-    """The role that writes what is fed.
+    """The role that writes the fed tokens.
 
     Args:
-        default: The one that must write next; empty where the model may.
+        default: The role that must write next; empty if the model may.
 
     Raises:
-        ExplorerError: It is not a short text of one line, or another one must write next.
+        ExplorerError: It is not a short text of one line, or another role must write next.
     """
     if role is None:
         return default or "user"
@@ -109,10 +109,10 @@ def checked_role(role: object, default: str) -> str:
 
 
 def check_fed(setting: Setting, node: StepNode, ids: Sequence[int]) -> int | None:
-    """The first of some ids that may not stand after a node; ``None`` if all may.
+    """The index of the first of some ids that is not allowed after a node, if any.
 
     Raises:
-        ExplorerError: They are more than the token budget has left.
+        ExplorerError: There are more ids than the remaining token budget.
     """
     state = node.state
     for k, token in enumerate(ids):
@@ -134,7 +134,7 @@ def check_fed(setting: Setting, node: StepNode, ids: Sequence[int]) -> int | Non
 
 
 def before_others(rule: Rule, ids: Sequence[int], run: tuple[int, ...]) -> tuple[int, ...]:
-    """The part of a forced run that the model writes: up to where another role must write."""
+    """The part of a forced run before another role must write."""
     if rule.phases is None:
         return run
     others = (k for k in range(len(run)) if rule.waits_for((*ids, *run[:k])))

@@ -1,15 +1,14 @@
 """Token healing: the output may begin inside the prompt's last token.
 
-The last token of the prompt is taken back, and the constraint begins with its text
+The last token of the prompt is removed, and the constraint begins with its text
 (`explorer.languages.sources.algebra`). The text of the run then begins with that end of the prompt;
-`Trace.answer` leaves it out. A token without text, as chat templates end with, is not taken back,
-nor is one that holds part of a character, nor the only one.
+`Trace.answer` omits it. A token without text, such as the last one of a chat template, is not
+removed, nor is one that holds part of a character, nor the only one.
 
-The other way (``heal="prompt"``) takes nothing back: the whole text of the prompt becomes the
-beginning of a canonical constraint, and the tokenizer's rules decide where tokens end. Up to the
-boundary its tokens are the only ones allowed, so they are read in one pass (`forced`); at the
-boundary as many of them may change as the tokenizer would change. `compare_healing` holds the two
-side by side.
+With ``heal="prompt"`` no token is removed: the whole text of the prompt becomes the beginning of a
+canonical constraint, and the tokenizer's rules decide where tokens end. Up to the boundary its
+tokens are the only ones allowed, so they are read in one pass (`forced`); at the boundary as many
+tokens may change as the tokenizer would change. `compare_healing` compares the two.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from explorer.vocabulary import Vocabulary
 
 
 def taken_back(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
-    """The ids that the model reads, and the text of the token that is taken back.
+    """The prompt ids without the last token, and the text of that token.
 
     Returns:
-        The ids without the last one and its text; all ids and an empty text where it stays.
+        All ids and an empty text if the token is kept.
 
     Example:
         >>> words = Vocabulary.from_bytes([b"http", b":", b"://"], eos_ids=[3])
@@ -51,15 +50,15 @@ def taken_back(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[tuple[int,
 
 
 Heal = bool | Literal["prompt"]
-"""Whether the text may begin within the prompt: not, within its last token, or anywhere that the
-tokenizer's rules let it."""
+"""Whether the text may begin within the prompt: ``False``, within its last token (``True``), or
+wherever the tokenizer's rules permit (``"prompt"``)."""
 
 
 def checked_heal(heal: object) -> Heal:
-    """A way to heal.
+    """The argument ``heal``, checked.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not a way to heal.
     """
     heal = plain(heal)
     if isinstance(heal, str):
@@ -78,7 +77,7 @@ def checked_heal(heal: object) -> Heal:
 def reopened(
     heal: Heal, vocabulary: Vocabulary, ids: tuple[int, ...]
 ) -> tuple[tuple[int, ...], str]:
-    """The ids that the model reads as they are, and the text that the output writes again.
+    """The prompt ids that the model reads unchanged, and the text that the output repeats.
 
     Example:
         >>> words = Vocabulary.from_bytes([b"http", b":", b"://"], eos_ids=[3])
@@ -88,7 +87,7 @@ def reopened(
     if heal != "prompt":
         return taken_back(vocabulary, ids) if heal else (ids, "")
     pieces = [vocabulary.tokens[token] if token < len(vocabulary) else None for token in ids]
-    # What is before the last token without text, such as the mark of a turn, stays.
+    # Everything up to the last token without text, such as the mark of a turn, is kept.
     first = max((k + 1 for k, piece in enumerate(pieces) if not piece), default=0)
     data = b"".join(piece or b"" for piece in pieces[first:])
     if first == 0:
@@ -100,7 +99,7 @@ def reopened(
     try:
         return ids[:first], data.decode()
     except UnicodeDecodeError:
-        return ids, ""  # The tokens write no text of their own that could be written again.
+        return ids, ""  # The tokens are not complete text that could be repeated.
 
 
 def healed(
@@ -110,16 +109,16 @@ def healed(
     budget: Budget | None,
     whole: bool = False,
 ) -> Rule:
-    """The rule of a constraint after the end of a prompt.
+    """The rule of a constraint that begins with the end of a prompt.
 
     Args:
         prefix: The end of the prompt; empty for none.
-        whole: Whether the prefix is the prompt, which needs a canonical constraint.
+        whole: Whether the prefix is the whole prompt, which requires a canonical constraint.
 
     Raises:
-        ConstraintError: A token machine does not know its constraint, so that nothing can be put
-            before it; or it is not canonical, which the prompt as a part of it must be.
-        ExplorerError: As `explorer.decoding.stepping.rule.Rule.of` has it.
+        ConstraintError: A token machine does not know its constraint, so a prefix cannot be put
+            before it; or the constraint is not canonical although ``whole`` requires it.
+        ExplorerError: As in `explorer.decoding.stepping.rule.Rule.of`.
     """
     known = isinstance(constraint, TokenMachine)
     source = None
@@ -146,7 +145,7 @@ def healed(
     if source is None:
         if constraint is not None and not (known and is_free(constraint)):
             if not known:
-                return Rule.of(constraint, vocabulary, budget)  # It says what is wrong with it.
+                return Rule.of(constraint, vocabulary, budget)  # Raises the fitting error.
             raise ConstraintError(
                 "This token machine does not know its constraint, so it cannot be healed.",
                 remedy="Give the constraint itself, or heal=False.",
@@ -166,13 +165,13 @@ def healed_of(rule: Rule) -> str:
 
 
 def without_healing(constraint: Constraint) -> Constraint:
-    """A constraint as it was before it was healed."""
+    """The constraint without the prefix that healing added."""
     stages, source = _parted(constraint.source)
     return Constraint(_joined(source.part, stages)) if isinstance(source, Healed) else constraint
 
 
 def _parted(source: Source) -> tuple[tuple[Placed, ...], Source]:
-    """The stages of the tokens around a source, in the order of their use, and what is inside."""
+    """The token stages around a source, in the order of application, and the source inside."""
     stages: list[Placed] = []
     while isinstance(source, Staged) and isinstance(source.stage, TokenStage):
         stages.append((source.stage, source.on))

@@ -1,9 +1,9 @@
-"""Two ways to heal a prompt, side by side: back one token, or the prompt in the constraint.
+"""Compares two ways to heal a prompt: removing its last token, or putting it into the constraint.
 
-Where the tokenizer writes prompt and answer together in other tokens than the prompt alone, the
-model is asked about tokens that it has never read in this place. Taking the last token back mends
-it where only that token changes. With the prompt as a part of the canonical constraint any number
-of tokens may change, because the tokenizer's rules decide it.
+If the tokenizer splits prompt and answer together differently from the prompt alone, the model
+reads tokens that it never saw at this place in training. Removing the last token helps if only that
+token changes. With the prompt as part of the canonical constraint any number of tokens may change,
+because the tokenizer's rules decide.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from explorer.languages.stages.staged import unstaged
 
 @dataclass(frozen=True)
 class HealingWays:
-    """One prompt, healed in two ways.
+    """The two runs of one prompt, healed in either way.
 
     Args:
-        back: The run that took one token back.
+        back: The run that removed one token.
         whole: The run whose constraint begins with the prompt.
-        reopened: How many tokens of the prompt are written otherwise together with the answer
-            of ``whole``.
-        agree: Whether both read and wrote the same ids.
-        message: What differs, as a sentence.
+        reopened: The number of prompt tokens that change together with the answer of ``whole``.
+        agree: Whether both runs have the same ids, prompt included.
+        message: A sentence on their difference.
     """
 
     back: Trace
@@ -49,19 +48,16 @@ def compare_healing(
     max_tokens: int | None = None,
     budget: Budget | None = None,
 ) -> HealingWays:
-    """Write an answer both ways.
+    """Generate an answer with either way of healing.
 
     Args:
-        constraint: What the answer must be; ``canonical()`` is added for the second way.
-        prompt: A text to go on with.
-        sampler, seed, budget: As `Walk` has them.
+        constraint: The constraint on the answer; ``canonical()`` is added for the second way.
+        prompt: A text to continue.
+        sampler, seed, budget: As in `Walk`.
         max_tokens: The most tokens that each run adds.
 
-    Returns:
-        Both runs, and whether and where they differ.
-
     Raises:
-        ExplorerError: As `Walk` has it.
+        ExplorerError: As in `Walk`.
 
     Example:
         >>> from explorer import load_model, regex
@@ -86,7 +82,7 @@ def compare_healing(
 
 
 def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
-    """A 1 for each id of the longest common beginning."""
+    """A list with a 1 for each id of the longest common prefix."""
     shared: list[int] = []
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -1,11 +1,10 @@
-"""Full logits of visited positions, as many as a memory budget holds.
+"""A cache of the full logits of visited positions, within a memory budget.
 
-Keyed by the ids that were read, because logits depend on nothing else: a fork, another constraint
-or another sampler finds them again. The key is a digest of 128 bits, because the ids themselves, of
-5,000 positions one after the other, take 100 MB. Who goes on token by token makes each key from the
-one before (`following_key`), so that a step of a long run costs no more than one of a short. Beyond
-the budget the least recently used are dropped; whoever asks for them again reads them from the
-model again.
+Logits depend only on the ids that were read, so these are the key: a fork, another constraint or
+another sampler finds them again. The key is a digest of 128 bits, because the ids of 5,000
+consecutive positions would take 100 MB. A run computes each key from the previous one
+(`following_key`), so that a step of a long run costs no more than a step of a short one. Beyond the
+budget the least recently used logits are dropped and computed again when asked for.
 
 Cost: half a megabyte for each position at 131,072 float32 logits, on the model's device.
 """
@@ -27,30 +26,30 @@ from explorer.errors import ExplorerError
 
 
 class LogitsStore:
-    """Logits by the ids that were read. Its owner holds a lock."""
+    """A cache of logits by the ids that were read; not thread-safe, its owner holds a lock."""
 
     def __init__(self, model: LanguageModel, max_bytes: int) -> None:
         self._model = model
         self._max_bytes = max_bytes
         self._kept: OrderedDict[bytes, Tensor] = OrderedDict()
-        self._notes: dict[bytes, Reading] = {}  # Of what was read ahead, until it is asked for.
+        self._notes: dict[bytes, Reading] = {}  # Readings made ahead, until they are asked for.
         self._bytes = 0
 
     def __len__(self) -> int:
-        """The number of positions that are kept."""
+        """The number of cached positions."""
         return len(self._kept)
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that are kept."""
+        """The size of the cached logits in bytes."""
         return self._bytes
 
     def __contains__(self, tokens: object) -> bool:
-        """Whether the logits after some ids are kept."""
+        """Whether the logits after some ids are cached."""
         return isinstance(tokens, tuple) and self.holds(path_key(cast("tuple[int, ...]", tokens)))
 
     def holds(self, key: bytes) -> bool:
-        """Whether the logits of a key are kept."""
+        """Whether the logits of a key are cached."""
         return key in self._kept
 
     def read_ahead(
@@ -63,11 +62,10 @@ class LogitsStore:
     ) -> None:
         """Read the logits after some ids, and after each of a run of further ids, in one pass.
 
-        Does nothing where the run is empty or the model reads no runs; `read` then reads one by
-        one.
+        Does nothing if the run is empty or the model reads no runs; `read` then reads one by one.
 
         Raises:
-            ExplorerError: The model gives something that is not a row of logits for each.
+            ExplorerError: The model does not return a row of logits for each.
         """
         model = self._model
         if not run or not isinstance(model, RunLanguageModel):
@@ -100,10 +98,10 @@ class LogitsStore:
             self._bytes -= _size(old)
 
     def read(self, tokens: Sequence[int], key: bytes | None = None) -> Reading:
-        """The logits after some ids, from memory or from the model.
+        """The logits after some ids, from the cache or from the model.
 
         Raises:
-            ExplorerError: The model gives something that is not a row of logits.
+            ExplorerError: The model does not return a row of logits.
         """
         path = tuple(tokens)
         key = path_key(path) if key is None else key
@@ -124,8 +122,8 @@ def path_key(path: tuple[int, ...]) -> bytes:
 def following_key(key: bytes, token: int) -> bytes:
     """The key of a path that is one token longer.
 
-    A store is asked either with keys made in this way or with ids alone: one path has another key
-    in each way.
+    It differs from `path_key` of the whole path, so a store must be used either with such keys or
+    with ids alone.
 
     Example:
         >>> following_key(path_key((1, 2)), 3) == following_key(path_key((1, 2)), 3)

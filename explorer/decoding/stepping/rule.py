@@ -1,16 +1,16 @@
-"""The answer of a session's token machine at one place: state, mask, tokens over the budget.
+"""A session's view of a token machine: the mask of a state within a token budget, and forced runs.
 
-A thin layer over any token machine (`explorer.tokens.machine`). What it adds is the token budget,
-which needs the distance of every target and therefore a table, and the mask in a form that a trace
-can keep. `forced_run` follows the tokens that are the only ones allowed.
+It is a thin layer over any token machine (`explorer.tokens.machine`). It adds the token budget,
+which needs the distance of every target and therefore a table, and masks in a form for traces.
+`forced_run` follows the tokens that are the only ones allowed.
 
-Where only one text can follow, such as a tag or the key of a member, the model has no say in the
-text, only in how it is cut into tokens. ``forced="prefill"`` does not ask it that either
-(`prefilled_run`): it takes the tokens that the tokenizer writes, all read in one forward pass. The
-last of them is left out where a token that is allowed would write it and go on beyond the forced
-text: then the model chooses, as without a forced text before.
+If only one text can follow, such as a tag or the key of a member, the model decides nothing but how
+the text is split into tokens. With ``forced="prefill"`` it does not decide that either
+(`prefilled_run`): the tokenizer's own tokens are taken and read in one forward pass. The last of
+them is omitted if an allowed token begins with it and continues beyond the forced text: there the
+model chooses as usual.
 
-Cost: a visited (state, budget) answers in microseconds, a new one in about 100 µs at 131,072 ids.
+Cost: a visited pair of state and budget takes microseconds, a new one about 100 µs at 131,072 ids.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from explorer.vocabulary import Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class StateMask:
-    """The mask at one place.
+    """The mask of one state.
 
     Args:
-        allowed: bool[len(vocabulary)], what may come next; read-only.
-        row: What the machine alone allows, packed: of a table its row over token classes, of any
-            other machine the packed words over ids.
-        kept_row: What the token budget leaves of ``row``; the same object where it removes
-            nothing.
+        allowed: bool[len(vocabulary)], the tokens allowed next; read-only.
+        row: The packed mask of the machine alone: for a table over token classes, for any other
+            machine over ids.
+        kept_row: The packed mask within the token budget; the same object if that removes nothing.
+        over_budget: The number of ids that the token budget removes.
     """
 
     allowed: Bool
@@ -68,18 +68,18 @@ class StateMask:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A token machine as a session asks it."""
+    """A token machine with the questions that a session asks."""
 
     machine: TokenMachine
 
     @classmethod
     def of(cls, constraint: object, vocabulary: Vocabulary, budget: Budget | None = None) -> Rule:
-        """The rule of what a user gave.
+        """The rule of a user's constraint.
 
         Raises:
-            ConstraintError: It is something else; a string could mean a pattern or a text.
+            ConstraintError: It is not a constraint; a string could mean a pattern or a text.
             VocabularyError: The token machine belongs to another vocabulary.
-            BudgetExceeded, EmptyConstraint, IncompatibleVocabulary: As `explorer.compile` has it.
+            BudgetExceeded, EmptyConstraint, IncompatibleVocabulary: As in `explorer.compile`.
         """
         match constraint:
             case None:
@@ -112,7 +112,7 @@ class Rule:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens."""
+        """The vocabulary of the machine."""
         return self.machine.vocabulary
 
     @property
@@ -134,32 +134,32 @@ class Rule:
         return phase_net(constraint.source) if constraint is not None and phased else None
 
     def waits_for(self, ids: Sequence[int]) -> str:
-        """The role that must write next, where that is not the model; empty where it is.
+        """The role that must write next; empty if it is the model.
 
-        A phase with a role waits for it (`explorer.phase`).
+        A phase with a role waits for that role (`explorer.phase`).
         """
         return "" if self.phases is None else self.phases.waits_for(self.vocabulary.written(ids))
 
     @property
     def num_byte_states(self) -> int:
-        """The number of known states of the machine over bytes; 0 without a constraint."""
+        """The number of known states of the byte machine; 0 without a constraint."""
         machine = self.machine.byte_machine
         return 0 if machine is None else machine.num_states
 
     def byte_state(self, state: int) -> int:
-        """The state of the machine over bytes that a state stands for; `NO_ARC` for a sentinel."""
+        """The byte machine's state of a token state; `NO_ARC` for a sentinel."""
         return self.machine.byte_state(state)
 
     def step(self, state: int, token: int) -> int | None:
-        """The state after one more token, whatever the budget; ``None`` if it is not allowed."""
+        """The state after one more token regardless of the budget; ``None`` if not allowed."""
         return self.machine.step(state, token)
 
     def mask(self, state: int, remaining: int | None) -> StateMask:
-        """The mask: what may come next.
+        """The mask of a state.
 
         Args:
-            remaining: Tokens that may still be written, EOS included; ``None`` for no limit, as
-                for every machine that does not know the distances (`knows_distances`).
+            remaining: The remaining token budget, EOS included; ``None`` for no limit, as for every
+                machine that does not know the distances (`knows_distances`).
         """
         whole = self.machine.mask(state)
         words = whole if remaining is None else self.words(state, remaining)
@@ -176,10 +176,10 @@ class Rule:
         return StateMask(allowed, row, kept_row, removed)
 
     def words(self, state: int, remaining: int | None) -> UInt32:
-        """The mask as packed words; see `explorer.tokens.machine.TokenMachine.mask`.
+        """The mask of a state as packed words; see `explorer.tokens.machine.TokenMachine.mask`.
 
         Returns:
-            As the machine has it, read-only; the machine's own where the budget removes nothing.
+            Read-only words; the machine's own if the budget removes nothing.
         """
         whole = self.machine.mask(state)
         if remaining is None or state < 0:
@@ -188,7 +188,7 @@ class Rule:
 
     @property
     def knows_distances(self) -> bool:
-        """Whether the fewest tokens to the end are known, so that a budget can be planned with."""
+        """Whether the fewest tokens to the end are known, so that masks can keep a budget."""
         return self._planner is not None or is_free(self.machine)
 
     @cached_property
@@ -197,7 +197,7 @@ class Rule:
 
     @cached_property
     def planned(self) -> TokenTable | None:
-        """The machine as a table, or visited whole where its texts are few; else ``None``."""
+        """The machine as a table, fully explored if its texts are few; otherwise ``None``."""
         return self._table or visited_whole(self.machine)
 
     def plans(
@@ -206,17 +206,17 @@ class Rule:
         asked: bool | None,
         otherwise: str = "give masking_budget=False to be cut off",
     ) -> bool:
-        """Whether a token budget takes part in the mask; refuse one that the mask cannot keep.
+        """Whether a token budget is part of the mask; refuse a budget that the mask cannot keep.
 
         Args:
             max_tokens: The budget, EOS included; ``None`` for none.
-            asked: ``False`` for a mask without it, ``True`` to insist, ``None`` for a mask with it
-                where the machine knows how many tokens each text still takes.
-            otherwise: What the caller can do to have no such budget, as an imperative.
+            asked: ``False`` for a mask without it, ``True`` to insist on it, ``None`` for yes if
+                the machine knows how many tokens its texts still need.
+            otherwise: Advice for running without such a budget, as an imperative.
 
         Raises:
-            ExplorerError: It is too small for the constraint, or it is insisted on and the machine
-                does not know the distances.
+            ExplorerError: The budget is too small for the constraint, or it is insisted on and the
+                machine does not know the distances.
         """
         if max_tokens is None or is_free(self.machine) or asked is False:
             return asked is not False
@@ -240,7 +240,7 @@ class Rule:
     def mask_rows(
         self, rows: Sequence[bytes], kept_rows: Sequence[bytes], seen: SeenClasses
     ) -> MaskRows | None:
-        """The masks of a path as a trace keeps them; ``None`` without a constraint."""
+        """The masks of a path in the form of a trace; ``None`` without a constraint."""
         if self.machine.constraint is None:
             return None
         numbers: dict[bytes, int] = {}
@@ -271,7 +271,7 @@ class Rule:
         return fitting_words(self.planned).needed
 
 
-# Sessions that share a machine share what is worked out from it.
+# Sessions that share a machine share its packed classes.
 
 
 @memo
@@ -297,19 +297,19 @@ def without_distances(machine: TokenMachine, asked: str, remedy: str) -> Explore
 
 
 Forced = Literal["step", "run", "prefill"]
-"""How tokens that are the only ones allowed are read: one by one, or a whole run of them in one
-forward pass of the model. ``"prefill"`` does that for a whole text that is forced, however it may
-be cut into tokens: the tokenizer's own are taken."""
+"""The way of reading forced tokens: one by one, or a run of them in one forward pass. With
+``"prefill"`` also a forced text that could be split differently is taken in the tokenizer's own
+tokens."""
 
 LONGEST_FORCED_RUN: Final = 256
-"""How many forced tokens are read together at most."""
+"""The most forced tokens that are read together."""
 
 
 def checked_forced(forced: object) -> Forced:
-    """A way to read forced tokens.
+    """The argument ``forced``, checked.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is not a way to read forced tokens.
     """
     ways = 'a way to take forced tokens: "step" or "run", or "prefill"'
     return cast("Forced", named_way("forced", forced, get_args(Forced), ways))
@@ -318,12 +318,12 @@ def checked_forced(forced: object) -> Forced:
 def forced_run(
     rule: Rule, state: int, remaining: int | None, longest: int = LONGEST_FORCED_RUN
 ) -> tuple[int, ...]:
-    """The tokens from a state on that are the only ones allowed, one after the other.
+    """The consecutive tokens from a state on that are each the only one allowed.
 
-    The end of the text is not among them: nothing is read after it.
+    The end of the text is excluded, because nothing is read after it.
 
     Args:
-        remaining: Tokens that may still be written, EOS included; ``None`` for no limit.
+        remaining: The remaining token budget, EOS included; ``None`` for no limit.
 
     Example:
         >>> import explorer
@@ -348,16 +348,16 @@ def forced_run(
 
 
 LONGEST_TEXT: Final = 2_000
-"""The most bytes of a forced text that are followed."""
+"""The most bytes of a forced text."""
 
 
 def prefilled_run(
     rule: Rule, state: int, remaining: int | None, longest: int = LONGEST_FORCED_RUN
 ) -> tuple[int, ...]:
-    """The tokens from a state on that write what is forced.
+    """The tokenizer's own tokens for the forced text from a state on.
 
     Args:
-        remaining: Tokens that may still be written, EOS included; ``None`` for no limit.
+        remaining: The remaining token budget, EOS included; ``None`` for no limit.
 
     Example:
         >>> import explorer
@@ -381,7 +381,7 @@ def prefilled_run(
 
 
 def _own_tokens(rule: Rule, state: int, remaining: int | None) -> tuple[int, ...]:
-    """The tokenizer's tokens of the text that is forced from a state on."""
+    """The tokenizer's own tokens for the text that is forced at a state, as far as allowed."""
     text = _forced_text(rule, state)
     ids = rule.vocabulary.encode(text) if text else None
     known = rule.vocabulary.tokens
@@ -405,7 +405,7 @@ def _own_tokens(rule: Rule, state: int, remaining: int | None) -> tuple[int, ...
 
 
 def _forced_text(rule: Rule, state: int) -> str:
-    """The text that every word goes on with; empty where there is a choice."""
+    """The text with which every word must continue; empty if there is a choice."""
     machine = rule.machine.byte_machine
     if machine is None or machine.over_tokens:
         return ""
