@@ -92,6 +92,17 @@ def test_neighbours(show: Show) -> None:
         times = cases[name]
         measured = times["outlines-core"]["median"] / times["explorer"]["median"]
         assert round(measured) == factor, name
+    # So are those in the text: a step in microseconds, and what pynini takes for the same machine.
+    said = shown.cells["today-text"].source
+    steps = [case["again"] for case in tables.read()["steps"].values()]
+    for engine, words in (("outlines-core", "outlines-core takes {} to {} µs"),
+                          ("explorer", "ours {} to {} µs")):  # fmt: skip
+        times = [1000 * case[engine]["median"] for case in steps]
+        assert words.format(round(min(times)), round(max(times))) in said
+    both = list(tables.read()["textbook"].values())
+    slow, fast = ([case[name] for case in both] for name in ("pynini", "explorer"))
+    assert f"takes {min(slow):.1f} ms to {max(slow) / 1000:.1f} s" in said
+    assert f"compose in {min(fast):.1f} to {max(fast):.1f} ms" in said
     widget(shown)
 
 

@@ -16,6 +16,7 @@ from tools.site.links import faults
 from tools.site.pages import ROOT
 from widgets.export import BELOW
 from widgets.lessons.prediction import FOLDED
+from widgets.lessons.rows import table_picture
 
 PAGE = '<html><body><h1 id="top">A</h1>{}</body></html>'
 
@@ -117,6 +118,22 @@ def test_what_a_question_keeps_is_folded() -> None:
     assert "It is 3." not in before and "It is 3." in inside and "Your guess" not in page
     assert inside.index("It is 3.") < inside.index("01_sums/sum-0-0.svg") < inside.index("</det")
     assert pictures == {"01_sums/sum-0-0.svg": SVG}
+
+
+def test_a_table_is_a_table_and_a_long_line_is_broken() -> None:
+    table = table_picture("Sums", ["text", "log p"], [["a<", -0.251]])
+    page, _ = shown(
+        nbformat.v4.new_output("display_data", data=table.to_mimebundle()),
+        nbformat.v4.new_output("stream", name="stdout", text="word " * 30),
+    )
+    assert "<table><caption>Sums</caption>" in page and "<td>a&lt;</td>" in page
+    assert "style=" not in page and '<p class="said"' in page and "```text" not in page
+    part = {"caption": "Sums", "head": ["text"], "rows": [["`b`"]], "text": "Sums"}
+    data = {FOLDED: {"said": "It is `3`.\nIf you said 4: no.", "parts": [part]}}
+    page, _ = shown(nbformat.v4.new_output("display_data", data=data))
+    inside = page.split("<details")[1]
+    assert "<p>It is <code>3</code>.</p><p>If you said 4: no.</p>" in inside
+    assert "<table><caption>Sums</caption>" in inside and "<td>`b`</td>" in inside
 
 
 def test_hidden_code_is_folded_and_an_explorer_can_be_stepped() -> None:
