@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from operator import index
 from pathlib import Path
@@ -27,6 +28,8 @@ LAST_ID: Final = 2**31 - 1
 """The highest allowed token id, in vocabularies and in files."""
 
 _SHOWN = 60
+_REPEATED: Final = 45
+"""The longest description of what is wanted that the usual remedy says again."""
 _LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message could show it.
 
 
@@ -75,9 +78,10 @@ def wrong(
         seed is 'a' (str), not a whole number. Give seed as a whole number.
     """
     kind = "" if value is None else f" ({type(value).__name__})"
+    usual = f"Give {name} {f'as {wanted}' if len(wanted) <= _REPEATED else 'in that form'}."
     return error(
         f"{name} is {shown(value)}{kind}, not {wanted}.",
-        remedy=remedy or f"Give {name} as {wanted}.",
+        remedy=remedy or usual,
         evidence={name: value},
     )
 
@@ -231,11 +235,18 @@ def flag(name: str, value: object) -> bool:
     raise wrong(name, value, "True or False")
 
 
-def named_way(name: str, value: object, ways: tuple[str, ...], wanted: str) -> str:
+def named_way(
+    name: str,
+    value: object,
+    ways: tuple[str, ...],
+    wanted: str,
+    *,
+    error: type[ExplorerError] = ExplorerError,
+) -> str:
     """The value, if it is one of some names, such as the members of a `Literal`.
 
     Args:
-        name, value, wanted: As in `wrong`.
+        name, value, wanted, error: As in `wrong`; ``wanted`` lists the names.
         ways: The allowed names.
 
     Raises:
@@ -243,7 +254,9 @@ def named_way(name: str, value: object, ways: tuple[str, ...], wanted: str) -> s
     """
     value = plain(value)
     if not isinstance(value, str) or value not in ways:
-        raise wrong(name, value, wanted)
+        close = get_close_matches(value, ways, 1) if isinstance(value, str) else []
+        remedy = f'Write {name}="{(close or ways)[0]}", for example.'
+        raise wrong(name, value, wanted, remedy=remedy, error=error)
     return value
 
 

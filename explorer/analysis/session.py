@@ -24,7 +24,7 @@ from explorer.analysis.traps import (
 )
 from explorer.arguments import instance, listed, whole_number
 from explorer.budget import Budget
-from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids
+from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, misread_name
 from explorer.decoding.stepping.standing import check_open
 from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.records import Step
@@ -55,8 +55,8 @@ class Session(Walk):
         work across it.
 
         Args:
-            text_or_ids: A text, which the tokenizer splits; or a list of texts, names of control
-                tokens, and ids.
+            text_or_ids: A text, which the tokenizer splits, whatever it looks like; or a list of
+                texts, names of control tokens, and ids.
             role: Who wrote it; default the role of the phase, else ``"user"``.
 
         Returns:
@@ -80,7 +80,7 @@ class Session(Walk):
             role = checked_role(role, self.waits_for)
             index = check_fed(tree.setting, node, ids)
             if index is not None:
-                self._refuse(ids, index)
+                self._refuse(text_or_ids, ids, index)
             if tree.logits is not None:
                 tree.logits.read_ahead(tree.ids(node), ids, "fed", key=node.key)
             return tuple(
@@ -92,7 +92,8 @@ class Session(Walk):
 
         Args:
             token: ``None`` for the sampler's choice, which is the same whenever it is asked for
-                here; an id; or a text that is exactly one token.
+                here; an id; or the spelling of a token: its text, or the name of a control token
+                that no token writes as text. What ends the text is named by its id.
 
         Returns:
             The step.
@@ -113,7 +114,7 @@ class Session(Walk):
                     )
             return super().step(token)
 
-    def _refuse(self, ids: tuple[int, ...], index: int) -> NoReturn:
+    def _refuse(self, given: Fed, ids: tuple[int, ...], index: int) -> NoReturn:
         """The error for tokens that are fed and not allowed from one of them on."""
         states = states_along(self.machine, (*self.ids, *ids[:index]))
         text = self.vocabulary.written((*self.ids, *ids[:index]))
@@ -121,7 +122,8 @@ class Session(Walk):
         said = why.message if not why.allowed else "max_tokens leaves no room for it."
         raise ExplorerError(
             f"What is fed cannot stand here from its token {index} on: {said}",
-            remedy="Give the constraint a phase for it, such as phase('result', any_text(), "
+            remedy=misread_name(self.vocabulary, given)
+            or "Give the constraint a phase for it, such as phase('result', any_text(), "
             "role='tool').",
             evidence={"index": index, "token": ids[index], "state": states[-1]},
         )
@@ -150,7 +152,8 @@ class Session(Walk):
         """Why a token may come next, or may not, the sampler and the token budget included.
 
         Args:
-            token: An id, or a text that the tokenizer splits.
+            token: An id; the spelling of a token, as in `step`; or any other text, which the
+                tokenizer splits.
             position: How many tokens stand before it; default the cursor's.
             budget: Limits for each of the explanation's searches.
 

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast, get_args
@@ -320,7 +321,9 @@ def compiled(
     if arguments.lazy and method == "functions":
         return compile(constraint, vocabulary, budget, lazy=True)
     lazy = True if arguments.lazy else None
-    return compile(constraint, vocabulary, budget, lazy=lazy, method=method)
+    with warnings.catch_warnings():  # The report that is printed has the reason.
+        warnings.simplefilter("ignore", UserWarning)
+        return compile(constraint, vocabulary, budget, lazy=lazy, method=method)
 
 
 def add_eos(command: argparse.ArgumentParser) -> None:

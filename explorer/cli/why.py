@@ -22,9 +22,9 @@ from explorer.analysis.explaining.explanation import (
     TextExplanation,
     explain,
     explain_text,
-    ids_of_text,
 )
 from explorer.analysis.explaining.groups import explain_all
+from explorer.analysis.verdict.asked import ids_of_text
 from explorer.cli.answers import print_json
 from explorer.cli.command import Commands, add_command
 from explorer.cli.options import (

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from explorer.languages.constraint import Constraint, literal
-from explorer.languages.phases.functions import any_text, phase, structural_tag, token
+from explorer.languages.phases.functions import any_text, control_names, phase, token
+from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.tools.functions import tools
 from explorer.servers.log import LogPlace
 from explorer.vocabulary import Vocabulary
@@ -39,21 +40,14 @@ REASONING_PARSERS: Final[Mapping[str, str]] = MappingProxyType({
 """The end of the reasoning that a parser of vLLM or SGLang looks for."""
 
 
-def control_names_of(vocabulary: Vocabulary | None) -> tuple[str, ...]:
-    """The names of the control tokens that a server's markup may be written with."""
-    if vocabulary is None:
-        return ()
-    ends = frozenset(vocabulary.eos_ids)
-    return tuple(name for one, name in vocabulary.special.items() if one not in ends and name)
-
-
 def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
     """The constraint of a structural tag; names of control tokens in it are these tokens."""
     value = place.value
     if not isinstance(value, dict | str):
         raise place.wrong("a structural tag, an object or its text")
     given = cast("Mapping[str, object] | str", value)
-    return structural_tag(given, control_tokens=control_names_of(vocabulary), strict=False)
+    names = () if vocabulary is None else control_names(vocabulary)
+    return Constraint(StructuralTag.of(given, names, strict=False).with_met_controls())
 
 
 def asks_for_calls(owner: LogPlace) -> bool:
@@ -93,7 +87,7 @@ def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constrai
         style=TOOL_PARSERS[place.at("tool_call_parser").text()],
         choice=choice,
         parallel=place.at("parallel_tool_calls").value is not False,
-        control_tokens=control_names_of(vocabulary),
+        control_tokens=vocabulary or (),
         strict=False,
     )
 
@@ -107,7 +101,7 @@ def after_reasoning(
         end: The mark: a control token where the vocabulary has one of that name.
         always: Whether there is reasoning; a server that keeps it apart gives a text without.
     """
-    is_token = end in control_names_of(vocabulary)
+    is_token = vocabulary is not None and end in control_names(vocabulary)
     closing = token(end) if is_token else literal(end)
     thought = phase("reasoning", any_text(excluding=[end]) + closing)
     behind = thought + phase("answer", constraint)

@@ -10,6 +10,7 @@ of the same machines by the tests.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
@@ -147,7 +148,8 @@ def compile(
             nothing is built but the NFA.
         method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
             textbook's (Koo et al. 2024, Algorithm 2) by pynini, over words of byte classes: the
-            same machine, slower, and not to be interrupted.
+            same machine, slower, and not to be interrupted. Where pynini cannot compose it, such
+            as for a grammar that recurses, a warning and ``report.reason`` say so.
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
@@ -197,6 +199,13 @@ def compile(
     if width is not None:
         vocabulary = vocabulary.with_width(width)
     machine = compile_texts(constraint, vocabulary, meter, lazy, method)
+    if method == "pynini" and machine.report.method != "pynini":
+        warnings.warn(
+            f'method="pynini" was asked for, and the machine is a lazy one: '
+            f"{machine.report.reason}",
+            UserWarning,
+            stacklevel=2,
+        )
     if not token_stages(constraint.source):
         return machine
     from explorer.tokens.filtered.apply import filtered

@@ -1,13 +1,49 @@
-"""Control tokens that a constraint speaks of, looked up in a vocabulary."""
+"""Control tokens that a user or a constraint speaks of, looked up in a vocabulary by their names.
+
+The spelling of a token is its text, or its name where it is a control token: `Session.step`,
+`Session.explain` and the lists of `Session.feed` read a text so.
+"""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Final
 
 from explorer.alphabet import in_quotes
 from explorer.automata.tree.nodes import Source
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
+
+_CLOSE: Final = 0.75
+"""The likeness from which a text may be a control token misspelled."""
+
+
+def control_token_spelled(vocabulary: Vocabulary, text: str) -> int | None:
+    """The control token that a text is the spelling of; ``None`` where it is text.
+
+    A text that some token writes is that text, and what ends the text is chosen by its id alone.
+
+    Example:
+        >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>", 2: "<end>"})
+        >>> [control_token_spelled(vocab, text) for text in ("<think>", "a", "<end>")]
+        [1, None, None]
+    """
+    named = [token for token, name in vocabulary.special.items() if name == text]
+    if len(named) != 1 or named[0] in vocabulary.eos_ids:
+        return None
+    return None if vocabulary.ids_of(text.encode(errors="replace")) else named[0]
+
+
+def near_control_tokens(vocabulary: Vocabulary, text: str) -> str:
+    """A sentence on the control tokens that a text may be meant for; empty if there are none.
+
+    Example:
+        >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>", 2: "<end>"})
+        >>> near_control_tokens(vocab, "<thnk>"), near_control_tokens(vocab, "a")
+        ('The control token near it is <think>.', '')
+    """
+    near = get_close_matches(text, vocabulary.special.values(), 3, _CLOSE)
+    return f"The control token near it is {' or '.join(near)}." if near else ""
 
 
 def check_control_tokens(source: Source, vocabulary: Vocabulary) -> None:

@@ -18,7 +18,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol, cast
 
-from explorer.arguments import counted, instance, listed, shown, whole_number
+from explorer.arguments import (
+    check_whole_characters,
+    counted,
+    instance,
+    listed,
+    plain,
+    shown,
+    whole_number,
+    wrong,
+)
 from explorer.errors import VocabularyError
 
 Arc = tuple[int, int | None, bytes, int]
@@ -102,9 +111,7 @@ class TokenTransducer:
             _checked(row, vocabulary)
             for row in listed("arcs", arcs, "a list of arcs", error=VocabularyError)
         )
-        ends = listed("accepting", accepting, "a list of states", error=VocabularyError)
-        states = [whole_number("accepting", state, error=VocabularyError) for state in ends]
-        return cls(vocabulary, rows, frozenset(states))
+        return cls(vocabulary, rows, _states(accepting))
 
     @property
     def arcs(self) -> tuple[Arc, ...]:
@@ -132,23 +139,30 @@ class TokenTransducer:
         Raises:
             VocabularyError: The id is not text, or ``data`` is not bytes.
         """
-        data = data.encode() if isinstance(data, str) else data
-        arc = _checked((START, token, data, START), self.vocabulary)
+        token = _token("token", token, self.vocabulary)
+        data = _bytes("data", data)
         rows = [
             (source, read, data if read == token else written, target)
             for source, read, written, target in self.arcs
         ]
         if all(read != token for _, read, _, _ in rows):
-            rows.append(arc)
+            rows.append((START, token, data, START))
         return replace(self, rows=tuple(rows))
 
     def without(self, token: int) -> TokenTransducer:
-        """This transducer without the arcs that read a token, so that it is never allowed."""
+        """This transducer without the arcs that read a token, so that it is never allowed.
+
+        Raises:
+            VocabularyError: It is not an id of text.
+        """
+        token = _token("token", token, self.vocabulary)
         return replace(self, rows=tuple(arc for arc in self.arcs if arc[1] != token))
 
     def mapped(self, rewrite: Callable[[bytes], bytes]) -> TokenTransducer:
         """This transducer with a function such as ``bytes.lower`` applied to each arc's bytes."""
-        rows = ((s, token, rewrite(data), t) for s, token, data, t in self.arcs)
+        if not callable(rewrite):
+            raise wrong("rewrite", rewrite, "a function of bytes", error=VocabularyError)
+        rows = [(s, token, rewrite(data), t) for s, token, data, t in self.arcs]
         return TokenTransducer.from_arcs(rows, self.vocabulary, self.accepting)
 
     def then(
@@ -172,9 +186,17 @@ class TokenTransducer:
             (frozenset({b'a a'}), 2, True)
         """
         moves: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
-        for source, read, write, target in rewriting:
-            moves.setdefault((source, read[0]), []).append((write, target))
-        ends = frozenset(accepting)
+        for row in listed("rewriting", rewriting, "a list of arcs", error=VocabularyError):
+            source, read, write, target = _four(row)
+            read = instance("the input of an arc", read, bytes, "bytes", error=VocabularyError)
+            if len(read) != 1:
+                raise VocabularyError(
+                    f"{shown(row)} reads {counted(len(read), 'byte')}, and an arc of rewriting "
+                    "reads one.",
+                    remedy="Write an arc for each byte, with states between them.",
+                )
+            moves.setdefault((source, read[0]), []).append((_written(write), target))
+        ends = _states(accepting)
         number = {(START, START): 0}
         waiting, rows = [(START, START)], list[Arc]()
         for here, state in waiting:
@@ -222,7 +244,8 @@ class TokenTransducer:
     def written(self, tokens: Iterable[int]) -> frozenset[bytes]:
         """All texts that it writes for a sequence of token ids; empty if it cannot read them."""
         ways = self._silently({(START, b"")})
-        for token in tokens:
+        given = listed("tokens", tokens, "a list of ids", error=VocabularyError)
+        for token in [whole_number("an id", each, error=VocabularyError) for each in given]:
             ways = self._silently(
                 {
                     (target, before + data)
@@ -288,7 +311,7 @@ class Lexicon:
         Raises:
             VocabularyError: There are more than ``most``.
         """
-        data = text.encode() if isinstance(text, str) else text
+        data, most = _bytes("text", text), whole_number("most", most, 1, error=VocabularyError)
         written: list[tuple[int, ...]] = []
         waiting: list[tuple[int, int, tuple[int, ...]]] = [(START, 0, ())]
         while waiting:
@@ -318,6 +341,14 @@ def _checked(row: object, vocabulary: TokenIds) -> Arc:
     Raises:
         VocabularyError: It is not.
     """
+    source, token, data, target = _four(row)
+    if token is not None:
+        token = _token("the token of an arc", token, vocabulary)
+    return source, token, _written(data), target
+
+
+def _four(row: object) -> tuple[int, Any, object, int]:
+    """The parts of an arc, its states checked."""
     parts = cast("list[Any]", listed("an arc", row, "four values", error=VocabularyError))
     if len(parts) != 4:
         raise VocabularyError(
@@ -326,18 +357,58 @@ def _checked(row: object, vocabulary: TokenIds) -> Arc:
         )
     source = whole_number("the source of an arc", parts[0], error=VocabularyError)
     target = whole_number("the target of an arc", parts[3], error=VocabularyError)
-    data = instance("the bytes of an arc", parts[2], bytes, "bytes", error=VocabularyError)
-    if parts[1] is None:
-        return source, None, data, target
-    token = whole_number("the token of an arc", parts[1], None, error=VocabularyError)
-    if not 0 <= token < len(vocabulary.tokens) or token in vocabulary.eos_ids:
-        raise VocabularyError(
-            f"An arc reads the token {token}, which is not an id of text.",
-            remedy=f"Give 0 to {len(vocabulary.tokens) - 1}, without the ends of text, which are "
-            "read where a text may end.",
-            evidence={"token": token, "eos_ids": vocabulary.eos_ids},
-        )
-    return source, token, data, target
+    return source, parts[1], parts[2], target
+
+
+def _token(name: str, token: object, vocabulary: TokenIds) -> int:
+    """An id of text.
+
+    Raises:
+        VocabularyError: It is another value, an end of text, or beyond the vocabulary.
+    """
+    known = whole_number(name, token, None, error=VocabularyError)
+    size = len(vocabulary.tokens)
+    if 0 <= known < size and known not in vocabulary.eos_ids:
+        return known
+    why = "which ends the text" if known in vocabulary.eos_ids else "which is not an id of text"
+    raise VocabularyError(
+        f"{name[0].upper()}{name[1:]} is {known}, {why}.",
+        remedy=f"Give 0 to {size - 1}, without the ends of text, which are read where a text may "
+        "end.",
+        evidence={"token": known, "eos_ids": vocabulary.eos_ids},
+    )
+
+
+def _written(data: object) -> bytes:
+    """The bytes that an arc writes.
+
+    Raises:
+        VocabularyError: It is something else.
+    """
+    return instance("the output of an arc", data, bytes, "bytes", error=VocabularyError)
+
+
+def _bytes(name: str, data: object) -> bytes:
+    """Bytes, or the UTF-8 of a text.
+
+    Raises:
+        VocabularyError: It is something else.
+    """
+    if isinstance(data, str):
+        text = plain(data)
+        check_whole_characters(name, text, error=VocabularyError)
+        return text.encode()
+    return instance(name, data, bytes, "bytes, or a text", error=VocabularyError)
+
+
+def _states(accepting: object) -> frozenset[int]:
+    """The states in which a text may end.
+
+    Raises:
+        VocabularyError: They are not a list of states.
+    """
+    ends = listed("accepting", accepting, "a list of states", error=VocabularyError)
+    return frozenset(whole_number("accepting", state, error=VocabularyError) for state in ends)
 
 
 def _words(rows: Sequence[Arc], accepting: frozenset[int]) -> dict[int, bytes] | None:

@@ -92,6 +92,10 @@ def test_a_template_that_cannot_be_used(template: Any, reason: str) -> None:
         ({"messages": HELLO[0]}, "not a list of messages. Put it into a list"),
         ({"messages": [{"content": "x"}]}, r"messages\[0\] is .* not a message"),
         ({"messages": [{"role": "user", "content": "\ud800"}]}, "half of a surrogate pair"),
+        ({"messages": [{"role": "user"}]}, r"messages\[0\], of the role 'user', has no content"),
+        ({"messages": [*HELLO, {"role": "tool", "content": None}]}, r"messages\[1\].* no content"),
+        ({"messages": [{"role": "user", "contnt": "a"}]}, "no content; it has 'contnt'"),
+        ({"messages": [{"role": "user", "content": 5}]}, "5 .int., not a text or a list of parts"),
         ({"tools": TOOL}, "not a list of tools"),
         ({"tools": ["now"]}, r"tools\[0\] is 'now' .*not a tool"),
         ({"add_generation_prompt": "no"}, "not True or False"),
@@ -111,3 +115,11 @@ def test_wrong_ids() -> None:
             Session(lm, None, prompt)
     with pytest.raises(ExplorerError, match="Ids are of one model"):
         explorer.sweep([[5, 6]], explorer.regex("a"), lm)
+
+
+def test_a_message_may_have_calls_in_place_of_content() -> None:
+    lm = with_template("<s>{{ messages[0].tool_calls | length }}")
+    call = {"type": "function", "function": {"name": "now", "arguments": {}}}
+    asked = {"role": "assistant", "tool_calls": [call]}
+    for message in (asked, {**asked, "content": None}):
+        assert lm.tokenizer.decode(lm.prompt([message])) == "<s>1"

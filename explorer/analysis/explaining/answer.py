@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from explorer.alphabet import shown_letters
+from explorer.alphabet import shown_letters, without_letters
 from explorer.analysis.characters.display import show_characters, show_text
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.part import SourcePart
@@ -217,6 +217,20 @@ class TextExplanation(Answered):
         """The constraint."""
         return self.constraint
 
+    @cached_property
+    def hints(self) -> tuple[str, ...]:
+        """That a name of a control token in a text is letters, where the constraint asks for it."""
+        text = without_letters(self.offered)
+        named = [each for each in self.constraint.source.control_tokens if isinstance(each, str)]
+        if self.allowed or self.recorded is not None:
+            return ()
+        return tuple(
+            f"In a text {name} is letters, and the constraint asks for the control token: give "
+            "the bytes that Vocabulary.written(ids) makes of its id."
+            for name in named
+            if name.encode() in text
+        )
+
     @property
     def limits(self) -> tuple[str, ...]:
         """The sentence about the token budget, if it rules the token out."""
@@ -230,6 +244,10 @@ class TextExplanation(Answered):
 
 def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     """Whether a constraint accepts a text, and where it stops if not.
+
+    Args:
+        text: A text, in which the name of a control token is letters; or bytes, in which control
+            tokens stand as `Vocabulary.written` spells them.
 
     Raises:
         ExplorerError: The argument is not a text.

@@ -32,12 +32,7 @@ from explorer.analysis.explaining.searched import (
 )
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.widening import Widening, widen
-from explorer.analysis.verdict.asked import (
-    as_bytes,
-    checked_machine,
-    ids_of_text,
-    token_or_text,
-)
+from explorer.analysis.verdict.asked import as_bytes, checked_machine, spelled_ids, token_or_text
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import Move, judge
 from explorer.analysis.wording.words import Names, show_token
@@ -51,7 +46,7 @@ from explorer.tokens.words import DEAD, DONE
 
 __all__ = [
     "Completion", "Earlier", "Explanation", "History", "TextExplanation", "explain", "explain_text",
-    "ids_of_text", "with_limits",
+    "with_limits",
 ]  # fmt: skip
 
 if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
@@ -402,8 +397,9 @@ def explain(
     Args:
         machine: The token machine, as `explorer.compile` makes it.
         state: A state or a sentinel.
-        token: An id, in the vocabulary or not; or a text, which the tokenizer splits: the first of
-            its tokens that is masked is explained, else the last.
+        token: An id, in the vocabulary or not; the spelling of a token: its text, or the name of a
+            control token that no token writes as text; or any other text, which the tokenizer
+            splits: the first of its tokens that is masked is explained, else the last.
         text: What was read so far. Without it, a shortest text that leads to the state.
         probabilities: float[width], the model's, so that `Explanation.nearest` knows them.
         history: The path to the state, for `Explanation.earlier`.
@@ -428,7 +424,7 @@ def explain(
         spelled = machine.vocabulary.written(history.tokens)
         text = spelled if LETTER in spelled else text
     prefix, assumed = _prefix(background, state, text, meter)
-    asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(machine, wanted)
+    asked, note = ((wanted,), "") if isinstance(wanted, int) else spelled_ids(machine, wanted)
     index = 0
     here = state
     passed: list[int] = []

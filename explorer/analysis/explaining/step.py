@@ -74,7 +74,7 @@ def explain_step(
     """Why a token may come next at a position of a session, or may not.
 
     Args:
-        token: An id, or a text that the tokenizer splits.
+        token: An id, the spelling of a token, or a text that the tokenizer splits (`explain`).
         position: How many tokens stand before it; default the cursor's.
         budget: Limits for the searches of the explanation.
         trace: The record of its whole line, for a position after the cursor; default the session's.
@@ -103,7 +103,7 @@ def explain_trace(
 
     Args:
         machine: The constraint of the trace, compiled for its vocabulary.
-        token: An id, or a text that the tokenizer splits.
+        token: An id, the spelling of a token, or a text that the tokenizer splits (`explain`).
         position: How many tokens stand before it; default the last.
         logits: float[W], the model's at that position, for what the sampler removes; without
             them the trace's own candidates serve for `Explanation.nearest`.

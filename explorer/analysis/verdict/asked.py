@@ -11,6 +11,7 @@ from explorer.alphabet import in_quotes
 from explorer.analysis.characters.display import show_text
 from explorer.arguments import plain, whole_number, wrong
 from explorer.errors import ExplorerError
+from explorer.tokens.control import control_token_spelled, near_control_tokens
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens
 from explorer.tokens.walks.trie import trie_of
@@ -56,6 +57,30 @@ def as_bytes(text: object) -> bytes:
     if isinstance(text, bytes):
         return text
     raise wrong("text", text, "a text", remedy="Give a str, or bytes.")
+
+
+def spelled_ids(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:
+    """The ids that a user means with a text, and a note on how it became them.
+
+    The control token whose name it is, as `Session.step` reads it, else the text's (`ids_of_text`).
+
+    Raises:
+        ExplorerError: The text is empty, or no tokens write it.
+    """
+    vocabulary = machine.vocabulary
+    control = control_token_spelled(vocabulary, text)
+    if control is not None:
+        return (control,), ""
+    near = "" if text in vocabulary.special.values() else near_control_tokens(vocabulary, text)
+    try:
+        ids, note = ids_of_text(machine, text)
+    except ExplorerError as error:
+        raise ExplorerError(
+            error.message, remedy=near or error.remedy, evidence=error.evidence
+        ) from None
+    if near and len(ids) > 1:
+        note = f"{show_text(as_bytes(text))} was read as letters. {near} {note}".rstrip()
+    return ids, note
 
 
 def ids_of_text(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:

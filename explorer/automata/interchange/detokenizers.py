@@ -44,17 +44,32 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> TokenTransduc
     if isinstance(given, TokenTransducer):
         if vocabulary is None or vocabulary == given.vocabulary:
             return given
-        return TokenTransducer.from_arcs(given.arcs, vocabulary, given.accepting)
+        raise VocabularyError(
+            f"The transducer is one of {given.vocabulary!r}, and the vocabulary is {vocabulary!r}.",
+            remedy="Leave the vocabulary out; or, where its ids are the same tokens, give "
+            "TokenTransducer.from_arcs(transducer.arcs, vocabulary, transducer.accepting).",
+        )
     if hasattr(given, "write_to_string"):  # A pynini machine; pynini is not imported to see that.
         return _from_fst(cast(Any, given), vocabulary)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        turned = (
+            "It reads bytes and writes tokens: give its invert(); or "
+            if isinstance(given, Lexicon)
+            else ""
+        )
         raise VocabularyError(
-            f"transducer={shown(given)} is not a transducer.",
-            remedy="Give vocabulary.transducer, changed as you like, a pynini machine, or a list "
-            "of arcs (source, token, bytes, target).",
+            f"transducer={shown(given)} is not a transducer from token ids to bytes.",
+            remedy=f"{turned or 'Give '}vocabulary.transducer, changed as you like, a pynini "
+            "machine, or a list of arcs (source, token, bytes, target).",
         )
     given = cast("Iterable[object]", given)
     arcs = cast("list[Arc]", listed("transducer", given, "a list of arcs", error=VocabularyError))
+    if not arcs:
+        raise VocabularyError(
+            "transducer=[] has no arc, so it reads no token.",
+            remedy="Give at least one arc (source, token, bytes, target), such as "
+            "(0, 5, b'foo', 0).",
+        )
     return TokenTransducer.from_arcs(arcs, vocabulary or _ids_of(arcs))
 
 
@@ -62,7 +77,9 @@ def _ids_of(arcs: Iterable[Arc]) -> Vocabulary:
     """A vocabulary of the ids that arcs read, each named by what the first of them writes."""
     names: dict[int, bytes] = {}
     for arc in arcs:
-        if len(arc) == 4 and type(arc[1]) is int and arc[1] >= 0 and arc[2]:
+        if type(arc) not in (tuple, list) or len(arc) != 4:
+            continue  # Refused where the arcs are read.
+        if type(arc[1]) is int and arc[1] >= 0 and type(arc[2]) is bytes and arc[2]:
             names.setdefault(arc[1], arc[2])
     count = 1 + max(names, default=-1)
     tokens = [names.get(token) for token in range(count)]

@@ -28,6 +28,7 @@ from explorer.decoding.models.chat import text_of_ids
 from explorer.decoding.models.model import LanguageModel, Message, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.tokens.control import control_token_spelled, near_control_tokens
 from explorer.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -269,13 +270,14 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
         ids = vocabulary.ids_of(text.encode())
         encoded = vocabulary.encode(text)
     if not ids:
-        named = [token for token, name in vocabulary.special.items() if name == text]
-        if len(named) == 1 and named[0] not in vocabulary.eos_ids:
-            return named[0]
+        control = control_token_spelled(vocabulary, text)
+        if control is not None:
+            return control
         more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
+        near = near_control_tokens(vocabulary, text)
         raise ExplorerError(
             f"{in_quotes(text)} is not one token{more}.",
-            remedy="Give the text of one token, or an id; EOS is an id.",
+            remedy=near or "Give the text of one token, or an id; EOS is an id.",
             evidence={"text": text, "encoded": encoded},
         )
     # A tokenizer that puts a space before a text encodes a different text.

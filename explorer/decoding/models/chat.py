@@ -8,6 +8,7 @@ one, because the template produces text that the tokenizer then reads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 from explorer.arguments import flag, listed, plain, whole_text, wrong
@@ -73,10 +74,28 @@ def _message(number: int, given: object) -> dict[str, Any]:
     if not isinstance(message.get("role"), str):
         whole = cast("object", given)
         raise wrong(place, whole, 'a message with a "role"', remedy=_MESSAGES)
+    _check_content(place, message)
     for key, value in message.items():
         if isinstance(value, str):
             whole_text(f"{place}[{key!r}]", value)
     return dict(message)
+
+
+def _check_content(place: str, message: Mapping[str, Any]) -> None:
+    """Refuse a message without content, unless it has something else that a template may write.
+
+    Raises:
+        ExplorerError: There is no content, or it is a number.
+    """
+    content = message.get("content")
+    if isinstance(content, bool | int | float):
+        raise wrong(f"{place}['content']", content, "a text or a list of parts")
+    others = [key for key in message if key not in ("role", "name", "content")]
+    misspelled = get_close_matches("content", others, 1, 0.8)
+    if content is None and (misspelled or not others):
+        said = f"{place}, of the role {message['role']!r}, has no content"
+        near = f"; it has {misspelled[0]!r}" if misspelled else ""
+        raise ExplorerError(f"{said}{near}.", remedy=_MESSAGES, evidence={"message": place})
 
 
 def _tool(number: int, given: object) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from explorer.decoding.models.arguments import token_of_text
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Setting, StepNode
 from explorer.errors import ExplorerError
+from explorer.tokens.control import near_control_tokens
 from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
@@ -46,7 +47,8 @@ def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
     if isinstance(given, str):
         return _of_text(vocabulary, given)
     if isinstance(given, bytes) or not isinstance(given, Sequence):
-        raise wrong("text_or_ids", given, _FED)
+        remedy = f"Give a list: [{given}]." if type(given) is int else ""
+        raise wrong("text_or_ids", given, _FED, remedy=remedy)
     control = {name: token for token, name in vocabulary.special.items()}
     ids: list[int] = []
     for entry in listed("text_or_ids", cast("object", given), _FED):
@@ -74,11 +76,38 @@ def _of_text(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
         if not known:
             raise ExplorerError(
                 f"This vocabulary cannot write {in_quotes(text)} as it is.",
-                remedy="Give ids, or texts of one token each.",
+                remedy=near_control_tokens(vocabulary, text)
+                or "Give ids, or texts of one token each.",
                 evidence={"text": text},
             )
         one_by_one.append(token_of_text(vocabulary, char))
     return tuple(one_by_one)
+
+
+def misread_name(vocabulary: Vocabulary, given: Fed) -> str:
+    """The remedy where a text that was fed holds the name of a control token, or nearly is one.
+
+    A text is text, whatever it looks like: what a stranger wrote must not become a control token.
+
+    Returns:
+        Empty where no text looks like one.
+
+    Example:
+        >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<tool>", 2: "<end>"})
+        >>> misread_name(vocab, "<tool>a")
+        "'<tool>a' was read as letters. Name the control token by itself in a list: ['<tool>', …]."
+    """
+    texts = [given] if isinstance(given, str) else [e for e in given if isinstance(e, str)]
+    names = set(vocabulary.special.values()) - {""}
+    for text in texts:
+        if text in names and not isinstance(given, str):
+            continue
+        said = f"{in_quotes(text)} was read as letters. "
+        if inside := next((name for name in names if name in text), None):
+            return f"{said}Name the control token by itself in a list: [{inside!r}, …]."
+        if near := near_control_tokens(vocabulary, text):
+            return f"{said}{near}"
+    return ""
 
 
 def checked_role(role: object, default: str) -> str:

@@ -267,7 +267,8 @@ def structural_tag(
         tag: As Python data, or as JSON text.
         control_tokens: Names in its strings, such as ``<|tool_call_begin|>``, that are written as
             control tokens; or a vocabulary, for the names of its control tokens. A tag that needs
-            one which ends the text is refused by `explorer.compile`. By default
+            one which ends the text is refused by `explorer.compile`, and ``report.warnings`` of
+            what it compiles has the names that were given and stand in no string. By default
             strings are text, as for a server that reads a token by the text of its name.
         strict: Whether a keyword of a schema that no automaton can follow exactly raises, as in
             `json_schema`.
@@ -295,6 +296,7 @@ def structural_tag(
         needed = tuple(end for end in ends if _is_needed(end, ends, json.loads(made.tag)))
         if needed:  # `explorer.compile` says that they end the text, as of every such name.
             made = StructuralTag.of(tag, (*names, *needed), strict=strict)
+        made = made.with_met_controls()
     return Constraint(made)
 
 

@@ -4,21 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from difflib import get_close_matches
 from typing import Final, cast
 
 from explorer.arguments import shown
-from explorer.errors import ConstraintError
+from explorer.automata.tree.nodes import Deferred, Source
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError
 from explorer.languages.phases.control import Name, loaded_name
 from explorer.languages.phases.formats import FixedPiece, Span
 from explorer.languages.phases.leftmost import Marked, marked, shown_string
 from explorer.languages.schema.diagnosis.locating import spans_of
-from explorer.languages.schema.source import indented
+from explorer.languages.schema.source import JsonSchema, indented
 
 Object = dict[str, object]
 SCHEMAS: Final = frozenset({"json_schema", "schema"})
 """The members that hold a JSON Schema."""
 
+MOST_PARTS: Final = 100
+"""The most parts of a schema that are looked at for faults before its machine is built."""
+
 _REQUIRED: Final = object()
+
+_EXAMPLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("value", "separator"), '", "'),
+    **dict.fromkeys(("format", "content"), '{"type": "any_text"}'),
+    **dict.fromkeys(("elements", "structures"), "[{…}]"),
+    "begin": '"<tool_call>"',
+    "end": '"</tool_call>"',
+    "grammar": '"root ::= [0-9]+"',
+    "json_schema": '{"type": "object"}',
+    "max": "3",
+    "min": "1",
+    "pattern": '"[0-9]+"',
+    "rules": '[["<tool_call>", {"type": "any_text"}]]',
+    "tags": '[{"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}]',
+    "token": '"<tool_call>"',
+    "trigger_tokens": '["<tool_call>"]',
+    "triggers": '["<tool_call>"]',
+}
+"""For each member that must be there, a value that it might have."""
 
 
 def wrong_tag(pointer: str, reason: str, remedy: str = "") -> ConstraintError:
@@ -65,11 +91,9 @@ class TagMembers:
         default: object = _REQUIRED,
     ) -> object:  # fmt: skip
         """A member of an object, if it is of its kind."""
-        value = owner.get(name, default)
-        if value is _REQUIRED:
-            raise wrong_tag(f"{pointer}/{name}", "it is missing", f"Give {what}.")
-        if value is default:
+        if name not in owner and default is not _REQUIRED:
             return default
+        value = self.needed(owner, pointer, name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not {what}")
         return value
@@ -78,14 +102,22 @@ class TagMembers:
         """Refuse members that are not known."""
         for name in owner:
             if name not in known:
+                close = get_close_matches(name, known, 1)
                 raise wrong_tag(
                     f"{pointer}/{name}", f"there is no such member; there are {', '.join(known)}",
-                    "Leave it out.",
+                    f"Did you mean {close[0]!r}?" if close else "Leave it out.",
                 )  # fmt: skip
 
     def flag(self, owner: Object, pointer: str, name: str, default: bool = False) -> bool:
         """A member that is true or false."""
         return bool(self.member(owner, pointer, name, bool, "true or false", default))
+
+    def count(self, owner: Object, pointer: str, name: str) -> int | None:
+        """A member that is a limit; ``None`` for no limit."""
+        value = owner.get(name)
+        if value is None or (type(value) is int and 0 <= value < 2**31):
+            return value
+        raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not a count")
 
     def listed(self, owner: Object, pointer: str, name: str) -> list[object]:
         """A member that is a list of at least one entry."""
@@ -111,6 +143,15 @@ class TagMembers:
         """A list of strings that are not empty, or nothing."""
         given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
         return frozenset(self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+
+    def needed(self, owner: Object, pointer: str, name: str) -> object:
+        """A member of an object that must be there."""
+        if name in owner:
+            return owner[name]
+        raise wrong_tag(
+            f"{pointer}/{name}", f"the member {name!r} is missing",
+            f'Give it, such as "{name}": {_EXAMPLES[name]}.',
+        )  # fmt: skip
 
     def string(self, value: object, pointer: str, *, empty: bool = False) -> Marked:
         """A string, in which names of control tokens are these."""
@@ -186,3 +227,20 @@ def decoded_schema(schema: object) -> object:
         return cast("object", json.loads(schema))
     except ValueError:
         return schema
+
+
+def check_schemas(source: Source) -> None:
+    """Find the faults of schemas now, and not when their machines are built.
+
+    Raises:
+        UnsupportedSchema: A keyword cannot be followed, or is not well formed.
+    """
+    for child in source.children:
+        check_schemas(child)
+    if isinstance(source, JsonSchema) and not source.on_stack and not source.may_wait:
+        with suppress(BudgetExceeded):
+            waiting = [source.outline]
+            for outline in waiting:  # The list grows while it is read.
+                parts = (part for _, part, _ in outline(Meter()).parts)
+                late = (part.outline for part in parts if isinstance(part, Deferred))
+                waiting += [each for each in late if each][: MOST_PARTS - len(waiting)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Final, cast
 
 from explorer.arguments import shown
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.grammar.source import GbnfGrammar
-from explorer.languages.phases.control import AnyTokens
+from explorer.languages.phases.control import AnyTokens, Name, OtherToken
 from explorer.languages.phases.formats import (
     DispatchPiece,
     DispatchRule,
@@ -22,11 +23,13 @@ from explorer.languages.phases.formats import (
     TagPart,
     TagPiece,
 )
+from explorer.languages.phases.free import AnyText
 from explorer.languages.phases.leftmost import Marked, shown_string
 from explorer.languages.phases.markup import STYLES, XmlArguments
 from explorer.languages.phases.members import (
     Object,
     TagMembers,
+    check_schemas,
     decoded_schema,
     schema_in_text,
     stands_in_strings,
@@ -97,6 +100,7 @@ class TagReader(TagMembers):
         else:
             try:
                 source = made()
+                check_schemas(source)
             except ExplorerError as error:
                 raise ConstraintError(
                     f"The structural tag cannot be followed at {pointer}: {error.message}",
@@ -112,10 +116,10 @@ class TagReader(TagMembers):
         if "structures" in data:
             return self._older(data)
         if data.get("type") != "structural_tag":
-            if data.get("type") in self._readers:
+            if "type" in data:
                 return self.format(data, "", ())
             raise wrong_tag(
-                "/type", f"it is {shown(data.get('type'))}",
+                "/type", "the member 'type' is missing",
                 'Write {"type": "structural_tag", "format": {…}}, or a format alone, of which the '
                 f"type is one of {', '.join(self._readers)}.",
             )  # fmt: skip
@@ -129,12 +133,10 @@ class TagReader(TagMembers):
         rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
         for structure, at in self.objects(data, "", "structures"):
             self.only(structure, at, "begin", "schema", "end")
-            begin = self.string(structure.get("begin"), f"{at}/begin")
+            begin = self.string(self.needed(structure, at, "begin"), f"{at}/begin")
             end = self.string(structure.get("end", ""), f"{at}/end", empty=True)
             given: object = structure.get("schema", True)
-            content = self._schema(
-                {"json_schema": decoded_schema(given)}, at, "schema", f"{at}/schema"
-            )
+            content = self._schema({}, at, "json", decoded_schema(given), "schema")
             tag = TagPiece(
                 self.fixed((begin, f"{at}/begin")), content, self.fixed((end, f"{at}/end")),
                 self._name(at, begin, end),
@@ -152,42 +154,43 @@ class TagReader(TagMembers):
         kind = data.get("type")
         reader = self._readers.get(kind) if isinstance(kind, str) else None
         if reader is None:
+            close = get_close_matches(str(kind), self._readers, 1)
+            meant = f"Did you mean {close[0]!r}? " if close else ""
             raise wrong_tag(
                 f"{pointer}/type", f"{shown(kind)} is not a type of format",
-                f"The types are {', '.join(self._readers)}.",
+                f"{meant}The types are {', '.join(self._readers)}.",
             )  # fmt: skip
         return reader(data, pointer, ends)
 
     def _const_string(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "value")
         at = f"{pointer}/value"
-        return self.fixed((self.string(data.get("value"), at, empty=True), at))
+        return self.fixed((self.string(self.needed(data, pointer, "value"), at, empty=True), at))
 
     def _json_schema(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(
             data, pointer, "type", "json_schema", "style", "any_order", "max_whitespace_cnt",
             "excludes",
         )  # fmt: skip
-        return self._schema(data, pointer, "json_schema", f"{pointer}/json_schema")
-
-    def _qwen_xml(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "json_schema")
-        given = {**data, "style": "qwen_xml"}
-        return self._schema(given, pointer, "json_schema", f"{pointer}/json_schema")
-
-    def _schema(self, data: Object, pointer: str, name: str, at: str) -> SourcePiece:
-        schema = data.get("json_schema")
-        if not isinstance(schema, dict | bool):
-            raise wrong_tag(at, f"{shown(schema)} is not a JSON Schema")
-        style = self.member(data, pointer, "style", str, "a style", "json")
+        style = cast("str", self.member(data, pointer, "style", str, "a style", "json"))
         if style not in ("json", *STYLES):
             raise wrong_tag(
                 f"{pointer}/style", f"the style {shown(style)} is not read",
                 f"The styles are json, {', '.join(STYLES)}.",
             )  # fmt: skip
-        most = data.get("max_whitespace_cnt")
-        if most is not None and (type(most) is not int or most < 0):
-            raise wrong_tag(f"{pointer}/max_whitespace_cnt", f"{shown(most)} is not a count")
+        return self._schema(data, pointer, style, self.needed(data, pointer, "json_schema"))
+
+    def _qwen_xml(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
+        self.only(data, pointer, "type", "json_schema")
+        return self._schema(data, pointer, "qwen_xml", self.needed(data, pointer, "json_schema"))
+
+    def _schema(
+        self, data: Object, pointer: str, style: str, schema: object, name: str = "json_schema"
+    ) -> SourcePiece:
+        at = f"{pointer}/{name}"
+        if not isinstance(schema, dict | bool):
+            raise wrong_tag(at, f"{shown(schema)} is not a JSON Schema")
+        most = self.count(data, pointer, "max_whitespace_cnt")
         options: dict[str, object] = {
             "whitespace_pattern": WHITE + ("*" if most is None else f"{{0,{most}}}"),
             "property_order": "any" if self.flag(data, pointer, "any_order") else "schema",
@@ -207,23 +210,16 @@ class TagReader(TagMembers):
                 read: Source = JsonSchema.of(schema_in_text(inner), None, **options)
             else:
                 texts = tuple(sorted(map(shown_string, excluded)))
-                return XmlArguments.of(inner, str(style), texts, options)
-            return self._without(read, excluded)
+                read = XmlArguments.of(inner, style, texts, options)
+            return _without(read, excluded)
 
         return self.leaf(made, at)
-
-    def _without(self, source: Source, excluded: frozenset[Marked]) -> Source:
-        if not excluded:
-            return source
-        from explorer.languages.phases.free import AnyText
-
-        return Intersection(source, AnyText(tuple(sorted(map(shown_string, excluded)))))
 
     def _regex(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "pattern", "excludes")
         pattern = cast("str", self.member(data, pointer, "pattern", str, "a pattern"))
         excluded = self.strings(data, pointer, "excludes")
-        return self.leaf(lambda: self._without(_pattern(pattern), excluded), f"{pointer}/pattern")
+        return self.leaf(lambda: _without(_pattern(pattern), excluded), f"{pointer}/pattern")
 
     def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "grammar")
@@ -233,57 +229,46 @@ class TagReader(TagMembers):
     def _any_text(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "excludes", "max_tokens", "max_chars")
         excluded = self.strings(data, pointer, "excludes").union(ends)
-        limits = self._limits(data, pointer, "max_tokens", "max_chars")
-        if limits == (None, None):
+        tokens, chars = (self.count(data, pointer, name) for name in ("max_tokens", "max_chars"))
+        if tokens is None and chars is None:
             return FreePiece(excluded, self.span(pointer))
         if any(isinstance(each, tuple) for string in excluded for each in string):
             raise wrong_tag(pointer, "a limit and a control token that ends the text", "Drop one.")
 
         def made() -> Source:
-            from explorer.languages.phases.free import AnyText
-
             free: Source = AnyText(tuple(sorted(map(shown_string, excluded))))
-            if limits[1] is not None:
-                free = Intersection(free, Regex.read(f"(?s:.{{0,{limits[1]}}})"))
-            return free if limits[0] is None else Limited(free, limits[0])
+            if chars is not None:
+                free = Intersection(free, Regex.read(f"(?s:.{{0,{chars}}})"))
+            return free if tokens is None else Limited(free, tokens)
 
         return self.leaf(made, pointer, is_text=True)
-
-    def _limits(self, data: Object, pointer: str, *names: str) -> tuple[int | None, ...]:
-        limits: list[int | None] = []
-        for name in names:
-            value = data.get(name)
-            if value is not None and (type(value) is not int or not 0 <= value < 2**31):
-                raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not a count")
-            limits.append(value)
-        return tuple(limits)
 
     def _one_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "token")
         at = f"{pointer}/token"
-        return self.fixed((((self.token(data.get("token"), at),),), at))
+        return self.fixed((((self.token(self.needed(data, pointer, "token"), at),),), at))
 
     def _other_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "exclude_tokens")
-        excluded = self.token_list(data, pointer, "exclude_tokens")
-        excluded += tuple(each[0] for end in ends for each in end if isinstance(each, tuple))
-
-        def made() -> Source:
-            from explorer.languages.phases.control import OtherToken
-
-            return Union((Regex.read("(?P<TEXT_TOKEN>)"), OtherToken(tuple(excluded))))
-
-        return self.leaf(made, pointer, is_text=True)
+        other = OtherToken(self._excluded_tokens(data, pointer, ends))
+        text = Regex.read("(?P<TEXT_TOKEN>)")
+        return self.leaf(lambda: Union((text, other)), pointer, is_text=True)
 
     def _any_tokens(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "exclude_tokens", "max_tokens")
-        excluded = self.token_list(data, pointer, "exclude_tokens")
-        excluded += tuple(each[0] for end in ends for each in end if isinstance(each, tuple))
-        (most,) = self._limits(data, pointer, "max_tokens")
-        free: Source = AnyTokens(tuple(dict.fromkeys(excluded)))
+        most = self.count(data, pointer, "max_tokens")
+        free = AnyTokens(self._excluded_tokens(data, pointer, ends))
         return self.leaf(
             lambda: free if most is None else Limited(free, most), pointer, is_text=True
         )
+
+    def _excluded_tokens(
+        self, data: Object, pointer: str, ends: tuple[Marked, ...]
+    ) -> tuple[Name, ...]:
+        """The tokens that are kept out, those of the ends around it included, each once."""
+        given = self.token_list(data, pointer, "exclude_tokens")
+        around = (each[0] for end in ends for each in end if isinstance(each, tuple))
+        return tuple(dict.fromkeys((*given, *around)))
 
     def _sequence(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         self.only(data, pointer, "type", "elements")
@@ -310,7 +295,7 @@ class TagReader(TagMembers):
                 raise wrong_tag(f"{pointer}/max", f"{low} to {most} times", "Swap them.")
         else:
             self.only(data, pointer, "type", "content")
-        inner = self.format(data.get("content"), f"{pointer}/content", ends)
+        inner = self.format(self.needed(data, pointer, "content"), f"{pointer}/content", ends)
         return RepeatedPiece(inner, low, high)
 
     # Tags, and what dispatches to them.
@@ -320,7 +305,7 @@ class TagReader(TagMembers):
         begin, starts = self._edge(data, pointer, "begin")
         end, stops = self._edge(data, pointer, "end")
         inside = tuple(stop for stop in stops if stop)
-        content = self.format(data.get("content"), f"{pointer}/content", inside)
+        content = self.format(self.needed(data, pointer, "content"), f"{pointer}/content", inside)
         if not inside and _is_endless(data.get("content")):
             raise wrong_tag(
                 f"{pointer}/end", "the content is text without an end, and the end is empty",
@@ -336,13 +321,15 @@ class TagReader(TagMembers):
 
     def _edge(self, data: Object, pointer: str, name: str) -> tuple[FixedPiece, list[Marked]]:
         """The beginning or the end of a tag: a string, several for an end, or a token."""
-        value, at = data.get(name), f"{pointer}/{name}"
+        value, at = self.needed(data, pointer, name), f"{pointer}/{name}"
         if isinstance(value, dict):
             token = cast("Object", value)
             self.only(token, at, "type", "token")
+            name_or_id = self.needed(token, at, "token")
             if token.get("type") != "token":
                 raise wrong_tag(f"{at}/type", f"{shown(token.get('type'))} is not 'token'")
-            strings = [(((self.token(token.get("token"), f"{at}/token"),),), f"{at}/token")]
+            at = f"{at}/token"
+            strings = [(((self.token(name_or_id, at),),), at)]
         elif isinstance(value, list) and name == "end":
             given = cast("list[object]", value)
             if not given:
@@ -391,17 +378,18 @@ class TagReader(TagMembers):
     def _triggered(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_triggered_tags"
         name = "trigger_tokens" if by_token else "triggers"
-        without = "exclude_tokens" if by_token else "excludes"
-        self.only(data, pointer, "type", name, "tags", without, "at_least_one", "stop_after_first")
+        self.only(
+            data, pointer, "type", name, "tags", "exclude_tokens" if by_token else "excludes",
+            "at_least_one", "stop_after_first",
+        )  # fmt: skip
         if by_token:
-            tokens = self.token_list(data, pointer, name)
-            triggers = [((token,),) for token in dict.fromkeys(tokens)]
-            excluded = frozenset(((t,),) for t in self.token_list(data, pointer, without))
+            tokens = dict.fromkeys(self.token_list(data, pointer, name))
+            triggers: list[Marked] = [((token,),) for token in tokens]
         else:
-            triggers = list(self._triggers(data, pointer, name))
-            excluded = self.strings(data, pointer, without)
+            triggers = self._triggers(data, pointer, name)
+        excluded = self._excluded(data, pointer, by_token)
         tags = self._tags(data, pointer)
-        rules: dict[Marked, list[DispatchRule]] = {cast("Marked", each): [] for each in triggers}
+        rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
         for tag, at in tags:
             begin = cast("FixedPiece", tag.begin).strings[0][0]
             self._dispatched(rules, begin, tag, f"{at}/begin")
@@ -414,6 +402,13 @@ class TagReader(TagMembers):
             _rules(rules, f"{pointer}/{name}"), excluded.union(ends), not once, span, by_token
         )
         return RowPiece((first, some)) if self.flag(data, pointer, "at_least_one") else some
+
+    def _excluded(self, data: Object, pointer: str, by_token: bool) -> frozenset[Marked]:
+        """The strings, or the control tokens, that free text does not hold."""
+        if not by_token:
+            return self.strings(data, pointer, "excludes")
+        tokens = self.token_list(data, pointer, "exclude_tokens")
+        return frozenset(cast("Marked", ((token,),)) for token in tokens)
 
     def _dispatch(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_dispatch"
@@ -430,12 +425,7 @@ class TagReader(TagMembers):
                 else self.string(pair[0], f"{at}/0")
             )  # fmt: skip
             rules.setdefault(string, []).append(DispatchRule(self.format(pair[1], f"{at}/1", ())))
-        if by_token:
-            excluded = frozenset(
-                cast("Marked", ((t,),)) for t in self.token_list(data, pointer, without)
-            )
-        else:
-            excluded = self.strings(data, pointer, without)
+        excluded = self._excluded(data, pointer, by_token)
         loops = self.flag(data, pointer, "loop", True)
         span = self.span(f"{pointer}/rules")
         return DispatchPiece(_rules(rules, pointer), excluded.union(ends), loops, span, by_token)
@@ -444,11 +434,19 @@ class TagReader(TagMembers):
         self.only(data, pointer, "type", "tags", "separator", "at_least_one", "stop_after_first")
         at = f"{pointer}/separator"
         one = EitherPiece(tuple(tag for tag, _ in self._tags(data, pointer)))
-        between = self.fixed((self.string(data.get("separator"), at, empty=True), at))
+        separator = self.string(self.needed(data, pointer, "separator"), at, empty=True)
+        between = self.fixed((separator, at))
         some: TagPart = one
         if not self.flag(data, pointer, "stop_after_first"):
             some = RowPiece((one, RepeatedPiece(RowPiece((between, one)), 0, None)))
         return some if self.flag(data, pointer, "at_least_one") else RepeatedPiece(some, 0, 1)
+
+
+def _without(source: Source, excluded: frozenset[Marked]) -> Source:
+    """A source whose texts hold none of some strings."""
+    if not excluded:
+        return source
+    return Intersection(source, AnyText(tuple(sorted(map(shown_string, excluded)))))
 
 
 def _rules(

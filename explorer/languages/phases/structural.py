@@ -16,10 +16,12 @@ otherwise, and with ``any_order`` the required ones are still required, each onc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Final, Self, cast
 
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Node, Source
@@ -33,6 +35,9 @@ from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
 _Object = dict[str, object]
+
+_NAMED: Final = re.compile(r"[<\[][^<>\[\]\s\"]+[>\]]")
+"""A text that is written like the name of a control token."""
 
 
 @register("structural tag")
@@ -83,6 +88,26 @@ class StructuralTag(Source):
     def control_tokens(self) -> tuple[Name, ...]:
         """Those of the strings and of the parts."""
         return tuple(dict.fromkeys((*self._reading.tokens, *super().control_tokens)))
+
+    @property
+    def _unmet(self) -> tuple[str, ...]:
+        """The names of control tokens that stand in no string."""
+        return tuple(name for name in self.controls if name not in self._reading.tokens)
+
+    def with_met_controls(self) -> Self:
+        """The same tags, with the control tokens alone that stand in their strings."""
+        unmet = self._unmet
+        return replace(self, controls=tuple(each for each in self.controls if each not in unmet))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Those of the parts, and the control tokens that stand in no string."""
+        written = list(dict.fromkeys(_NAMED.findall(self.tag)))
+        said: list[str] = []
+        for name in self._unmet:
+            close = get_close_matches(name, written, 1)
+            near = f" Near it is {close[0]}." if close else ""
+            said.append(f"The control token {name} stands in no string of the tags.{near}")
+        return (*super().warnings(), *said)
 
     @property
     def phased(self) -> bool:

@@ -139,13 +139,16 @@ class JsonSchema(Source):
         object.__delattr__(self, "_rules")  # The next machine is made under a budget of its own.
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
+    @cached_property
+    def may_wait(self) -> bool:
+        """Whether it is seen at once that the schema is sound and has values."""
+        plain = not _DEFINING.search(self.schema)
+        return can_wait(self.parsed, self.options, self.remote_schemas, all_used=plain)
+
     @property
     def late_tree(self) -> Written:
         """The tree, laid out when a text comes to it where the schema is sound and has values."""
-        plain = not _DEFINING.search(self.schema)
-        if self.on_stack or not can_wait(
-            self.parsed, self.options, self.remote_schemas, all_used=plain
-        ):
+        if self.on_stack or not self.may_wait:
             return self.tree
         return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, Final, Literal, cast
 
-from explorer.arguments import flag, instance, listed, plain, shown
-from explorer.automata.tree.nodes import Source
-from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
+from explorer.arguments import flag, instance, listed, named_way, plain, shown
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
 from explorer.languages.schema.functions import is_response_format, requested_schema
 from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.source import JsonSchema, indented
+from explorer.languages.schema.source import indented
 from explorer.languages.tools.markups import model_tag
 from explorer.languages.tools.source import ToolsTag
 from explorer.vocabulary import Vocabulary
@@ -79,13 +77,10 @@ def tools(
             raise ConstraintError(
                 f"There are {names.count(name)} tools {name!r}.", remedy="Give each its own name."
             )
-    ways = ("enabled", "disabled", "auto")
-    way = instance("reasoning", reasoning, str, "a text", error=ConstraintError)
-    if way not in ways:
-        raise ConstraintError(
-            f"reasoning={shown(way)} is not a way to reason.",
-            remedy=f"Give one of {', '.join(ways)}.",
-        )
+    way = named_way(
+        "reasoning", reasoning, ("enabled", "disabled", "auto"),
+        'one of "enabled", "disabled" and "auto"', error=ConstraintError,
+    )  # fmt: skip
     style = instance("style", style, str, "the name of a markup", error=ConstraintError)
     answer: Any = None
     if response_format is not None:
@@ -102,28 +97,20 @@ def tools(
     )  # fmt: skip
     controls, strict = control_names(control_tokens), flag("strict", strict)
     try:
-        return Constraint(_checked(tag, by_pointer, controls, strict=strict))
+        made = _source(tag, by_pointer, controls, strict=strict)
     except ExplorerError as error:
         for number, each in enumerate(known):
             _check_alone(style, each, number, controls, strict=strict)
         raise error
+    return Constraint(made.with_met_controls() if isinstance(control_tokens, Vocabulary) else made)
 
 
-def _checked(
+def _source(
     tag: Mapping[str, object], by_pointer: Mapping[str, str], controls: tuple[str, ...], *,
     strict: bool,
 ) -> ToolsTag:  # fmt: skip
-    """The source of a tag. Faults of its schemas are found here, not when machines are built."""
-    made = ToolsTag.of(
-        indented(text_of_data(tag)), controls, tuple(by_pointer.items()), strict=strict
-    )
-    waiting: list[Source] = [made]
-    for source in waiting:  # The list grows while it is read.
-        waiting += source.children
-        if isinstance(source, JsonSchema) and not source.on_stack:
-            with suppress(BudgetExceeded):
-                source.outline(Meter())
-    return made
+    text = indented(text_of_data(tag))
+    return ToolsTag.of(text, controls, tuple(by_pointer.items()), strict=strict)
 
 
 def _check_alone(
@@ -134,7 +121,7 @@ def _check_alone(
         style, [tool], "required", parallel=True, reasoning="disabled", answer=None
     )
     try:
-        _checked(tag, by_pointer, controls, strict=strict)
+        _source(tag, by_pointer, controls, strict=strict)
     except ExplorerError as error:
         cause = error.__cause__ if isinstance(error, ConstraintError) else None
         told = cause if isinstance(cause, ExplorerError) else error  # Without a place in the tag.
@@ -177,7 +164,18 @@ def _tool(given: object, number: int) -> dict[str, Any]:
 def _choice(choice: object, names: list[str]) -> object:
     """A choice as OpenAI has it."""
     if isinstance(choice, Mapping):
-        return dict(cast("Mapping[str, Any]", choice))
+        data = dict(cast("Mapping[str, Any]", choice))
+        if isinstance(name := data.get("function"), str):
+            data["function"] = {"name": name}
+        asked = _names_in([data.get("function"), data.get("allowed_tools")])
+        if not asked:
+            raise ConstraintError(
+                f"choice={shown(data)} names no tool.",
+                remedy=f'Write {{"type": "function", "function": {{"name": {_known(names)}}}}}.',
+            )
+        for name in asked:
+            _check_choice(name, names)
+        return data
     choice = plain(choice) if isinstance(choice, str) else None if choice is None else shown(choice)
     if choice == "required" and not names:
         raise ConstraintError(
@@ -185,9 +183,35 @@ def _choice(choice: object, names: list[str]) -> object:
         )
     if choice in ("auto", "required", "none"):
         return choice
-    if choice not in names:
-        raise ConstraintError(
-            f"choice={shown(choice)} is none of the tools.",
-            remedy=f'Give "auto", "required", "none" or one of {", ".join(names) or "some tools"}.',
-        )
+    _check_choice(choice, names)
     return {"type": "function", "function": {"name": choice}}
+
+
+def _names_in(value: object) -> list[object]:
+    """The values of all members ``name`` in some JSON."""
+    if isinstance(value, list):
+        return [name for each in cast("list[object]", value) for name in _names_in(each)]
+    if not isinstance(value, Mapping):
+        return []
+    data = cast("Mapping[str, object]", value)
+    below = [name for each in data.values() for name in _names_in(each)]
+    return [data["name"], *below] if "name" in data else below
+
+
+def _known(names: list[str]) -> str:
+    return " or ".join(f'"{name}"' for name in names) or '"…"'
+
+
+def _check_choice(name: object, names: list[str]) -> None:
+    """Refuse a choice of a tool that is not there.
+
+    Raises:
+        ConstraintError: It is none of the names.
+    """
+    if name in names:
+        return
+    close = get_close_matches(name, names, 1) if isinstance(name, str) else []
+    remedy = f"Did you mean {close[0]!r}?" if close else (
+        f'Give "auto", "required", "none" or one of {", ".join(names) or "some tools"}.'
+    )  # fmt: skip
+    raise ConstraintError(f"choice={shown(name)} is none of the tools.", remedy=remedy)

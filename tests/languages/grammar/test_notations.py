@@ -111,6 +111,10 @@ REFUSED = {
     'start: foo\nfoo:\nbar: "x"': "'bar' begins where the body of 'foo' goes on",
     'start: {"a"}': "Nothing stands before { that could be repeated",
     "start: WORD": "The name 'WORD' is not defined",
+    'start: %jsn {"type": "null"}': "Did you mean %json?",
+    'start: "a"\n%ignor " "': "Did you mean %ignore?",
+    'start: "a"\n%ignore': "Nothing stands behind %ignore",
+    'start: "a"\n%ignore\n%ignore " "': "Line 2, column 1: Nothing stands behind %ignore",
 }
 
 

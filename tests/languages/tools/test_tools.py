@@ -292,3 +292,47 @@ def test_white_space_around_calls_and_listed_values_is_no_value() -> None:
         text = f"<tool_call>\n<function=f>\n<parameter=unit>{written}</parameter>\n</function>\n"
         (one,) = xml.parse(f"{text}</tool_call>")["calls"]
         assert one["arguments"] == {"unit": value}
+
+
+@pytest.mark.parametrize("given", [True, "enable", None])
+def test_the_ways_to_reason_are_named(given: Any) -> None:
+    with pytest.raises(ConstraintError, match='"enabled", "disabled" and "auto"'):
+        explorer.tools([WEATHER], style="hermes", reasoning=given)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "get_wether",
+        {"function": "get_wether"},
+        {"type": "function", "function": {"name": "get_wether"}},
+        {"type": "allowed_tools", "allowed_tools": {
+            "mode": "auto", "tools": [{"type": "function", "function": {"name": "get_wether"}}]}},
+    ],
+)  # fmt: skip
+def test_a_choice_of_no_tool_names_the_nearest(choice: Any) -> None:
+    with pytest.raises(ConstraintError, match="'get_wether' is none of the tools") as caught:
+        explorer.tools([WEATHER], style="hermes", choice=choice)
+    assert caught.value.remedy == "Did you mean 'get_weather'?"
+
+
+def test_a_choice_that_names_no_tool_says_how_to_write_it() -> None:
+    with pytest.raises(ConstraintError, match="names no tool") as caught:
+        explorer.tools([WEATHER], style="hermes", choice={"type": "function"})
+    assert '"name": "get_weather"' in caught.value.remedy and "pydantic" not in str(caught.value)
+    by_name = explorer.tools([WEATHER], style="hermes", choice="get_weather").source
+    short = explorer.tools([WEATHER], style="hermes", choice={"function": "get_weather"})
+    assert short.source == by_name
+
+
+def test_control_tokens_that_the_markup_lacks_are_a_warning() -> None:
+    source = explorer.tools([WEATHER], style="hermes", control_tokens=["<tol_call>"]).source
+    assert any("<tol_call> stands in no string" in each for each in source.warnings())
+    vocabulary = small()
+    assert not [
+        each
+        for each in explorer.tools(
+            [WEATHER], style="hermes", control_tokens=vocabulary
+        ).source.warnings()
+        if "stands in no string" in each
+    ]

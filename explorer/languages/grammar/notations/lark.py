@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
@@ -256,21 +257,23 @@ class LarkReader(GrammarReader):
         if name == "ignore":
             ignores.append(self.at)
             self.in_rule = False
-            self.alternatives()
+            if isinstance(self.alternatives(), Empty):
+                remedy = "Write what is skipped: %ignore /[ \\t]+/."
+                raise self.wrong("Nothing stands behind %ignore", remedy, begin, self.at)
         elif name == "import":
             read += self._imported(begin)
         elif name == "llguidance" and (empty := _NO_OPTIONS.match(self.text, self.at)):
             self.at = empty.end()
         else:
-            raise self._not_followed(name, begin)
+            raise self._not_followed(name, begin, "import", "ignore")
         self._line_ends()
 
-    def _not_followed(self, name: str, begin: int) -> GrammarError:
-        """The error for what begins with a percent sign."""
+    def _not_followed(self, name: str, begin: int, *known: str) -> GrammarError:
+        """The error for what begins with a percent sign, where only some names do."""
         end = begin + 1 + len(name)
-        remedy = _REMEDIES.get(
-            name, "Only %import common.NAME and %ignore are; write the rest out."
-        )
+        close = get_close_matches(name, known, 1)
+        usual = f"Only {' and '.join(f'%{each}' for each in known)} are; write the rest out."
+        remedy = _REMEDIES.get(name, f"Did you mean %{close[0]}?" if close else usual)
         return self.wrong(f"%{name} is not followed", remedy, begin, end)
 
     def _template(self) -> GrammarError:
@@ -408,7 +411,7 @@ class LarkReader(GrammarReader):
         self.at += 1
         name = self.word()
         if name not in ("json", "regex"):
-            raise self._not_followed(name, start)
+            raise self._not_followed(name, start, "json", "regex")
         self.skip_lines()
         begin = self.at
         data, self.at = data_at(self.text, begin, self.wrong)
@@ -427,8 +430,7 @@ class LarkReader(GrammarReader):
         number = len(self.leaves)
         source = self.given[number] if number < len(self.given) else source
         self.leaves.append(source)
-        inner = replace(source.tree, child=number)
-        return Group(start, self.at, inner, None, None)
+        return Group(start, self.at, replace(source.tree, child=number), None, None)
 
     def _then_skipped(self, terminal: Node) -> Node:
         if not self.in_rule or not self.ignored:
@@ -436,11 +438,10 @@ class LarkReader(GrammarReader):
         return Concat(terminal.start, terminal.end, (terminal, self._skipped()))
 
     def _skipped(self) -> Node:
-        start, end = self.ignored[0].start, self.ignored[0].end
-        what = self.ignored[0]
-        if len(self.ignored) > 1:
-            what = Branch(start, end, tuple(self.ignored))
-        return Repeat(start, end, what, 0, None, False)
+        first = self.ignored[0]
+        one = len(self.ignored) == 1
+        what = first if one else Branch(first.start, first.end, tuple(self.ignored))
+        return Repeat(first.start, first.end, what, 0, None, False)
 
     def quantifier(self, item: Node) -> tuple[int, int | None] | None:
         """``*``, ``+``, ``?``, ``~ n``, ``~ n..m`` or braces."""
@@ -472,10 +473,8 @@ class LarkReader(GrammarReader):
                 raise self.wrong("The range has no end", 'Write "a".."z".')
             last = self._string()
             if len(text) != 1 or len(last) != 1 or last < text:
-                raise self.wrong(
-                    "A range goes from one character to a later one", 'Write "a".."z".', start,
-                    self.at,
-                )  # fmt: skip
+                reason = "A range goes from one character to a later one"
+                raise self.wrong(reason, 'Write "a".."z".', start, self.at)
             return Class(start, self.at, char_set([(ord(text), ord(last))]))
         end = self.at
         if self.takes("i"):
