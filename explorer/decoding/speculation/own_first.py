@@ -4,12 +4,13 @@ Checking one token is a single step of the machine, while a mask checks all toke
 chooses as if there were no constraint, and only on a miss a mask is computed and a token drawn
 under it, with a random number of its own. (Beurer-Kellner, Fischer, Vechev 2024, section 3.5.)
 
-The distribution is that of masking at every step. With Z the probability of what is allowed, an
-allowed x is drawn with p(x) + (1 − Z)·p(x)/Z = p(x)/Z. A greedy sampler gives the text of masking.
+The distribution is that of masking at every step. With Z the probability of the allowed tokens, an
+allowed x is drawn with p(x) + (1 − Z)·p(x)/Z = p(x)/Z. A greedy sampler gives the same text as
+masking.
 
-And it is *minimally invasive* draw by draw (their definition 2.1): as long as what the model would
-write by itself is allowed, the same random numbers write it. Masking at every step is not, because
-one number is spread over fewer tokens than without the mask.
+It is also *minimally invasive* draw by draw (their definition 2.1): as long as the model's
+unconstrained text is allowed, the same random numbers produce it. Masking at every step is not,
+because one number is spread over fewer tokens than without the mask.
 
 With a filter (top-k, top-p, min-p) the two are different distributions, so there must be none.
 """

@@ -1,13 +1,12 @@
-"""From what a caller asks for to the setting of a run: arguments are checked here, once.
+"""Checks a caller's arguments, once, and makes the setting of a run from them.
 
-A run is asked for with a model (`asked`), given by ids from elsewhere (`given`), or edited from a
-run that there is (`edited`). Each gives a new `Setting`; nothing is changed in place.
+A run is made with a model (`asked`), from ids of another engine (`given`), or by editing an
+existing run (`edited`). Each returns a new `Setting`; nothing is changed in place.
 
-A session's own restriction (`Restrict`) is the stage that `explorer.Constraint.restrict` puts
-around a constraint, put there by the session: before the stages of the tokens, so that those still
-see all of the text. So it is in traces and explanations, and stands on the pipeline bar. A
-constraint that has the very stage already is left as it is, also where the stage was switched off
-on the bar.
+A session's own restriction (`Restrict`) is the stage of `explorer.Constraint.restrict`, which the
+session puts around each constraint: before the token stages, so that those still see the whole
+text. So it appears in traces, in explanations and on the pipeline bar. A constraint that already
+has the same stage is not changed, even if the stage is switched off on the bar.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def checked_restrict(restrict: object) -> Restricted | None:
     """The stage of a session's restriction; ``None`` without one.
 
     Raises:
-        ConstraintError: It is something else, nothing is given, or a name is not known.
+        ConstraintError: It is not a restriction, is empty, or has an unknown name.
 
     Example:
         >>> print(checked_restrict({"scripts": "Latin"}))
@@ -90,13 +89,13 @@ def checked_restrict(restrict: object) -> Restricted | None:
 def kept_to(
     constraint: Constraint | TokenMachine | None, restrict: Restricted | None
 ) -> Constraint | TokenMachine | None:
-    """A constraint behind a session's restriction.
+    """A constraint with a session's restriction added as a stage.
 
     Args:
         restrict: The restriction; ``None`` for none.
 
     Returns:
-        The constraint with the stage; the same object where it has that stage already.
+        The given object if it already has that stage.
 
     Raises:
         ConstraintError: A token machine does not know its constraint.
@@ -115,7 +114,7 @@ def kept_to(
             )
         given = constraint.constraint
     else:
-        return constraint  # What is wrong with it is said where it is compiled.
+        return constraint  # It is not a constraint; compiling it raises the fitting error.
     source = without_healing(given).source
     stages = stages_of(source)
     if any(stage == restrict for stage, _ in stages):
@@ -126,7 +125,7 @@ def kept_to(
 
 
 class Unchanged(Enum):
-    """The default "leave as it was", where ``None`` already has a meaning."""
+    """The type of the default "leave unchanged" for arguments in which ``None`` has a meaning."""
 
     UNCHANGED = "unchanged"
 
@@ -135,12 +134,12 @@ class Unchanged(Enum):
 
 
 UNCHANGED: Final = Unchanged.UNCHANGED
-"""The default of `Walk.edit`: leave this as it was."""
+"""The default of the arguments of `Walk.edit`: leave this unchanged."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunOptions:
-    """The options of a run as the caller of `Walk` gave them; `asked` checks them."""
+    """The unchecked options of a run, as given to `Walk`; `asked` checks them."""
 
     sampler: Sampler
     budget: Budget | None
@@ -160,10 +159,10 @@ def asked(
     prompt: Prompt,
     options: RunOptions,
 ) -> Setting:
-    """The setting of a run with a model, which is checked already.
+    """The setting of a run with an already checked model.
 
     Raises:
-        ExplorerError: As `Walk` has it.
+        ExplorerError: As in `Walk`.
     """
     heal = checked_heal(options.heal)
     forced = checked_forced(options.forced)
@@ -205,10 +204,10 @@ def given(
     prompt: Prompt | None,
     budget: Budget | None,
 ) -> Setting:
-    """The setting of a run from elsewhere, which has no model.
+    """The setting of a run from given ids, without a model.
 
     Raises:
-        ExplorerError: As `Walk.from_ids` has it.
+        ExplorerError: As in `Walk.from_ids`.
     """
     return Setting(
         model=None,
@@ -233,7 +232,7 @@ def edited(
     """A setting with another constraint, prompt or sampler.
 
     Raises:
-        ExplorerError: As `Walk` has it.
+        ExplorerError: As in `Walk`.
     """
     rule, vocabulary, end = old.rule, old.rule.vocabulary, old.healed
     if not isinstance(prompt, Unchanged):

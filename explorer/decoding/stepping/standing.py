@@ -1,11 +1,11 @@
-"""The place of a walk: everything that can be read of it without moving it.
+"""The cursor of a walk, with everything that can be read there without moving it.
 
-`Standing` holds the tree of steps, the line through it and the cursor, and answers from them. The
-moves are `explorer.decoding.stepping.walk.Walk`. What is read under the lock is one place, also
-while another thread moves the walk.
+`Standing` holds the tree of steps, the current line through it and the cursor on that line.
+`explorer.decoding.stepping.walk.Walk` adds the moves. Reading under the lock gives a consistent
+position even while another thread moves the walk.
 
-Cost of a trace: 10 ms for a thousand steps at 131,072 tokens, all for gathering what tokens are
-mentioned.
+Cost of a trace: 10 ms for a thousand steps at 131,072 tokens, all of it for collecting the
+mentioned tokens.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from explorer.vocabulary import Vocabulary
 
 
 class Standing:
-    """A cursor in a tree of steps, and what is known there.
+    """A cursor in a tree of steps, with the properties of its position.
 
-    It is made by `Walk`; it has no arguments of its own.
+    It is the base class of `Walk`, which has the constructor.
     """
 
     def _begin(self, tree: StepTree, seed: int, stream: int, budget: Budget | None) -> None:
-        """Stand at the root of a tree."""
+        """Put the cursor at the root of a tree."""
         self._tree = tree
         tree.draws_with(seed, stream)
         self._seed = seed
@@ -61,12 +61,12 @@ class Standing:
 
     @property
     def setting(self) -> Setting:
-        """Everything that is asked, besides the tokens; an edit puts another in its place."""
+        """The checked arguments of the run; an edit replaces them."""
         return self._tree.setting
 
     @property
     def lm(self) -> LanguageModel | None:
-        """The language model; ``None`` for a run from elsewhere."""
+        """The language model; ``None`` for a run from given ids."""
         return self._tree.setting.model
 
     @property
@@ -76,7 +76,7 @@ class Standing:
 
     @property
     def machine(self) -> TokenMachine:
-        """The token machine that says what may come next; `Free` without a constraint."""
+        """The token machine that computes the masks; `Free` without a constraint."""
         return self._tree.setting.rule.machine
 
     @property
@@ -86,12 +86,12 @@ class Standing:
 
     @property
     def prompt(self) -> str | tuple[Message, ...] | None:
-        """The text or the messages that the run goes on from."""
+        """The text or the messages that the run continues."""
         return self._tree.setting.prompt
 
     @property
     def healed(self) -> str:
-        """The end of the prompt that the text writes again; see ``heal``."""
+        """The end of the prompt that the text repeats; see ``heal``."""
         return self._tree.setting.healed
 
     @property
@@ -111,33 +111,33 @@ class Standing:
 
     @property
     def index(self) -> int:
-        """The cursor: how many tokens stand before it."""
+        """The position of the cursor: the number of tokens before it."""
         return self._at
 
     @property
     def length(self) -> int:
-        """The number of tokens of the line, those ahead of the cursor included."""
+        """The number of tokens of the line, including those ahead of the cursor."""
         return len(self._line) - 1
 
     @property
     def generation(self) -> int:
-        """Counts every change of the cursor or of the setting; see `request`."""
+        """The number of changes of the cursor or of the setting; see `request`."""
         return self._generation
 
     @property
     def forks(self) -> tuple[Self, ...]:
-        """The walks that were forked off this one, by `fork` and by `edit`."""
+        """The walks that were forked from this one, by `fork` and by `edit`."""
         return self._forks
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The token ids up to the cursor, the prompt's not included."""
+        """The token ids up to the cursor, without the prompt's."""
         with self._lock:
             return tuple(step.token for step in self._steps())
 
     @property
     def text(self) -> str:
-        """The text up to the cursor. Half a character at its end shows as U+FFFD."""
+        """The text up to the cursor; half a character at its end shows as U+FFFD."""
         return text_at(self._node)
 
     @property
@@ -152,13 +152,13 @@ class Standing:
 
     @property
     def position(self) -> Position:
-        """The position at the cursor. Reads the model if it was not here before."""
+        """The recorded position at the cursor; calls the model if it is not known yet."""
         with self._lock:
             return self._tree.position(self._node)
 
     @property
     def rejection(self) -> Rejection | None:
-        """The first id of a run from elsewhere that is not allowed."""
+        """The first id of a run from given ids that is not allowed."""
         with self._lock:
             if not self._unread.ids:
                 return None
@@ -175,13 +175,13 @@ class Standing:
             return self._tree.mask(self._node).allowed
 
     def logits(self, k: int | None = None) -> Tensor:
-        """The model's own logits at a position, from memory or read again.
+        """The model's own logits at a position, cached or computed again.
 
         Args:
-            k: A position of this line; default the cursor's.
+            k: A position of this line; by default the cursor's.
 
         Returns:
-            float[W], on the model's device; not to be changed.
+            float[W], on the model's device; must not be changed.
 
         Raises:
             ExplorerError: There is no model, or no such position.
@@ -197,9 +197,9 @@ class Standing:
 
     @property
     def trace(self) -> Trace:
-        """The path from the start to the cursor. Reads the model if it was not here before.
+        """The trace from the start to the cursor; calls the model for positions not known yet.
 
-        Where the mask at the cursor is beyond the machine's budget, it ends one token earlier.
+        If computing the mask at the cursor exceeds the machine's budget, it ends one token earlier.
         """
         with self._lock:
             if self._trace is None or self._trace[0] != self._generation:
@@ -228,7 +228,7 @@ class Standing:
 
     @property
     def _node(self) -> StepNode:
-        # One read of each, so that it is some cursor even without the lock.
+        # Each attribute is read once, so the result is consistent even without the lock.
         line, at = self._line, self._at
         return line[min(at, len(line) - 1)]
 
@@ -243,10 +243,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The ids behind the end of a line, the first of which is not allowed there.
+    """The ids after the end of a line, the first of which is not allowed there.
 
     Args:
-        log_probs: The natural log-probability of each under its model, where it is known.
+        log_probs: The natural log-probability of each under its model, if known.
     """
 
     ids: tuple[int, ...] = ()
@@ -260,9 +260,9 @@ class Unread:
         log_probs: Sequence[float | None],
         eos_ids: Collection[int],
     ) -> Unread:
-        """The ids that a line does not take in.
+        """The given ids that a line does not contain.
 
-        After the end of text, more ends of text are padding and are left out.
+        After the end of text, further ends of text are padding and are omitted.
         """
         read = len(line) - 1
         if line[-1].state == DONE and set(ids[read:]) <= set(eos_ids):
@@ -279,13 +279,13 @@ def trace_of(
     rejection: Rejection | None = None,
     unread: tuple[int, ...] = (),
 ) -> Trace:
-    """The record of a path. Reads the model where a position was not measured before.
+    """The trace of a path; calls the model for positions not known yet.
 
-    The mask of a state that was never worked out may be beyond the machine's budget. The record
-    then ends with the position before it, so that what was written is not lost.
+    Computing the mask of a new state may exceed the machine's budget. The trace then ends with the
+    position before it, so that the text so far is not lost.
 
     Raises:
-        BudgetExceeded: The mask of the start is beyond the budget.
+        BudgetExceeded: The mask of the start exceeds the budget.
     """
     setting, rule = tree.setting, tree.setting.rule
     positions = _known_positions(tree, nodes)
@@ -318,7 +318,7 @@ def trace_of(
 
 
 def _known_positions(tree: StepTree, nodes: Sequence[StepNode]) -> tuple[Position, ...]:
-    """The positions of a path, up to the first whose mask is beyond the budget."""
+    """The positions of a path, up to the first whose mask exceeds the budget."""
     positions: list[Position] = []
     for node in nodes:
         try:
@@ -351,16 +351,16 @@ def _mentioned(
     return MentionedTokens.of(vocabulary, mentioned)
 
 
-# Arguments are refused before anything moves.
+# Checks of arguments, made before anything moves.
 
 
 def text_at(node: StepNode) -> str:
-    """The text up to a node. Half a character at its end shows as U+FFFD."""
+    """The text up to a node; half a character at its end shows as U+FFFD."""
     return bytes(node.written).decode("utf-8", errors="replace")
 
 
 def checked_position(k: object, length: int, index: int) -> int:
-    """A position of a line.
+    """The argument, if it is a position of a line.
 
     Raises:
         ExplorerError: There is no such position.
@@ -377,7 +377,7 @@ def checked_position(k: object, length: int, index: int) -> int:
 
 
 def checked_distance(move: str, n: object, most: int) -> int:
-    """Check the number of tokens that a cursor is to move.
+    """The number of tokens to move, if there are that many.
 
     Raises:
         ExplorerError: There are fewer, or it is not a whole number.
@@ -400,15 +400,15 @@ def checked_distance(move: str, n: object, most: int) -> int:
 
 
 def is_open(node: StepNode, limit: int | None) -> bool:
-    """Whether a token can follow."""
+    """Whether another token can follow a node."""
     return node.state != DONE and (limit is None or node.index < limit)
 
 
 def check_open(node: StepNode, limit: int | None) -> None:
-    """Refuse to go on where no token can follow.
+    """Refuse a node after which no token can follow.
 
     Raises:
-        ExplorerError: The text has ended, or its tokens are used up.
+        ExplorerError: The text has ended, or the token budget is used up.
     """
     if node.state == DONE:
         raise ExplorerError(
@@ -425,7 +425,7 @@ def check_open(node: StepNode, limit: int | None) -> None:
 
 
 def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
-    """The id that a user means.
+    """The id of a user's token, if the mask of a node allows it.
 
     Raises:
         ExplorerError: The mask does not allow it, or it is not one token.

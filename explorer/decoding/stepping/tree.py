@@ -1,12 +1,11 @@
-"""The tree of everything a session has been through: positions as nodes, steps as edges.
+"""The tree of all visited positions of a session: positions as nodes, steps as edges.
 
-A node is a token path. What is known there (mask, distribution, draws) follows from the path and
-from the `Setting` alone, so it is worked out once, kept, and shared by all forks. Nothing in a node
-is ever changed to something else; it is only filled in. A draw is kept too: logits that are
-computed again through another cache may differ in the last bit, and a revisited position must
-still give the same token.
+A node is a token path. Its mask, distribution and draws follow from the path and from the `Setting`
+alone, so they are computed once, kept, and shared by all forks. A value in a node is filled in once
+and never changed. Draws are kept too: logits that are computed again with another cache may differ
+in the last bit, and a revisited position must still give the same token.
 
-Not safe to use from several threads at once: sessions hold a lock around it.
+The tree is not thread-safe: sessions hold a lock around it.
 """
 
 from __future__ import annotations
@@ -46,23 +45,24 @@ from explorer.tokens.words import DONE
 _MEASURED_KEPT: Final = 4
 
 _TOKENS_BETWEEN_LOOKS: Final = 1024
-"""How many tokens are followed until the clock is looked at again."""
+"""The number of tokens that are followed between checks of the clock."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Everything that decides what is at a position, besides the tokens before it.
+    """Everything that determines a position, besides the tokens before it.
 
     Args:
-        model: ``None`` for a run from elsewhere.
+        model: ``None`` for a run from given ids.
         max_tokens: The token budget, EOS included; ``None`` for none.
-        budget_asked: What the caller said about that; ``None`` for "where it is known how many
-            tokens each text still takes".
-        healed: Its text, with which the output begins; empty if all of it stays.
-        drafting: What proposes tokens, a second model or counts; ``None`` for nothing.
-        restrict: The characters or words that every constraint of the run is kept to.
-        begun: The ids after the prompt with which the answer begins, read but not written.
-        prefixed: How many of them are the last of ``prompt_ids``: all that healing left there.
+        masking_budget: Whether the budget is part of the masks.
+        healed: The end of the prompt with which the output begins; empty without healing.
+        budget_asked: The caller's ``masking_budget``; ``None`` for yes if the machine knows how
+            many tokens its texts still need.
+        drafting: The source of proposals, a second model or counts; ``None`` for none.
+        restrict: The restriction on every constraint of the run.
+        begun: The ids of the caller's ``response_prefix``.
+        prefixed: The number of these at the end of ``prompt_ids``: those that healing left there.
     """
 
     model: LanguageModel | None
@@ -83,7 +83,7 @@ class Setting:
     prefixed: int = 0
 
     def remaining(self, index: int) -> int | None:
-        """The tokens that the mask may still plan with, after ``index`` tokens."""
+        """The remaining token budget of the mask after ``index`` tokens; ``None`` for no limit."""
         if self.max_tokens is None or not self.masking_budget:
             return None
         return self.max_tokens - index
@@ -91,11 +91,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DrawnToken:
-    """The token that the sampler takes at a place.
+    """The token that the sampler draws at a position.
 
     Args:
-        number: The random number that decided; ``None`` where none did.
-        proposal: What a draft proposed; ``None`` without one.
+        number: The deciding random number; ``None`` if none was used.
+        proposal: The proposal of a draft; ``None`` without one.
     """
 
     token: int
@@ -105,12 +105,12 @@ class DrawnToken:
 
 @dataclass(eq=False, slots=True)
 class StepNode:
-    """A token path.
+    """A node of the tree: a token path.
 
     Args:
-        parent: One token before; ``None`` at the start.
-        step: The token that leads here; ``None`` at the start.
-        position: Its record; ``None`` until it is asked for.
+        parent: The node one token before; ``None`` at the start.
+        step: The step that leads here; ``None`` at the start.
+        position: The record of the position; ``None`` until it is computed.
     """
 
     parent: StepNode | None
@@ -144,7 +144,7 @@ class StepNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMask:
-    """The record of a mask."""
+    """The packed rows and counts of a mask, for a trace."""
 
     row: bytes
     kept_row: bytes
@@ -153,17 +153,17 @@ class RecordedMask:
 
 
 class StepTree:
-    """All paths of a session and its forks under one setting.
+    """All visited paths of a session and its forks under one setting.
 
     Args:
-        logits: Where logits come from; ``None`` without a model.
+        logits: The cache that reads the model; ``None`` without a model.
     """
 
     def __init__(self, setting: Setting, logits: LogitsStore | None) -> None:
         self.setting = setting
         self.logits = logits
         self.root = StepNode(None, None, 0, setting.rule.start, key=path_key(setting.prompt_ids))
-        # The path that was asked for last: the next one is mostly one token longer.
+        # The last path: the next one is mostly one token longer.
         self._path: tuple[StepNode, tuple[int, ...]] = (self.root, setting.prompt_ids)
         self._measured: OrderedDict[int, tuple[StepNode, Measured]] = OrderedDict()
         self._rows: dict[bytes, bytes] = {}
@@ -171,15 +171,15 @@ class StepTree:
         vocabulary = setting.rule.vocabulary
         self._runs: dict[bytes, tuple[int, ...]] = {}
         self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
-        # Which random numbers the last walk draws with: what is worth reading ahead. What is drawn
-        # does not depend on it.
+        # The seed and stream of the last walk decide which proposals are read ahead, but do not
+        # affect the draws.
         self._numbers = (0, 0)
         self._drafts: Proposer | None = None
         if setting.drafting is not None:
             self._drafts = proposer_of(setting.drafting, setting.rule, setting.sampler)
 
     def ids(self, node: StepNode) -> tuple[int, ...]:
-        """The prompt's ids and those of the path."""
+        """The prompt's ids followed by those of a node's path."""
         last, path = self._path
         if node.step is not None and node.parent is last:
             path = path + (node.step.token,)  # noqa: RUF005 - One copy of a long path, not two.
@@ -190,16 +190,16 @@ class StepTree:
         return path
 
     def mask(self, node: StepNode) -> StateMask:
-        """The mask: what may come next."""
+        """The mask at a node, within the token budget."""
         return self.setting.rule.mask(node.state, self.setting.remaining(node.index))
 
     def mask_rows(self, nodes: Sequence[StepNode]) -> MaskRows | None:
-        """The masks of a path whose positions are known; ``None`` without a constraint."""
+        """The masks of a path with known positions, for a trace; ``None`` without a constraint."""
         rows, kept_rows = [node.row for node in nodes], [node.kept_row for node in nodes]
         return self.setting.rule.mask_rows(rows, kept_rows, self._seen)
 
     def position(self, node: StepNode) -> Position:
-        """Everything about a node, measured now if it was not before."""
+        """The record of a node, computed now if it is not known."""
         if node.position is None:
             distribution = None
             if self.logits is None or node.state == DONE:
@@ -212,7 +212,7 @@ class StepTree:
                 try:
                     distribution = self._measure(node, mask, spent).distribution
                 except ContextFull:
-                    # The text stands; only what would come next cannot be said.
+                    # The text is valid; only the next distribution is not available.
                     if node.parent is None:
                         raise
             node.row, node.kept_row = recorded.row, recorded.kept_row
@@ -230,7 +230,7 @@ class StepTree:
         return node.position
 
     def _recorded_mask(self, node: StepNode, mask: StateMask | None) -> RecordedMask:
-        """The record of a node's mask; without a limit on tokens, made once for each state."""
+        """The record of a node's mask, cached by state if there is no token budget."""
         limited = self.setting.remaining(node.index) is not None
         recorded = None if limited else self._recorded.get(node.state)
         if recorded is None:
@@ -245,7 +245,7 @@ class StepTree:
         return recorded
 
     def measured(self, node: StepNode) -> Measured | None:
-        """The distributions in full, computed again if they are no longer at hand."""
+        """The full distributions at a node, cached or computed again."""
         if self.logits is None or node.state == DONE:
             return None
         self.position(node)
@@ -253,14 +253,15 @@ class StepTree:
         return kept[1] if kept is not None else self._measure(node, self.mask(node), 0.0)
 
     def draws_with(self, seed: int, stream: int) -> None:
-        """Say which random numbers the next draws are likely to use."""
+        """Set the seed and stream that the next draws are likely to use."""
         self._numbers = (seed, stream)
 
     def draw(self, node: StepNode, seed: int, stream: int) -> DrawnToken:
-        """The token that the sampler takes here.
+        """The token that the sampler draws at a node.
 
         Args:
-            seed, stream: Which random numbers; the place among them is the node's index.
+            seed, stream: The seed and the stream of random numbers; the position is the node's
+                index.
 
         Raises:
             ExplorerError: There is no model.
@@ -291,15 +292,16 @@ class StepTree:
         return node.drawn[key]
 
     def forced_run(self, node: StepNode) -> tuple[int, ...]:
-        """The tokens from a place on that are the only ones allowed, one after the other.
+        """The consecutive tokens from a node on that are each the only one allowed.
 
-        The end of the text is not among them: nothing is read after it.
+        The end of the text is excluded, because nothing is read after it.
         """
         return forced_run(self.setting.rule, node.state, self.setting.remaining(node.index))
 
     def prefilled(self, node: StepNode) -> StepNode | None:
-        """The node after one more token of a text that is forced, in the tokenizer's own tokens;
-        ``None`` where there is a choice, and where that is not asked for.
+        """The node after the tokenizer's own next token of a forced text.
+
+        It is ``None`` if there is a choice, or if the run does not prefill.
         """
         if self.setting.forced != "prefill" or node.state < 0:
             return None
@@ -325,7 +327,7 @@ class StepTree:
         proposal: Proposal | None = None,
         role: str = "",
     ) -> StepNode:
-        """The node after one more token; the one that is there already, if it is."""
+        """The node after one more token, an existing one if the step was taken before."""
         child = node.children.get((token, chosen_by, role or number))
         if child is not None:
             return child
@@ -377,10 +379,10 @@ class StepTree:
         chosen_by: ChosenBy,
         meter: Meter | None = None,
     ) -> list[StepNode]:
-        """Follow some tokens from the root on, as far as the mask allows them.
+        """The nodes along some tokens from the root, as far as the masks allow them.
 
         Args:
-            meter: The clock; ``None`` for as long as it takes.
+            meter: The time limit; ``None`` for none.
 
         Raises:
             BudgetExceeded: The time is up.
@@ -396,11 +398,11 @@ class StepTree:
         return line
 
     def _follows(self, node: StepNode, token: int) -> bool:
-        """Whether the mask of a node allows an id, which may lie outside the vocabulary."""
+        """Whether the mask of a node allows an id, possibly one outside the vocabulary."""
         if node.state == DONE:
             return False
         if self.setting.remaining(node.index) is None:
-            return self.setting.rule.step(node.state, token) is not None  # No mask is built.
+            return self.setting.rule.step(node.state, token) is not None  # Needs no mask.
         allowed = self.mask(node).allowed
         return 0 <= token < len(allowed) and bool(allowed[token])
 
@@ -433,7 +435,7 @@ class StepTree:
                 note=reading.note,
             ),
         )
-        # The node is kept with it, so that its id stays its own.
+        # The node is kept too, so that its `id` stays unique.
         self._measured[id(node)] = (node, measured)
         while len(self._measured) > _MEASURED_KEPT:
             self._measured.popitem(last=False)

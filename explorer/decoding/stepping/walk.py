@@ -1,22 +1,21 @@
 """Step through constrained decoding: forwards, backwards, sideways.
 
 A walk is a cursor in a tree of immutable steps (`explorer.decoding.stepping.tree`). Going back
-forgets nothing, a fork shares what is behind it, and the trace is the path from the start to the
-cursor. `explorer.Session` is a walk that can also say why; it is what users, widgets and the
-command line hold.
+discards nothing, a fork shares the steps before it, and the trace is the path from the start to the
+cursor. `explorer.Session` is a walk that can also explain masks; users, widgets and the command
+line use it.
 
-The random number of a step is a function of (seed, stream, position), not of what was drawn
-before. So every way through back, fork and jump gives the same tokens, and a token that the user
-chooses uses up no number. A position that was visited replays what was drawn there.
+The random number of a step is a function of (seed, stream, position), not of earlier draws. So
+every combination of back, fork and jump gives the same tokens, and a token that the user chooses
+uses up no number. A visited position replays its draw.
 
-Only the walk changes; everything it hands out is a value. One lock per walk and its forks
-makes that safe from any thread. A caller that works from what it has *seen*, as a page does, names
-the `generation` that it saw, and its request is dropped if the walk has moved on since
-(`Walk.request`).
+Only the walk is mutable; everything it returns is a value. One lock shared by a walk and its forks
+makes it thread-safe. A caller that acts on what it has *seen*, such as a page, passes the
+`generation` that it saw, and its request is dropped if the walk has changed since (`Walk.request`).
 
 Cost of a step, besides the model's: 0.5 ms at 4,000 tokens and 6 ms at 131,072 on one CPU core,
-nearly all of it for what is recorded. Text without a record is written by
-`explorer.decoding.batches.generate`.
+nearly all of it for the record. `explorer.decoding.batches.generate` generates text without a
+record.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ from explorer.vocabulary import Vocabulary
 _REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
 
 LONGEST_RUN: Final = 1024
-"""How many tokens `Walk.run` adds at most where nothing else says when to stop."""
+"""The most tokens that `Walk.run` adds if there is no other limit."""
 
 
 class Walk(Standing):
@@ -78,49 +77,49 @@ class Walk(Standing):
 
     Args:
         lm: The language model; see `load_model`.
-        constraint: What the text must be: a `Constraint`, a token machine for the model's
-            vocabulary (as `explorer.compile` makes it), or ``None`` for no constraint.
-        prompt: A text to go on with, messages for the model's chat template, or their ids
+        constraint: A `Constraint`, a token machine for the model's vocabulary (made by
+            `explorer.compile`), or ``None`` for unconstrained text.
+        prompt: A text to continue, messages for the model's chat template, or their ids
             (`HuggingFaceModel.prompt`), which the trace keeps as the text that they write.
-        sampler: How a token is chosen; default greedy.
-        seed: Of the random numbers, 0 to 2**64 - 1.
-        stream: Which sequence of random numbers; row b of a batch draws from stream b.
+        sampler: By default greedy.
+        seed: The seed of the random numbers, 0 to 2**64 - 1.
+        stream: The stream of random numbers; row b of a batch draws from stream b.
         budget: Limits for compiling the constraint.
-        max_tokens: The most tokens the text may have, EOS included. With it, a token is allowed
-            only if the text can still be ended in time, as far as ``masking_budget`` says.
-        masking_budget: Whether ``max_tokens`` takes part in the mask, so that the text ends in
-            time; with ``False`` it is cut off. By default it does where the machine knows the
-            fewest tokens to the end (every table, every grammar, and every machine of a few
-            texts); else the text may be cut off, and `Trace.masking_budget` says so. ``True``
-            insists, and refuses a machine that does not know them.
-        top_k: How many of the likeliest tokens of each distribution the trace keeps.
-        logits_bytes: How much memory full logits may take (`logits`); beyond it they are read
-            from the model again.
-        heal: Whether the output may begin inside the prompt's last token: that token is taken
-            back, and the text begins with what it writes (`healed`). EOS apart, ``max_tokens``
-            counts the tokens that write it again. ``"prompt"`` makes the prompt's text the
-            beginning of a canonical constraint instead: the output writes it again, in the
-            tokenizer's own tokens, and the boundary is where they put it.
-        forced: ``"run"`` reads a run of tokens that are the only ones allowed in one forward pass
-            of a model that can (`RunLanguageModel`); the steps, their text and their
-            probabilities are those of ``"step"``, and the trace notes it. With ``"prefill"`` `run`
-            takes the tokenizer's own tokens wherever a text is forced, however else it might be
-            cut into tokens; the trace says *prefilled*.
+        max_tokens: The most tokens of the text, EOS included. A token is then allowed only if the
+            text can still end in time, subject to ``masking_budget``.
+        masking_budget: Whether ``max_tokens`` is part of the mask, so that the text ends in time;
+            with ``False`` it is cut off. By default it is if the machine knows the fewest tokens to
+            the end (every table, every grammar, and every machine of a few texts); otherwise the
+            text may be cut off, and `Trace.masking_budget` says so. ``True`` refuses a machine that
+            does not know them.
+        top_k: The number of likeliest tokens of each distribution that the trace keeps.
+        logits_bytes: The memory for cached full logits (`logits`); beyond it they are computed
+            again.
+        heal: Whether the output may begin inside the prompt's last token: that token is removed,
+            and the text begins with its text (`healed`), whose tokens count towards ``max_tokens``.
+            ``"prompt"`` makes the prompt's text the beginning of a canonical constraint instead:
+            the output repeats it in the tokenizer's own tokens, which decide on the boundary.
+        forced: ``"run"`` reads a run of forced tokens in one forward pass if the model can
+            (`RunLanguageModel`); the steps, their text and their probabilities are those of
+            ``"step"``, and the trace notes it. With ``"prefill"`` `run` takes the tokenizer's own
+            tokens for every forced text, even if it could be split differently; the trace says
+            *prefilled*.
         draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
-            one pass (speculative decoding), or a `Drafting` that says how, or a `Counting` that
-            proposes from counts. Texts are those without it; each step says what was proposed.
-        restrict: What every constraint of the session is kept to, as `Constraint.restrict` has it:
-            a name such as ``"ascii"``, or arguments such as ``{"scripts": ["Latin"]}``. It stays
-            when the constraint is edited.
-        response_prefix: What the answer begins with, after the prompt and before the constrained
-            text: a text, or its tokens as texts or as ids. The model reads it; the text and the
-            trace's steps begin after it.
+            one pass (speculative decoding); or a `Drafting` with options; or a `Counting`, which
+            proposes from counts. The texts are the same as without it; each step records the
+            proposal.
+        restrict: A restriction on every constraint of the session, as in `Constraint.restrict`: a
+            name such as ``"ascii"``, or arguments such as ``{"scripts": ["Latin"]}``. It stays when
+            the constraint is edited.
+        response_prefix: The beginning of the answer, between the prompt and the constrained text: a
+            text, or its tokens as texts or as ids. The model reads it; the text and the trace's
+            steps begin after it.
 
     Raises:
-        ConstraintError: The constraint is something else, such as a string.
+        ConstraintError: The constraint is not a constraint, but a string, for example.
         ExplorerError: ``lm`` is not a language model, the budget is too small for the constraint,
             or the prompt cannot be encoded.
-        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> import torch
@@ -195,21 +194,21 @@ class Walk(Standing):
         *,
         budget: Budget | None = None,
     ) -> Self:
-        """A run from elsewhere: ids that some engine wrote, held against a constraint. No model.
+        """A run without a model: ids that another engine produced, checked against a constraint.
 
-        An id that is not allowed is a finding, not an error: the session ends before it, and
-        `rejection` says where. EOS ids after the end are padding and left out.
+        An id that is not allowed is a result, not an error: the session ends before it, and
+        `rejection` says where. EOS ids after the end are padding and are omitted.
 
         Args:
-            vocabulary: What the ids mean.
-            constraint: What the text was meant to be.
-            ids: Token ids, the prompt's not included; also the text of a token in place of its id.
-            logprobs: Natural log-probability of each id under its model, where it is known.
+            vocabulary: The vocabulary of the ids.
+            constraint: The constraint that the text was meant to satisfy.
+            ids: Token ids without the prompt's; a token may also be given by its text.
+            logprobs: The natural log-probability of each id under its model, if known.
             prompt: For display only.
-            budget: Limits for compiling the constraint; its seconds hold for reading the ids too.
+            budget: Limits for compiling the constraint; its seconds also limit reading the ids.
 
         Returns:
-            A session whose cursor is at the end of what is allowed.
+            A session with the cursor after the last allowed id.
 
         Raises:
             ExplorerError: An id is not a whole number, a text is not one token, or the
@@ -241,11 +240,8 @@ class Walk(Standing):
         """Add one token.
 
         Args:
-            token: ``None`` for the sampler's choice, which is the same whenever it is asked for
-                here; an id; or a text that is exactly one token.
-
-        Returns:
-            The step.
+            token: ``None`` for the sampler's choice, which is always the same at this position; an
+                id; or a text that is exactly one token.
 
         Raises:
             ExplorerError: The text has ended, the budget is used up, the token is masked, or the
@@ -264,12 +260,12 @@ class Walk(Standing):
             return self._advance(child)
 
     def take_forced(self) -> tuple[Step, ...]:
-        """Take all tokens from here on that are the only ones allowed, in one go.
+        """Add all following forced tokens at once.
 
         A model that can (`RunLanguageModel`) reads them in one forward pass.
 
         Returns:
-            The steps; none where the model has a choice or does not write, or the text ends.
+            The steps; none if there is a choice, another role must write, or the text ends.
         """
         with self._lock:
             tree, node = self._tree, self._node
@@ -279,35 +275,29 @@ class Walk(Standing):
             return tuple(self._advance(tree.choose(self._node, token, "sampler")) for token in run)
 
     def back(self, n: int = 1) -> None:
-        """Go back. What is ahead stays, for `forward`.
-
-        Args:
-            n: How many tokens.
+        """Move the cursor back by n tokens, which stay ahead for `forward`.
 
         Raises:
-            ExplorerError: There are fewer.
+            ExplorerError: There are fewer tokens before the cursor.
         """
         with self._lock:
             self._move(self._at - checked_distance("back", n, self._at))
 
     def forward(self, n: int = 1) -> None:
-        """Take again the steps that `back` went back over.
-
-        Args:
-            n: How many tokens.
+        """Move the cursor forward by n tokens over steps taken before.
 
         Raises:
-            ExplorerError: There are fewer ahead.
+            ExplorerError: There are fewer tokens ahead.
         """
         with self._lock:
             ahead = len(self._line) - 1 - self._at
             self._move(self._at + checked_distance("forward", n, ahead))
 
     def jump(self, k: int) -> None:
-        """Go to a position of this line.
+        """Move the cursor to a position of this line.
 
         Args:
-            k: How many tokens are to stand before the cursor, 0 to `length`.
+            k: The number of tokens before the cursor, 0 to `length`.
 
         Raises:
             ExplorerError: There is no such position.
@@ -316,10 +306,11 @@ class Walk(Standing):
             self._move(k)
 
     def fork(self, seed: int | None = None) -> Self:
-        """Make another session at the same place, which shares all that is known.
+        """Make another session at the same position, which shares all computed steps.
 
         Args:
-            seed: Of its random numbers. Default: the same, so that it goes on in the same way.
+            seed: The seed of its random numbers; by default the same, so that it continues with the
+                same tokens.
         """
         with self._lock:
             other = self._twin(self._line[: self._at + 1], self._at)
@@ -329,10 +320,10 @@ class Walk(Standing):
             return other
 
     def copy(self) -> Self:
-        """Copy the line with a cursor of its own, to look around without moving this one.
+        """Copy the session with a cursor of its own, to look around without moving this one.
 
-        It shares all that is known. What is ahead of the cursor goes along, and unlike a fork it
-        is not listed in `forks`.
+        It shares all computed steps. Unlike a fork it keeps the steps ahead of the cursor and is
+        not listed in `forks`.
 
         Example:
             >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
@@ -351,15 +342,15 @@ class Walk(Standing):
     def run(
         self, max_tokens: int | None = None, until: Callable[[Step], bool] | None = None
     ) -> Trace:
-        """Add tokens until the text ends, or somebody else must write (`explorer.phase`).
+        """Add tokens until the text ends or another role must write (`explorer.phase`).
 
-        Another thread may move the cursor meanwhile; then this run is stale and stops.
+        If another thread moves the cursor meanwhile, the run is stale and stops.
 
         Args:
-            max_tokens: Add at most so many. It only stops the run; the session's ``max_tokens`` is
-                the budget that the mask respects, so that the text is complete in time. Default:
-                the session's budget, else `LONGEST_RUN`.
-            until: Called with each step; true stops the run after it.
+            max_tokens: The most tokens to add. It only stops the run, while the session's
+                ``max_tokens`` is the budget that the mask keeps. By default the session's budget,
+                otherwise `LONGEST_RUN`.
+            until: Called with each step; a true result stops the run after it.
 
         Returns:
             The trace up to the cursor.
@@ -386,13 +377,13 @@ class Walk(Standing):
 
     @contextmanager
     def request(self, seen: int) -> Generator[bool]:
-        """Hold the session for a request that was made from what was seen earlier.
+        """Lock the session for a request that is based on an earlier generation.
 
         Args:
-            seen: The `generation` that was seen.
+            seen: The `generation` that the caller saw.
 
         Yields:
-            Whether it is still the present one. If not, the request is stale: drop it.
+            Whether it is still the current one. If not, the request is stale and should be dropped.
 
         Example:
             >>> vocab = Vocabulary.from_bytes([b"a"], eos_ids=[1])
@@ -415,22 +406,21 @@ class Walk(Standing):
         prompt: Prompt | Unchanged = UNCHANGED,
         sampler: Sampler | Unchanged = UNCHANGED,
     ) -> Self:
-        """Change the question and keep as much of the answer as still fits.
+        """Change the constraint, the prompt or the sampler, and keep as many tokens as possible.
 
         The longest prefix of the tokens that the new constraint allows stays, marked as kept; the
-        cursor stays where it is, or goes to the end of that prefix. If anything raises, nothing
-        is changed.
+        cursor stays, or moves to the end of that prefix. If an error is raised, nothing changes.
 
         Args:
             constraint: The new constraint; ``None`` for none.
             prompt: The new prompt.
-            sampler: The new way of choosing.
+            sampler: The new sampler.
 
         Returns:
-            A fork that holds the session as it was before, also in `forks`.
+            A fork with the previous state of the session, also listed in `forks`.
 
         Raises:
-            ExplorerError: As the constructor has it.
+            ExplorerError: As in the constructor.
         """
         with self._lock:
             old = self._tree.setting
@@ -447,7 +437,7 @@ class Walk(Standing):
                 at = kept
                 unread = Unread.beyond(line, tokens, known, self.vocabulary.eos_ids)
             forks, generation = (*self._forks, fork), self._generation + 1
-            # All at once: an interrupt comes before it or after it.
+            # Assigned together, to keep the window for an interrupt small.
             self._generation, self._tree, self._line, self._at = generation, tree, line, at
             self._unread, self._forks = unread, forks
             return fork
@@ -464,11 +454,11 @@ class Walk(Standing):
     def _advance(self, child: StepNode) -> Step:
         if child.step is None:
             raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
-        # Counted before anything changes: an interrupt in between leaves no trace that is stale.
+        # Incremented before any change, so that an interrupt leaves no stale cached trace.
         self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]
         if ahead != [child]:
-            # A line of 100,000 tokens is not copied for each more; what was seen of it stays.
+            # Appending avoids copying a line of 100,000 tokens at each step.
             if self._at + 1 == len(self._line):
                 self._line.append(child)
             else:
@@ -491,10 +481,10 @@ class Walk(Standing):
         self._at = len(self._line) - 1
 
     def _all_ids(self) -> tuple[list[int], list[float | None]]:
-        """All ids of the line, those that were rejected included."""
+        """All ids of the line, including the rejected ones, with their known log-probabilities."""
         steps = [node.step for node in self._line if node.step is not None]
         if self.lm is not None:
-            # Under another constraint or prompt the model's opinion is asked again.
+            # The model computes the log-probabilities again under another constraint or prompt.
             return [step.token for step in steps], [None] * len(steps)
         ids = [step.token for step in steps] + list(self._unread.ids)
         return ids, [step.log_prob_model for step in steps] + list(self._unread.log_probs)

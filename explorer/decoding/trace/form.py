@@ -1,12 +1,12 @@
-"""The form of a trace in a file: which fields there are, and what each may hold.
+"""The schema of a trace file: its fields with their types and ranges.
 
-Every field stands here once, with its type and its range, and `msgspec` reads and checks them. What
-has the same name in a record (`explorer.decoding.trace.records`) is copied by its name. Numbers
+Every field is defined here once, with its type and its range; `msgspec` reads and checks them. A
+field with the same name in a record (`explorer.decoding.trace.records`) is copied by name. Numbers
 that depend on other fields, such as a state on the number of states, are checked when the document
-is put together (`explorer.decoding.trace.reading`).
+is assembled (`explorer.decoding.trace.reading`).
 
-`Faults` says what is wrong with a damaged document: each fault names its place, a path such as
-``positions[3].distribution.log_z``, the value that stands there, and a remedy.
+`Faults` makes the errors for a damaged document: each names the place, a path such as
+``positions[3].distribution.log_z``, the value there, and a remedy.
 
 JSON has no infinity, so a log-probability of minus infinity is written ``"-inf"``; NaN never
 occurs.
@@ -34,7 +34,7 @@ Kind = Literal["explorer.Trace"]
 Version = Literal[2]
 KIND: Final[Kind] = "explorer.Trace"
 VERSION: Final[Version] = 2
-"""Raised whenever a file of the old form would be read wrongly."""
+"""The version of the schema, raised whenever an older file would be read wrongly."""
 
 _MOST: Final = 2**31 - 1
 
@@ -48,7 +48,7 @@ Milliseconds = Annotated[float, Meta(ge=0)]
 
 
 class Form(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object with exactly these keys."""
+    """The base of JSON objects with exactly the declared keys."""
 
 
 class HexForm(Form, frozen=True):
@@ -58,7 +58,7 @@ class HexForm(Form, frozen=True):
 
 
 class TokensForm(Form, frozen=True):
-    """`MentionedTokens`; the keys of ``data`` and ``special`` are ids."""
+    """The form of `MentionedTokens`; the keys of ``data`` and ``special`` are ids."""
 
     fingerprint: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     size: Annotated[int, Meta(ge=1, le=MAX_IDS)]
@@ -68,7 +68,7 @@ class TokensForm(Form, frozen=True):
 
 
 class SamplerForm(Form, frozen=True):
-    """`Sampler`, which knows the ranges itself."""
+    """The form of `Sampler`, which checks the ranges itself."""
 
     temperature: float
     top_k: int | None
@@ -77,7 +77,7 @@ class SamplerForm(Form, frozen=True):
 
 
 class ConstraintForm(Form, frozen=True):
-    """The constraint, and the masks of all positions (`MaskRows`), packed."""
+    """The form of the constraint and of the packed masks of all positions (`MaskRows`)."""
 
     source: Raw
     num_states: Size
@@ -90,7 +90,7 @@ class ConstraintForm(Form, frozen=True):
 
 
 class CandidatesForm(Form, frozen=True):
-    """The fields of `Candidate` as columns of one length."""
+    """The form of a list of `Candidate`, as columns of equal length."""
 
     token: tuple[Id, ...]
     allowed: tuple[bool, ...]
@@ -100,7 +100,7 @@ class CandidatesForm(Form, frozen=True):
 
 
 class TimingForm(Form, frozen=True):
-    """`Timing`."""
+    """The form of `Timing`."""
 
     model: Milliseconds
     mask: Milliseconds
@@ -108,7 +108,7 @@ class TimingForm(Form, frozen=True):
 
 
 class DistributionForm(Form, frozen=True, rename={"timing": "milliseconds"}):
-    """`Distribution`."""
+    """The form of `TokenDistribution`."""
 
     log_z: Annotated[float, Meta(le=0)]
     entropy_before: Bits
@@ -125,7 +125,7 @@ class DistributionForm(Form, frozen=True, rename={"timing": "milliseconds"}):
 
 
 class PositionForm(Form, frozen=True):
-    """`Position` and its two rows; its text and its sums follow from the steps."""
+    """The form of `Position` with its two rows; its text and its sums follow from the steps."""
 
     state: int
     char_state: int
@@ -137,7 +137,7 @@ class PositionForm(Form, frozen=True):
 
 
 class ProposalForm(Form, frozen=True):
-    """`Proposal`."""
+    """The form of `Proposal`."""
 
     token: Id
     log_prob: LogProb
@@ -154,7 +154,7 @@ class StepForm(
         "log_prob_constrained": "constrained",
     },
 ):
-    """`Step`; its bytes are those of its token."""
+    """The form of `Step`; its bytes are those of its token."""
 
     token: Id
     chosen_by: ChosenBy
@@ -168,14 +168,14 @@ class StepForm(
 
 
 class RejectionForm(Form, frozen=True):
-    """The id that is not allowed, which may be any, and those after it."""
+    """The form of `Rejection`: the id that is not allowed, of any size, and the ids after it."""
 
     token: int
     unread: tuple[int, ...]
 
 
 class TraceForm(Form, frozen=True, omit_defaults=True):
-    """`Trace`, with the checksum of everything else at the end."""
+    """The form of `Trace`, with the checksum of everything else at the end."""
 
     kind: Kind
     version: Version
@@ -201,30 +201,30 @@ F = TypeVar("F", bound=Form)
 
 
 def form_of(kind: type[F], record: object, /, **others: Any) -> F:
-    """The form of a record: what is not given is copied by its name."""
+    """The form of a record; fields that are not given are copied from it by name."""
     named = {name: others[name] if name in others else finite(getattr(record, name))
              for name in kind.__struct_fields__}  # fmt: skip
     return kind(**named)
 
 
 def form_fields(form: Form, *but: str) -> Mapping[str, Any]:
-    """The fields of a form by name, for the record of the same names."""
+    """The fields of a form by name, except some, for a record with the same names."""
     return {name: getattr(form, name) for name in form.__struct_fields__ if name not in but}
 
 
 def finite(value: Any) -> Any:
-    """A value as JSON has it: minus infinity as ``"-inf"``, all others as they are."""
+    """A value for JSON: minus infinity becomes ``"-inf"``, others are unchanged."""
     return "-inf" if isinstance(value, float) and value == -math.inf else value
 
 
 def number(value: Any) -> Any:
-    """The value that `finite` wrote; texts are not among them."""
+    """The number for a value from `finite`."""
     return -math.inf if value == "-inf" else value
 
 
 _SHOWN: Final = 40
 _MOST_VALUES: Final = 2**21
-"""In larger documents a fault of form names the place only: to find the value takes memory."""
+"""The most values of a document in which the faulty value is looked up, which takes memory."""
 
 _AT: Final = re.compile(r"(.*?)(?: - at (?:`key` in )?`\$\.?(.*)`)?", re.DOTALL)
 _EXPECTED: Final = re.compile(r"Expected `(?P<kinds>[^`]*)`(?P<bounds>.*?)(, got `(?P<got>.*)`)?")
@@ -243,7 +243,7 @@ _UNKNOWN: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The errors of one document."""
+    """A factory for the errors of one document."""
 
     file: str
     data: bytes
@@ -252,7 +252,7 @@ class Faults:
         """The error for the value at a place.
 
         Args:
-            place: Its path from the top; empty for the top itself.
+            place: The path from the top; empty for the whole document.
         """
         shown = "" if value is _UNKNOWN else f"{value!r}, "
         if len(shown) > _SHOWN:
@@ -264,17 +264,17 @@ class Faults:
         )
 
     def check(self, holds: object, place: str, value: object, expected: str) -> None:
-        """Raise the error for a value unless something holds."""
+        """Raise the error for a value unless a condition holds."""
         if not holds:
             raise self.at(place, value, expected)
 
     def within(self, low: int, high: int, place: str, value: int | None) -> None:
-        """Raise the error for a number that is not from ``low`` to ``high``, both included."""
+        """Raise the error for a number outside ``low`` to ``high``, both included."""
         fits = value is not None and low <= value <= high
         self.check(fits, place, value, f"a whole number from {low} to {high}")
 
     def of_json(self) -> DamagedFile:
-        """The error for a document that is not JSON at all; line and column are named."""
+        """The error for a document that is not JSON, with line and column."""
         place, reason = "the document", "it is not JSON"
         try:
             parse_json(self.data)
@@ -291,7 +291,7 @@ class Faults:
         )
 
     def of_form(self, error: msgspec.ValidationError) -> DamagedFile:
-        """The error for a value of another type, or out of its range."""
+        """The error for a value of the wrong type or out of range."""
         what, place = cast("re.Match[str]", _AT.fullmatch(str(error))).groups("")
         try:
             top = parse_json(self.data, _MOST_VALUES)
@@ -299,7 +299,7 @@ class Faults:
             top = _UNKNOWN
         expected = _EXPECTED.fullmatch(what)
         before, unnamed, after = place.partition("[...]")
-        if unnamed:  # Which key of an object with any keys is not said.
+        if unnamed:  # The message omits the key of an object with arbitrary keys.
             entries = _value(top, before)
             entries = cast("dict[str, object]", entries) if isinstance(entries, dict) else {}
             kind = "object" if after or expected is None else expected["got"]
@@ -320,13 +320,13 @@ class Faults:
 
 
 def _kind(value: object) -> str:
-    """The type of a JSON value as `msgspec` calls it."""
+    """The name of a JSON value's type in `msgspec`."""
     name = type(value).__name__
     return _KINDS.get(name, name)
 
 
 def _value(top: object, place: str) -> object:
-    """The value at a place, if there is one."""
+    """The value at a place of a document, if there is one."""
     value: Any = top
     for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place):
         try:

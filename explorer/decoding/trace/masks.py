@@ -1,16 +1,15 @@
 """The masks of a trace, as rows over classes of tokens.
 
 A mask at 131,072 tokens takes 16 kB, and a run of a thousand steps has a thousand of them. But most
-tokens are allowed at the same positions. Two ids are in one *class* if no mask of the trace tells
-them apart; a mask is then a *row* of a few hundred bits, one per class, and the class of each id is
-stored once.
+tokens are allowed at the same positions. Two ids are in one *class* if no mask of the trace
+distinguishes them; a mask is then a *row* of a few hundred bits, one per class, and the class of
+each id is stored once.
 
-There is one form for every kind of machine. Of a closed table the classes are its own token
-classes, so that a row is the row of the table. A machine without a table has no classes; they
-follow from the masks of the trace's own positions (`SeenClasses`): all ids are in one class until a
-mask allows some of a class and not the others; then those that it allows become a class of their
-own. The numbers depend only on the masks and their order, so equal runs have equal classes. Whoever
-reads a trace need not know which it was.
+The form is the same for every kind of machine. For a table the classes are its own token classes,
+so a row is a row of the table. For a machine without a table they are computed from the masks of
+the trace's positions (`SeenClasses`): all ids are in one class until a mask allows only some ids of
+a class; these then become a new class. The numbers depend only on the masks and their order, so
+equal runs have equal classes. A reader of a trace need not know the kind of machine.
 
 Class 0 holds what no position allows, class 1 the ids that end the text.
 
@@ -35,7 +34,7 @@ EXAMPLES_PER_CLASS: Final = 6
 """The most tokens of a token class whose bytes a trace keeps."""
 
 NARROW: Final = 2**16
-"""Up to so many classes the class of an id takes two bytes, else four."""
+"""The most classes for which the class of an id takes two bytes instead of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,12 @@ class MaskRows:
     """The masks of every position of a trace.
 
     Args:
-        num_classes: How many classes there are, 0 and 1 included.
-        class_bytes: The class of each id, two bytes each where they suffice, else four;
+        num_classes: The number of classes, including 0 and 1.
+        class_bytes: The class of each id in two bytes if they suffice, otherwise four;
             little-endian.
         rows: The distinct rows, packed eight classes to a byte (`unpack_row`).
-        row_of: For each position, which of the rows the constraint alone allows there.
-        kept_row_of: The same after the token budget.
+        row_of: The index of each position's row by the constraint alone.
+        kept_row_of: The index of each position's row within the token budget.
     """
 
     num_classes: int
@@ -77,10 +76,10 @@ class MaskRows:
         return unpack_row(self.rows[number], self.num_classes)
 
     def examples(self, most: int) -> list[int]:
-        """The first `EXAMPLES_PER_CLASS` ids of each class that something allows.
+        """The first `EXAMPLES_PER_CLASS` ids of each class that some position allows.
 
         Args:
-            most: Only of the classes below this number.
+            most: Only classes below this number are included.
         """
         first = first_of_classes(self.token_class(), self.num_classes, EXAMPLES_PER_CLASS)
         listed = first[DEAD_CLASS + 1 : most]
@@ -93,7 +92,7 @@ def bytes_per_class(num_classes: int) -> int:
 
 
 def pack_classes(token_class: NDArray[np.integer[Any]], count: int) -> bytes:
-    """The class of each id as `MaskRows.class_bytes`.
+    """The class of each id, packed for `MaskRows.class_bytes`.
 
     Args:
         token_class: int[ids].
@@ -102,7 +101,7 @@ def pack_classes(token_class: NDArray[np.integer[Any]], count: int) -> bytes:
 
 
 def unpack_row(row: bytes, num_classes: int) -> Bool:
-    """The row that was packed.
+    """A packed row as flags.
 
     Returns:
         bool[num_classes].
@@ -116,10 +115,10 @@ def unpack_row(row: bytes, num_classes: int) -> Bool:
 
 @jit
 def _split(words: UInt32, token_class: Int32, sizes: Int32, count: int) -> int:
-    """Split the classes by one mask, in place; the number of classes after that.
+    """Refine the classes by one mask, in place; return the new number of classes.
 
-    The ids of a class that the mask allows get a new number where it does not allow all of them,
-    and always where they were in the dead class.
+    The allowed ids of a class get a new number if the mask does not allow all of the class, and
+    always if they were in the dead class.
     """
     allowed = np.zeros(count, np.int32)
     for token in range(token_class.shape[0]):
@@ -152,7 +151,7 @@ def first_of_classes(token_class: Int32, count: int, most: int) -> Int32:
         token_class: int32[ids].
 
     Returns:
-        int32[count, most], ascending; -1 where a class has fewer.
+        int32[count, most], ascending, padded with -1.
     """
     first = np.full((count, most), -1, np.int32)
     filled = np.zeros(count, np.int32)
@@ -165,10 +164,10 @@ def first_of_classes(token_class: Int32, count: int, most: int) -> Int32:
 
 
 class SeenClasses:
-    """Classes worked out mask by mask. Its owner holds a lock.
+    """Classes computed mask by mask; not thread-safe, its owner holds a lock.
 
-    A session asks for its trace after every step, and the next path mostly begins as the last one
-    did. So what was split is kept, and goes on from there.
+    A session computes its trace after every step, and the next path mostly extends the last one. So
+    the partition is kept and refined further.
 
     Example:
         >>> seen = SeenClasses(5, (4,))
@@ -183,11 +182,11 @@ class SeenClasses:
     def __init__(self, size: int, eos_ids: Sequence[int]) -> None:
         self._size = size
         self._eos_ids = list(eos_ids)
-        # The classes are a number for each id: they are made when the first masks come.
+        # The partition is allocated when the first masks come.
         self._masks: tuple[bytes, ...] | None = None
 
     def of(self, masks: Sequence[bytes]) -> tuple[int, bytes, tuple[bytes, ...]]:
-        """The classes that some masks tell apart.
+        """The classes that some masks distinguish.
 
         Returns:
             The number of classes; the class of each id and the row of each mask, both packed as in
@@ -206,7 +205,7 @@ class SeenClasses:
         self._masks = tuple(masks)
         if self._packed is None:
             self._packed = pack_classes(self._token_class, self._count)
-        # Each class by its first id; an empty class is allowed by no mask.
+        # A class is represented by its first id; no mask allows an empty class.
         first = np.full(self._count, -1, np.int64)
         first[self._token_class[::-1]] = np.arange(self._size)[::-1]
         filled: Bool = first >= 0

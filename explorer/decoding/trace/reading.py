@@ -1,11 +1,11 @@
-"""Reading a saved trace, which nobody vouches for.
+"""Reads a saved trace from an untrusted file.
 
-Nothing in the file is executed, and every size is bounded before memory is taken. `msgspec` reads
-the document by its form (`explorer.decoding.trace.form`): types, ranges, exact keys. Here follows
-what no form says, where parts depend on each other: a token must have its bytes, a chosen token
-must be allowed by its row, a row must allow as many ids as its position says, a state must be the
-same wherever it occurs. A fault names its place. Last comes the checksum: a file in which every
-value is possible, but not what was written, is refused too.
+Nothing in the file is executed, and every size is checked before memory is allocated. `msgspec`
+reads the document by its schema (`explorer.decoding.trace.form`): types, ranges, exact keys. This
+module checks the dependencies between parts: a token must have its bytes, a chosen token must be
+allowed by its row, a row must allow as many ids as its position says, a state must be the same
+wherever it occurs. An error names the place. The checksum comes last: it refuses a file whose
+values are consistent but were changed.
 
 Cost: 0.3 s for a thousand steps of a JSON constraint at 131,072 tokens.
 """
@@ -95,7 +95,7 @@ def fields_of_json(data: bytes, file: str) -> dict[str, Any]:
 
 
 class _Head(msgspec.Struct):
-    """The fields that tell whether the rest can be read."""
+    """The fields that decide whether the rest can be read."""
 
     kind: msgspec.Raw = msgspec.Raw(b"null")
     version: msgspec.Raw = msgspec.Raw(b"null")
@@ -118,7 +118,7 @@ def _check_version(head: _Head, faults: Faults) -> None:
 
 
 class _TraceReader:
-    """Puts the parts of a document together, and holds them against each other."""
+    """Assembles the parts of a document, and checks them against each other."""
 
     def __init__(self, form: TraceForm, faults: Faults) -> None:
         self._form = form
@@ -138,7 +138,7 @@ class _TraceReader:
         )
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the trace, in which every value is possible."""
+        """The fields of the trace, all consistent."""
         form, machine, rejection = self._form, self._machine, self._form.rejection
         positions: list[Position] = []
         steps: list[Step] = []
@@ -169,7 +169,7 @@ class _TraceReader:
 
     def _mentioned_tokens(self, form: TokensForm) -> MentionedTokens:
         def id_of(name: str, key: str) -> int:
-            # Ids past the vocabulary occur where the logits are wider.
+            # Ids past the vocabulary occur if the logits are wider.
             plain = key.isascii() and key.isdigit() and len(key) <= len(str(LAST_ID))
             self._check(plain and key == str(int(key)), f"tokens.{name}.{key}", key, "an id")
             return int(key)
@@ -275,7 +275,7 @@ class _TraceReader:
         return Proposal(**form_fields(made))
 
     def _rejection(self, form: RejectionForm, last: Position) -> Rejection:
-        # Ids in a run from elsewhere may be of any size: that is what a finding is for.
+        # A rejected id may be any number, because another engine produced it.
         row = self._form.positions[-1].row
         possible = last.state != DONE and 0 <= form.token < self._tokens.size
         fits = not possible or (self._machine and not self._machine.allows(row, form.token))
@@ -293,7 +293,7 @@ class _TraceReader:
             ) from error
 
     def _allows(self, place: str, row: int | None, token: int) -> bool:
-        """Whether a position allows an id, whose bytes the document must have."""
+        """Whether a row allows an id, whose bytes the document must have."""
         self._check(token in self._tokens.data, place, token, _MENTIONED)
         inside = token < self._tokens.size
         return inside and (self._machine is None or self._machine.allows(row, token))
@@ -301,7 +301,7 @@ class _TraceReader:
 
 @dataclass(frozen=True)
 class _Before:
-    """The sums and texts that follow from the steps before a position."""
+    """The text and the sums that follow from the steps before a position."""
 
     written: WrittenText
     log_prob_model: float | None
@@ -319,7 +319,7 @@ _START: Final = _Before(WrittenText(), 0.0, 0.0)
 
 
 class _MachineReading:
-    """The document's part about the constraint and the masks."""
+    """The checked part of a document about the constraint and the masks."""
 
     def __init__(
         self, form: ConstraintForm, tokens: MentionedTokens, num_positions: int, faults: Faults
@@ -327,7 +327,7 @@ class _MachineReading:
         self._form = form
         self._at, self._check, self._within = faults.at, faults.check, faults.within
         self.source = self._read_source()
-        # Each class has a token, except perhaps those that every machine has.
+        # Each class has a token, except perhaps the fixed classes.
         most = tokens.size + NUM_FIXED_CLASSES
         self._within(NUM_FIXED_CLASSES, most, "constraint.num_classes", form.num_classes)
         size = bytes_per_class(form.num_classes)
@@ -339,7 +339,7 @@ class _MachineReading:
         wanted = f"classes below {form.num_classes}"
         self._check(inside, "constraint.token_class", form.token_class, wanted)
         width = (form.num_classes + 7) // 8
-        # A position names two rows at most.
+        # Each position has at most two rows.
         most = min(2 * num_positions, MOST_BYTES // width)
         self._within(1, most, "constraint.num_rows", form.num_rows)
         packed = self._unpacked("rows", form.rows, width * form.num_rows)
@@ -354,25 +354,25 @@ class _MachineReading:
             source = parse_json(bytes(self._form.source))
             self._check(isinstance(source, dict), place, source, expected)
             source_from_dict(cast("dict[str, object]", source))
-        # The reader of sources meets any shape of mapping here.
+        # The mapping may have any shape, so the reader of sources may raise any of these.
         except (ExplorerError, LookupError, TypeError, ValueError, AttributeError) as error:
-            # The remedy of a source is for who writes one, not for who has a damaged file.
+            # The remedy of a source's error does not help with a damaged file.
             reason = error.message if isinstance(error, ExplorerError) else str(error)
             raise self._at(place, source, f"{expected}: {reason}".rstrip(".")) from error
         return cast("dict[str, object]", source)
 
     def _unpacked(self, name: str, text: str, length: int) -> bytes:
-        """The bytes that `pack` wrote."""
+        """The bytes packed by `explorer.decoding.trace.writing.pack_bytes`."""
         unpacker, data = zlib.decompressobj(), b""
         with suppress(binascii.Error, zlib.error, ValueError):
-            # One byte more than expected, so that too much is noticed and no bomb goes off.
+            # One byte more than expected detects excess without unpacking a bomb.
             data = unpacker.decompress(base64.b64decode(text, validate=True), length + 1)
         whole = len(data) == length and unpacker.eof and not unpacker.unused_data
         self._check(whole, f"constraint.{name}", text, f"{length} bytes as zlib and base64")
         return data
 
     def masks(self, positions: tuple[PositionForm, ...]) -> MaskRows:
-        """The masks of all positions, which were checked."""
+        """The masks of all positions, already checked."""
         return MaskRows(
             self._form.num_classes,
             self._class_bytes,
@@ -382,7 +382,7 @@ class _MachineReading:
         )
 
     def check_position(self, place: str, form: PositionForm) -> None:
-        """Hold a position against its rows, and against others of the same state."""
+        """Check a position against its rows, and against others of the same state."""
         wanted = "a state of the constraint, or its end"
         self._check(form.state not in (FREE, DEAD), f"{place}.state", form.state, wanted)
         for name, row in (("row", form.row), ("kept_row", form.kept_row)):
@@ -394,7 +394,7 @@ class _MachineReading:
         removed = int(self._sizes[bits].sum()) - kept
         self._within(kept, kept, f"{place}.num_allowed", form.num_allowed)
         self._within(removed, removed, f"{place}.over_budget", form.over_budget)
-        # A state has one character state, and one row, wherever it occurs.
+        # A state has the same character state and row wherever it occurs.
         row = self._rows[form.row or 0]
         char_state, known_row = self._seen.setdefault(form.state, (form.char_state, row))
         wanted = f"{char_state}, as elsewhere for this state"

@@ -1,7 +1,7 @@
-"""The contents of a trace: its fields, what holds between them, and what can be read from them.
+"""The contents of a trace: its fields, their consistency, and properties derived from them.
 
-`explorer.decoding.trace.trace.Trace` is what a user holds; it adds the words, the records and the
-file, whose modules read and write a `Recording`.
+Users hold a `explorer.decoding.trace.trace.Trace`, which adds the textual form, the records and the
+file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from explorer.languages.sources.serial import source_from_dict
 from explorer.vocabulary import Vocabulary
 
 MAX_CLASSES_SHOWN: Final = 2_000
-"""The most classes whose tokens are kept; nobody reads more than these."""
+"""The most classes whose tokens a trace keeps for display."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class MentionedTokens:
     """The tokens of the vocabulary that a trace mentions.
 
     Args:
-        fingerprint: Of the whole vocabulary (`Vocabulary.fingerprint`).
-        size: How many ids it has.
+        fingerprint: The fingerprint of the whole vocabulary (`Vocabulary.fingerprint`).
+        size: The number of its ids.
         eos_ids: The ids that end a text.
-        data: Bytes of each id that is mentioned; ``None`` for one that is not text, ``b""`` for an
+        data: The bytes of each mentioned id; ``None`` for one that is not text, ``b""`` for an
             empty one.
-        special: Names of ids that are not text, where they are mentioned and have one.
+        special: The names of mentioned ids that are not text.
     """
 
     fingerprint: str
@@ -53,11 +53,10 @@ class MentionedTokens:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> MentionedTokens:
-        """The facts of a vocabulary about some tokens.
+        """The data of a vocabulary about some tokens.
 
         Args:
-            vocabulary: The model's tokens.
-            mentioned: Ids, also past the vocabulary; default all of it.
+            mentioned: Ids, possibly past the vocabulary; by default all ids.
         """
         size = len(vocabulary)
         ids = range(size) if mentioned is None else sorted(set(mentioned))
@@ -72,10 +71,7 @@ class MentionedTokens:
         )
 
     def show(self, token: int) -> str:
-        """A token as one would write it: text in quotes, bytes as ``<C3>``, its name, or its id.
-
-        Args:
-            token: An id.
+        """A token for display: text in quotes, bytes as ``<C3>``, its name, or its id.
 
         Example:
             >>> known = {0: b" the", 1: b"\\xf0\\x9f", 3: None}
@@ -94,10 +90,10 @@ class MentionedTokens:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A token that a run from elsewhere wrote, and that the constraint does not allow.
+    """A token of another engine's run that the constraint does not allow.
 
     Args:
-        index: How many tokens stand before it.
+        index: The number of tokens before it.
         token: Its id.
         state: The state that does not allow it.
     """
@@ -130,12 +126,12 @@ _KINDS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
     ("draft", (str, NoneType), "a name, or None"),
     ("prefixed", (int,), "a whole number"),
 )
-"""The fields of a trace, the types of their values, and these in words."""
+"""The fields of a trace, each with its types and a description of them."""
 
 
 @dataclass(frozen=True, repr=False)
 class Recording:
-    """The positions of a run and the steps between them, with what they share; a `Trace` is one."""
+    """The positions and steps of a run, with their common data; the base class of `Trace`."""
 
     model: str | None
     prompt: str | tuple[Message, ...] | None
@@ -165,7 +161,7 @@ class Recording:
                 raise wrong(name, value, wanted, remedy=_MADE_BY)
         for name, kind in (("positions", Position), ("steps", Step)):
             held: tuple[object, ...] = getattr(self, name)
-            # The first and the last: a trace of 10,000 steps is made after each of them.
+            # Only the first and the last, because a trace is made after each of 10,000 steps.
             for one in (*held[:1], *held[-1:]):
                 if not isinstance(one, kind):
                     raise wrong(f"One of the {name}", one, f"a {kind.__name__}", remedy=_MADE_BY)
@@ -192,7 +188,7 @@ class Recording:
             )
 
     def __getstate__(self) -> dict[str, object]:
-        # As a file does, a pickle holds the source and nothing that was read from it.
+        # Like a file, a pickle holds the source but not the constraint made from it.
         kept: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
         return kept | {"made_with": None}
 
@@ -202,22 +198,22 @@ class Recording:
 
     @property
     def data(self) -> bytes:
-        """The bytes of all tokens, the prompt's not included."""
+        """The bytes of all tokens, without the prompt's."""
         return self.positions[-1].data
 
     @property
     def text(self) -> str:
-        """The text that the tokens write. Half a character at its end shows as U+FFFD."""
+        """The text of the tokens; half a character at its end shows as U+FFFD."""
         return self.positions[-1].text
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The token ids, the prompt's not included."""
+        """The token ids, without the prompt's."""
         return tuple(step.token for step in self.steps)
 
     @property
     def healed(self) -> str:
-        """The end of the prompt that the text begins with, as its last token was taken back."""
+        """The end of the prompt that the text repeats because of healing; empty without."""
         source: Mapping[str, Any] = self.source or {}
         while source.get("kind") == "staged":
             source = source["parts"][0]
@@ -225,26 +221,26 @@ class Recording:
 
     @property
     def answer(self) -> str:
-        """The text without the end of the prompt that it begins with (`healed`)."""
+        """The text without the repeated end of the prompt (`healed`)."""
         return self.text[len(self.healed) :] if self.text.startswith(self.healed) else ""
 
     @property
     def finished(self) -> bool:
-        """Whether the text has ended, and so is a word of the constraint."""
+        """Whether the text has ended and so satisfies the constraint."""
         return self.positions[-1].finished
 
     @cached_property
     def constraint(self) -> Constraint | None:
-        """The constraint; of a saved trace from its source. ``None`` if the run was free."""
-        if self.made_with is not None:  # To read the source anew takes longer than a step.
+        """The constraint, rebuilt from its source if needed; ``None`` for an unconstrained run."""
+        if self.made_with is not None:  # Rebuilding takes longer than a step.
             return self.made_with
         return None if self.source is None else Constraint(source_from_dict(self.source))
 
     @cached_property
     def phases(self) -> tuple[tuple[str, ...], ...]:
-        """The phase that each step begins in, with those around it, the outermost first.
+        """The phases in which each step begins, the outermost first.
 
-        Empty for steps in none, and in a `part` that does not begin at the start.
+        Empty for steps outside all phases, and in a `part` that does not begin at the start.
         """
         if self.constraint is None or not self.constraint.source.phased:
             return ((),) * len(self.steps)
@@ -260,7 +256,7 @@ class Recording:
 
     @property
     def num_classes(self) -> int:
-        """The number of token classes that the masks tell apart; 0 without a constraint."""
+        """The number of token classes of the masks; 0 without a constraint."""
         return 0 if self.masks is None else self.masks.num_classes
 
     @cached_property
@@ -272,8 +268,7 @@ class Recording:
         """The token classes that position k allows.
 
         Args:
-            k: A position.
-            with_budget: After the token budget, as it was; or by the constraint alone.
+            with_budget: Whether to apply the token budget, or the constraint alone.
 
         Returns:
             bool[num_classes]; empty without a constraint.
@@ -286,12 +281,9 @@ class Recording:
         return self.masks.row(k, with_budget=with_budget)
 
     def part(self, start: int, end: int) -> Self:
-        """The positions from one to another, and the steps between them.
+        """The part of the trace between two positions, both included.
 
-        Positions keep their own index, but are counted from ``start`` by `row` and `allowed`.
-
-        Args:
-            start, end: Two positions, both included.
+        Positions keep their own index, but `row` and `allowed` count from ``start``.
         """
         start, end = self._checked(start), self._checked(end)
         masks = self.masks
@@ -317,10 +309,7 @@ class Recording:
         return k
 
     def allowed(self, k: int) -> Bool:
-        """The ids that position k allows, as the mask was.
-
-        Args:
-            k: A position.
+        """The mask at position k, token budget included.
 
         Returns:
             bool[size of the vocabulary].

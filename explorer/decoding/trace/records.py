@@ -1,24 +1,24 @@
 """The parts of a trace: positions, and the steps between them.
 
 *Position k* is after k tokens. It holds the state, the mask, and the distribution from which token
-k + 1 is drawn. A *step* is one token: which, by whom it was chosen, and how likely it was. So n
-tokens have n + 1 positions.
+k + 1 is drawn. A *step* is one token, with who chose it and how likely it was. So n tokens have
+n + 1 positions.
 
-Three distributions are kept apart everywhere, and always in this order:
+Three distributions are distinguished everywhere, always in this order:
 
 ``model``        the model's own probabilities, over all its logits;
 ``filtered``     after the sampler's temperature and filters, as if there were no constraint;
-``constrained``  after the mask, then temperature and filters: the one a token is drawn from.
+``constrained``  after the mask, then temperature and filters: the token is drawn from it.
 
-Greedy decoding (temperature 0) has no distribution of its own, it only takes the likeliest. Its
+Greedy decoding (temperature 0) just takes the likeliest token and has no distribution. Its
 ``filtered`` and ``constrained`` are those of temperature 1 without filters, so that they still show
-what the mask does.
+the effect of the mask.
 
 Units: log-probabilities are natural; entropy and divergence are in bits; times in milliseconds.
-Times, cache use and notes say how a step was made, not what it is: comparisons leave them out.
+Times, cache use and notes describe how a step was computed, so comparisons ignore them.
 
-Everything here is a value. Sums (text, cumulative log-probability) are worked out once, when a
-position is made from the one before.
+Everything here is a value. Running totals (text, cumulative log-probability) are computed once,
+when a position is made from the one before.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from typing import Final, Literal, get_args
 from explorer.tokens.words import DONE
 
 ChosenBy = Literal["sampler", "user", "given", "kept", "fed", "prefilled"]
-"""Who chose a token: the sampler; the user; a run from elsewhere (`Session.from_ids`); it was kept
-from before the constraint or the prompt was edited; somebody else in the conversation
-(`Session.feed`); or the tokenizer, for a text that the constraint forces (``forced="prefill"``)."""
+"""The origin of a token: the sampler; the user; given ids (`Session.from_ids`); kept from before an
+edit of the constraint or the prompt; fed by a tool or a user of the conversation (`Session.feed`);
+or prefilled by the tokenizer for a forced text (``forced="prefill"``)."""
 
 CHOSEN_BY: Final[tuple[ChosenBy, ...]] = get_args(ChosenBy)
 
@@ -43,9 +43,10 @@ class Candidate:
 
     Args:
         allowed: Whether the mask (token budget included) allows it.
-        model: Log-probability under the model.
-        filtered: After temperature and filters; -inf if a filter removed it.
-        constrained: Under the constraint; -inf if the mask or a filter removed it.
+        model: The log-probability under the model.
+        filtered: The log-probability after temperature and filters; -inf if a filter removed it.
+        constrained: The log-probability under the constraint; -inf if the mask or a filter removed
+            it.
     """
 
     token: int
@@ -57,12 +58,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds spent on a position.
+    """The milliseconds spent on a position.
 
     Args:
-        model: Reading: from ids to logits.
+        model: From ids to logits.
         mask: From state to mask.
-        sampling: Filters, and everything that is recorded.
+        sampling: For filters and recorded statistics.
     """
 
     model: float = 0.0
@@ -72,23 +73,24 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TokenDistribution:
-    """The model's distribution at one position, and what the mask makes of it.
+    """The statistics of the model's distribution at one position, before and after the mask.
 
     Args:
-        candidates: The likeliest tokens of each of the three distributions, together, in the
-            model's order.
-        log_z: Natural logarithm of the feasible mass: the model's probability on allowed tokens.
-        entropy_before: Of the model's own distribution, in bits.
-        entropy_after: Of the constrained distribution, in bits.
-        kl: Divergence of the constrained distribution from the model's, in bits. Without filters
-            and at temperature 1 it is -log2 Z.
-        num_drawable: How many tokens the mask and the filters leave.
+        candidates: The union of the likeliest tokens of the three distributions, in the model's
+            order.
+        log_z: The natural logarithm of the feasible mass: the model's probability on allowed
+            tokens.
+        entropy_before: The entropy of the model's own distribution, in bits.
+        entropy_after: The entropy of the constrained distribution, in bits.
+        kl: The divergence of the constrained distribution from the model's, in bits. Without
+            filters and at temperature 1 it is -log2 Z.
+        num_drawable: The number of tokens that the mask and the filters leave.
         first_choice: The model's own likeliest token.
         first_choice_log_prob: Its log-probability under the model.
         intervention: Whether that token is masked.
-        timing: Milliseconds.
-        computed: How many ids the model had to read for it.
-        note: Why it had to read more than one id although a cache was kept; empty if it did not.
+        timing: The milliseconds spent.
+        computed: The number of ids that the model had to read.
+        note: The reason why cached ids were read again; empty if none were.
     """
 
     candidates: tuple[Candidate, ...]
@@ -110,7 +112,7 @@ class TokenDistribution:
         return math.exp(self.log_z)
 
     def candidate(self, token: int) -> Candidate | None:
-        """The candidate of an id, if it is among those kept."""
+        """The candidate of an id, if it was kept."""
         return next((entry for entry in self.candidates if entry.token == token), None)
 
     def top(
@@ -119,8 +121,8 @@ class TokenDistribution:
         """The likeliest tokens of one distribution, of equals the lowest id first.
 
         Args:
-            k: How many at most; not more than the session kept (`top_k`).
-            of: Which distribution.
+            k: The most tokens to return; the session kept only `top_k`.
+            of: The distribution.
         """
         possible = [entry for entry in self.candidates if getattr(entry, of) > -math.inf]
         return tuple(sorted(possible, key=lambda entry: (-getattr(entry, of), entry.token))[:k])
@@ -128,13 +130,13 @@ class TokenDistribution:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WrittenText:
-    """The bytes of all tokens up to a position, sharing what stands before with other positions.
+    """The bytes of all tokens up to a position, sharing their beginning with other positions.
 
-    As plain bytes, the texts of 5,000 positions took 20 MB, four times as much for twice the
-    steps. Here each position keeps the last few hundred bytes, and a pointer to those before.
+    As plain bytes, the texts of 5,000 positions would take 20 MB, growing quadratically. Here each
+    position keeps the last few hundred bytes and a pointer to those before.
 
     Args:
-        before: What stands before ``tail``; ``None`` for nothing.
+        before: The bytes before ``tail``; ``None`` for none.
         tail: The last bytes.
 
     Example:
@@ -146,7 +148,7 @@ class WrittenText:
     tail: bytes = b""
 
     def plus(self, data: bytes | None) -> WrittenText:
-        """These bytes and those of one more token; ``None`` for one that writes nothing."""
+        """The bytes extended by those of one more token; ``None`` adds nothing."""
         if not data:
             return self
         if len(self.tail) + len(data) <= _TAIL_BYTES:
@@ -180,18 +182,18 @@ _TAIL_BYTES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """After k tokens, before the next. Its mask is the trace's (`Trace.allowed`, `Trace.row`).
+    """The position after k tokens; its mask is stored in the trace (`Trace.allowed`, `Trace.row`).
 
     Args:
-        index: k.
-        state: Of the token machine, or a sentinel (`explorer.DONE`, ...).
-        char_state: The state of the machine over bytes that it stands for; -1 for a sentinel.
-        written: The bytes of all tokens so far, the prompt's not included.
-        num_allowed: How many ids the mask allows, after the token budget.
-        over_budget: How many ids the token budget removed.
-        log_prob_model: Cumulative log-probability of the tokens so far under the model; never NaN:
-            ``None`` if the number of some step is not known.
-        log_prob_constrained: The same, under the constraint.
+        index: The number k of tokens before it.
+        state: The state of the token machine, or a sentinel (`explorer.DONE`, ...).
+        char_state: The corresponding state of the byte machine; -1 for a sentinel.
+        written: The bytes of all tokens so far, without the prompt's.
+        num_allowed: The number of ids that the mask allows, token budget included.
+        over_budget: The number of ids that the token budget removed.
+        log_prob_model: The cumulative log-probability of the tokens so far under the model; never
+            NaN, but ``None`` if that of some step is not known.
+        log_prob_constrained: The cumulative log-probability under the constraint.
         distribution: ``None`` after the end of the text, and in a run without a model.
     """
 
@@ -207,12 +209,12 @@ class Position:
 
     @property
     def data(self) -> bytes:
-        """The bytes of all tokens so far, the prompt's not included."""
+        """The bytes of all tokens so far, without the prompt's."""
         return bytes(self.written)
 
     @property
     def text(self) -> str:
-        """The text so far. Half a character at its end shows as U+FFFD."""
+        """The text so far; half a character at its end shows as U+FFFD."""
         return self.data.decode("utf-8", errors="replace")
 
     @property
@@ -228,11 +230,11 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The token that a second model proposed for a step.
+    """The token that a draft proposed for a step.
 
     Args:
-        log_prob: Under the distribution that it was drawn from.
-        accepted: Whether it was taken.
+        log_prob: Its log-probability in the distribution from which it was proposed.
+        accepted: Whether it was accepted.
     """
 
     token: int
@@ -245,17 +247,17 @@ class Step:
     """One token.
 
     Args:
-        data: The bytes it writes; ``None`` if it writes none, as EOS does.
-        chosen_by: Who chose it.
-        before: The position it was chosen at.
-        log_prob_model: Under the model; ``None`` if not known.
-        log_prob_filtered: After temperature and filters; ``None`` if not known.
-        log_prob_constrained: Under the constraint; ``None`` if not known, -inf if a user chose
-            what a filter would have removed.
-        rank: Its place in the model's own order, 1 for the first choice; ``None`` if not known.
-        uniform: The random number that decided, in [0, 1); ``None`` where none did.
-        proposal: What a draft proposed; ``None`` without one, and where the sampler did not choose.
-        role: Who wrote it, where it was fed, such as ``"tool"``; else empty.
+        data: The bytes it writes; ``None`` if it writes none, like EOS.
+        chosen_by: Its origin; see `ChosenBy`.
+        before: The position at which it was chosen.
+        log_prob_model: The log-probability under the model; ``None`` if not known.
+        log_prob_filtered: The log-probability after temperature and filters; ``None`` if not known.
+        log_prob_constrained: The log-probability under the constraint; ``None`` if not known, -inf
+            if a user chose a token that a filter would have removed.
+        rank: Its rank in the model's own order, from 1; ``None`` if not known.
+        uniform: The deciding random number in [0, 1); ``None`` if none was used.
+        proposal: The draft's proposal; ``None`` without one, and if the sampler did not choose.
+        role: The role that wrote it, such as ``"tool"``, if it was fed; otherwise empty.
     """
 
     token: int
@@ -277,7 +279,7 @@ class Step:
 
     @property
     def forced(self) -> bool:
-        """Whether it was the only one allowed."""
+        """Whether it was the only token allowed."""
         return self.before.forced
 
     @property
@@ -288,10 +290,10 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The text that it writes; half a character shows as U+FFFD."""
+        """Its text; half a character shows as U+FFFD."""
         return (self.data or b"").decode("utf-8", errors="replace")
 
 
 def added(total: float | None, more: float | None) -> float | None:
-    """Add one step to a cumulative log-probability; an unknown one stays unknown."""
+    """A cumulative log-probability after one more step; ``None`` if either is unknown."""
     return None if total is None or more is None else total + more

@@ -1,17 +1,16 @@
-"""The record of a session: everything that is shown of it, and nothing that needs a model.
+"""The record of a session: everything that the views show, readable without a model.
 
-A trace is a value. The views, the command line and the exports read traces and nothing else, so a
-saved run shows exactly as a live one. It is made of positions and the steps between them
-(`explorer.decoding.trace.records`), with what they share (`explorer.decoding.trace.recording`): the
-constraint's source, the masks, and the bytes of each token that is mentioned. The masks are rows
-over classes of tokens, one form whatever kind of machine made them
-(`explorer.decoding.trace.masks`).
+A trace is a value. The views, the command line and the exports read nothing but traces, so a saved
+run looks exactly like a live one. It consists of positions and the steps between them
+(`explorer.decoding.trace.records`), with their common data (`explorer.decoding.trace.recording`):
+the constraint's source, the masks, and the bytes of each mentioned token. The masks are rows over
+classes of tokens, in the same form for every kind of machine (`explorer.decoding.trace.masks`).
 
-Not all of a vocabulary is in it, only its fingerprint and the tokens that occur: those chosen, the
-candidates, and a few of each token class, so that an edge or a mask can say what it allows. Full
-logits are not in it either; ask the session (`Session.logits`).
+It holds not the whole vocabulary but its fingerprint and the mentioned tokens: those chosen, the
+candidates, and a few of each token class, so that an edge or a mask can name examples. It does not
+hold full logits; the session has those (`Session.logits`).
 
-Cost: about a kilobyte per step, in memory and as JSON, and the token classes once.
+Cost: about a kilobyte per step, in memory and as JSON, plus the token classes once.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ HEADER = (
 
 
 def step_line(tokens: MentionedTokens, step: Step) -> str:
-    """One step in one line."""
+    """A step as one line of a table."""
     before = step.before
     distribution = before.distribution
     shown = _fit(tokens.show(step.token))
@@ -54,7 +53,7 @@ def step_line(tokens: MentionedTokens, step: Step) -> str:
 
 
 def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
-    """Remarks on a step that is out of the ordinary, a few words each."""
+    """Short remarks on what is unusual about a step."""
     distribution = step.before.distribution
     if step.chosen_by == "user":
         yield "chosen by the user"
@@ -78,7 +77,7 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
 
 
 def trace_summary(trace: Recording) -> str:
-    """The run as a table, with a heading and how it ended."""
+    """The run as a table, with a heading and a note on how it ended."""
     return "\n".join(_summary_lines(trace))
 
 
@@ -114,7 +113,7 @@ def _summary_lines(trace: Recording) -> Iterator[str]:
 
 
 def ending(trace: Recording) -> str:
-    """A sentence on how the run ended, or that it goes on."""
+    """A sentence on how the run ended, or that it has not."""
     last = trace.positions[-1]
     if trace.rejection is not None:
         rejection = trace.rejection
@@ -132,11 +131,7 @@ def ending(trace: Recording) -> str:
 
 
 def record(trace: Recording, k: int) -> dict[str, object]:
-    """Position k and the step taken there, as one flat mapping.
-
-    Args:
-        k: A position; the last one has no step, and its token is ``None``.
-    """
+    """Position k and its step as one flat mapping; the last position has no step."""
     position: Position = trace.positions[k]
     step = trace.steps[k] if k < len(trace.steps) else None
     proposal = None if step is None else step.proposal
@@ -190,7 +185,7 @@ def _fit(text: str, width: int = _TOKEN_WIDTH) -> str:
 
 
 def _share(log_prob: float | None) -> str:
-    """A probability in at most seven characters."""
+    """The probability of a log-probability, in at most seven characters."""
     if log_prob is None:
         return ""
     value = math.exp(log_prob)
@@ -203,39 +198,39 @@ def _nats(value: float | None) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Trace(Recording):
-    """The path from the start of a session to its cursor.
+    """The record of a session from its start to its cursor.
 
     Made by `Session.trace` and `Trace.load`.
 
     Attributes:
         model: The model's name; ``None`` for a run without one.
-        prompt: As it was given: a text, messages, or ``None``.
-        prompt_ids: What the model read before the first token.
-        tokens: The facts about the vocabulary.
-        sampler: The temperature and the filters that decide the draws.
-        seed: The number from which the draws are made.
-        stream: The number of this text among those of the same seed.
+        prompt: The prompt as given: a text, messages, or ``None``.
+        prompt_ids: The ids that the model read before the first token.
+        tokens: The mentioned tokens of the vocabulary.
+        sampler: The temperature and the filters.
+        seed: The seed of the random numbers.
+        stream: The stream of the random numbers.
         max_tokens: The token budget, EOS included; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask.
+        masking_budget: Whether the budget is part of the mask.
         source: The constraint's source as a plain mapping; ``None`` without a constraint.
-        num_states: How many states the token machine knew when the trace was made; 0 without a
-            constraint.
-        num_char_states: The same of the machine over bytes.
-        masks: What each position allows; ``None`` without a constraint.
+        num_states: The number of states that the token machine knew when the trace was made; 0
+            without a constraint.
+        num_char_states: The number of states that the byte machine knew then.
+        masks: The masks of all positions; ``None`` without a constraint.
         positions: n + 1 positions; position k is after k tokens.
         steps: n steps; step k leads from position k to position k + 1.
-        rejection: The first token of a run from elsewhere that is not allowed.
-        unread: The ids after it, which were not read.
-        draft: The name of the model that proposed tokens; ``None`` without one.
-        prefixed: How many of the last ``prompt_ids`` are the beginning of the answer
+        rejection: The first token of another engine's run that is not allowed.
+        unread: The ids after it, which were not checked.
+        draft: The name of the source of proposals; ``None`` without one.
+        prefixed: The number of ``prompt_ids`` at the end that begin the answer
             (``response_prefix``).
-        made_with: The constraint itself, where the session is at hand; it is not saved.
+        made_with: The constraint itself, if the trace comes from a live session; it is not saved.
     """
 
     def to_records(self) -> list[dict[str, object]]:
         """One flat mapping per position, for a data frame.
 
-        The last one is where the cursor is: its token is ``None``.
+        The last one is the cursor's position, and its token is ``None``.
         """
         return [record(self, k) for k in range(len(self.positions))]
 
@@ -250,10 +245,10 @@ class Trace(Recording):
         return f"Trace({self.model!r}, {len(self.steps)} steps: {self.text!r})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as versioned JSON.
+        """Write the trace as versioned JSON.
 
         Args:
-            path: The file; replaced if it is there, and left as it is if that fails.
+            path: The file; an existing one is replaced, or left unchanged if that fails.
 
         Raises:
             FileError: The file cannot be written.
@@ -262,7 +257,7 @@ class Trace(Recording):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Read a saved trace. Needs no model and no tokenizer, and runs nothing.
+        """Read a saved trace, without a model or a tokenizer; nothing in it is executed.
 
         Args:
             path: A file that `save` wrote.
@@ -278,11 +273,11 @@ class Trace(Recording):
 
 
 def from_json(data: bytes, file: str = "the trace") -> Trace:
-    """The trace of a document.
+    """The trace of a JSON document.
 
     Args:
-        data: What `explorer.decoding.trace.writing.to_json` wrote.
-        file: Its name, for messages.
+        data: The output of `explorer.decoding.trace.writing.to_json`.
+        file: The name of the file, for messages.
 
     Raises:
         DamagedFile: It is of another kind or version, too long, or damaged; the place is named.

@@ -1,10 +1,10 @@
-"""A trace as versioned JSON; `explorer.decoding.trace.reading` is the way back.
+"""Writes a trace as versioned JSON; `explorer.decoding.trace.reading` reads it back.
 
-What can be worked out is not stored: texts and sums of log-probabilities come from the tokens, so
-they cannot disagree with them. Distinct rows over token classes are stored once, all together, and
-a position names its row by number. A checksum over the content stands at the end, so that a value
-that was changed for another possible one is noticed too. It is not a signature: whoever writes a
-file can write its checksum. The fields are those of `explorer.decoding.trace.form`.
+Derived values are not stored: texts and sums of log-probabilities follow from the tokens, so they
+cannot disagree. Distinct rows over token classes are stored once, together, and a position names
+its row by number. A checksum over the content at the end detects a value that was changed to
+another valid one. It is not a signature: anyone who writes a file can compute its checksum. The
+fields are those of `explorer.decoding.trace.form`.
 
 Version 2 added the checksum and the numbers of states.
 
@@ -48,14 +48,14 @@ from explorer.errors import ExplorerError
 from explorer.files import holds_at_most
 
 MOST_BYTES: Final = 2**28
-"""How long a document may be, and how much its rows may take."""
+"""The most bytes of a document, and of its unpacked rows."""
 
 MOST_VALUES: Final = 2**23
-"""How many values a document may hold: some forty thousand steps with ten candidates each."""
+"""The most values of a document: about forty thousand steps with ten candidates each."""
 
 
 def to_json(trace: Recording) -> bytes:
-    """The document of a trace, as UTF-8.
+    """The JSON document of a trace, in UTF-8.
 
     Raises:
         ExplorerError: It is too long to be read back.
@@ -75,7 +75,7 @@ def to_json(trace: Recording) -> bytes:
 
 
 def checksum(document: Mapping[str, object]) -> str:
-    """SHA-256 of a document's content, in hexadecimal; neither layout nor the order of keys count.
+    """The SHA-256 of a document's content in hexadecimal, regardless of layout and key order.
 
     Example:
         >>> checksum({"a": 1, "b": 2}) == checksum({"b": 2, "a": 1, "sha256": "..."})
@@ -87,7 +87,7 @@ def checksum(document: Mapping[str, object]) -> str:
 
 
 def pack_bytes(data: bytes) -> str:
-    """Bytes as a string: zlib, then base64."""
+    """Bytes as a string: compressed with zlib, then encoded in base64."""
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
