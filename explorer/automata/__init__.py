@@ -1,10 +1,10 @@
-"""Byte-level machines, which know no front end: values, constructions, machines met as they run.
+"""Byte-level machines, independent of any front end: values, constructions, discovered machines.
 
-Reading order: `program` (states, arcs, moves, calls: what every source is lowered to), `machine`
-(the others) with `byte_intervals`, `words` and `drawn`, `construction` (subset, minimisation,
-products: the operations), `valid_utf8` (the meaning of "any text"), `control_letters` (control
-tokens beside text), `tree` (the syntax of sources, and its program), `discovered` (machines that
-find their states when they are asked), `rules` (rules that call each other, as a network) with
-`stacks` (the machines that follow it), `textbook` (T_V, and the composition as OpenFST does it),
-`interchange` (machines from elsewhere) with `token_marks`.
+Reading order: `program` (states, arcs, moves, calls: the form to which every source is lowered),
+`machine` (automata as values, and the protocol) with `byte_intervals`, `words` and `drawn`,
+`construction` (subset construction, minimisation, products), `valid_utf8` (the meaning of "any
+text"), `control_letters` (control tokens beside text), `tree` (the syntax of sources, and its
+program), `discovered` (machines that discover their states on demand), `rules` (mutually recursive
+rules as a network) with `stacks` (the machines that run it), `textbook` (T_V, and its composition
+as in OpenFST), `interchange` (machines of other libraries) with `token_marks`.
 """

@@ -1,7 +1,7 @@
-"""The arcs of a byte machine as intervals of bytes: what one draws, and what is quick to follow.
+"""The arcs of a byte machine as intervals of bytes, for drawing and for fast traversal.
 
-A state has 256 bytes and two or three arcs. Bytes that no state tells apart are one symbol class,
-so a row is as short as the classes have runs, and neighbours that lead to one state are joined.
+A state has 256 bytes but only two or three arcs. Bytes that no state distinguishes are one symbol
+class, so only runs of equal class are examined, and neighbours with the same target are joined.
 
 Cost: about one second for 160,000 states; nearly all of it is making the lists.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from explorer.automata.machine import NO_ARC, Dfa
 
 Interval = tuple[int, int, int]
-"""Lowest byte, highest byte, target."""
+"""An arc: lowest byte, highest byte, target."""
 
 
 def byte_intervals(dfa: Dfa) -> list[list[Interval]]:

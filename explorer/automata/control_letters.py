@@ -1,9 +1,9 @@
-"""The machines of control tokens: what a token that is not text writes for a machine.
+"""Machines that read control tokens, the tokens that are not text.
 
-A control token writes its *letter* (`explorer.alphabet.letter`): a byte that no UTF-8 has, its
-name, its id. A machine that reads letters is a machine over bytes like any other, so everything
-composes: sequences, grammars, schemas, what is discovered and what is a table. A class of
-characters holds no letter, because it holds valid UTF-8.
+A machine reads a control token as its *letter* (`explorer.alphabet.letter`): a byte that never
+occurs in UTF-8, the token's name, and its id. So a machine that reads letters is an ordinary byte
+machine, and everything composes: sequences, grammars, schemas, discovered machines and tables. A
+class of characters contains no letter, because it contains only valid UTF-8.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Arc = tuple[int, int, int, int]
 
 
 def letter_arcs(source: int, target: int, fresh: int) -> tuple[list[Arc], int]:
-    """The arcs of any letter between two states, and the number of states that they need.
+    """Arcs that read any letter between two states, and the number of states added.
 
     Args:
-        fresh: The number of the first state that is free.
+        fresh: The number of the first unused state.
     """
     digits = [fresh + 1 + k for k in range(ID_DIGITS)]
     arcs = [(source, LETTER, LETTER, fresh), (fresh, 0, LETTER - 1, fresh)]
@@ -45,7 +45,7 @@ def letter_arcs(source: int, target: int, fresh: int) -> tuple[list[Arc], int]:
 
 @lru_cache(maxsize=256)
 def control_letters_of(tokens: frozenset[str | int]) -> Dfa:
-    """The letters of some control tokens: any id for those given by name, any name for an id.
+    """The machine of some control tokens' letters, given by name (any id) or by id (any name).
 
     Example:
         >>> from explorer.alphabet import letter
@@ -76,7 +76,7 @@ def control_letters_of(tokens: frozenset[str | int]) -> Dfa:
 
 @lru_cache(maxsize=256)
 def control_letters_but(excluded: frozenset[str | int]) -> Dfa:
-    """The letters of all control tokens but some.
+    """The machine of the letters of all control tokens except some.
 
     Example:
         >>> from explorer.alphabet import letter
@@ -93,7 +93,7 @@ def control_letters_but(excluded: frozenset[str | int]) -> Dfa:
 
 @cache
 def texts_and_letters() -> Dfa:
-    """Any text, with letters between its characters."""
+    """The machine of any text with letters between its characters."""
     text = operations.dfa_to_nfa(any_text())
     letters, _ = letter_arcs(text.start, text.start, text.num_states)
     rows = np.concatenate([text.arcs, np.array(letters, np.int32)])
@@ -114,7 +114,7 @@ def inside_letters(machine: Dfa) -> Int32:
     """The states of a trimmed machine in which a letter has begun and not ended, ascending."""
     inside: set[int] = set()
     begun = machine.table[:, machine.symbol_class[LETTER]]
-    # A state, and how many digits were read; −1 within the name.
+    # A state, and the number of digits read; −1 within the name.
     waiting = [(state, -1) for state in set(begun[begun != NO_ARC].tolist())]
     while waiting:
         state, digits = waiting.pop()

@@ -4,21 +4,21 @@ Before: dead ends are trimmed and symbol classes that behave alike are merged, s
 small. After: states are numbered breadth first from the start, by lowest symbol, so that two
 minimal machines of one language are equal arrays. ``(foo)+d`` comes out as 0, 1, 2, 3, 4.
 
-Between, equal states are found in one of three ways, as a machine allows:
+Between these steps, equal states are found in one of three ways, depending on the machine:
 
 - *Folded* from its ends, without cycles, such as every bounded repeat: two states are equal exactly
   where their rows of already numbered targets are, so one pass with a hash table does it in linear
   time (Revuz, "Minimisation of acyclic deterministic automata in linear time", Theoretical Computer
   Science 92, 1992). ``\\w{0,400}``, 124,000 states: 51 ms, refined 1,340 ms.
-- *In rounds*: states are alike for one more byte as long as that tells more apart (Moore 1956).
-  There are as many rounds as the longest word that is needed to tell two states apart: a few dozen
-  in machines of JSON and dates, where they cost a third of a refinement, and thousands in a long
-  bounded repeat. So after a few rounds it is given up where most states are still alike.
+- *In rounds*: each round compares states by one more byte, until no more are separated (Moore
+  1956). The number of rounds is the length of the longest word needed to separate two states: a few
+  dozen in machines of JSON and dates, where they cost a third of a refinement, and thousands in a
+  long bounded repeat. So it is given up after a few rounds if most states are still equal.
 - *Refined* over transitions (`explorer.automata.construction.refinement`), whatever the machine.
 
-Which states can finish, and in how many steps, is asked of characters, of automata with moves and
-of tokens; the backward search (`by_head`, `steps_from`) is the same for all, and takes one pass
-over the states and one over the arcs.
+The backward search for states that can finish, and for the number of steps (`by_head`,
+`steps_from`), is shared by machines over characters, automata with moves and token machines. It
+takes one pass over the states and one over the arcs.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def by_head(tail: Int32, head: Int32, states: int) -> tuple[NDArray[np.int64], I
     """The arcs that lead to each state.
 
     Args:
-        tail: int32[arcs], where each arc begins.
-        head: int32[arcs], where it leads.
+        tail: int32[arcs], the source of each arc.
+        head: int32[arcs], the target of each arc.
 
     Returns:
-        int64[states + 2] and int32[arcs]: the arcs to state s begin in the states
+        int64[states + 2] and int32[arcs]: the arcs to state s have the sources
         ``source[offset[s]:offset[s + 1]]``.
     """
     offset = np.zeros(states + 2, np.int64)
@@ -62,7 +62,7 @@ def by_head(tail: Int32, head: Int32, states: int) -> tuple[NDArray[np.int64], I
 
 @jit
 def by_target(table: Int32, rows: Bool, columns: Bool) -> tuple[NDArray[np.int64], Int32]:
-    """The states that lead to each state by some columns of a table, as `by_head` has them.
+    """The states that lead to each state by some columns of a table, in the form of `by_head`.
 
     Args:
         table: int32[states, classes], −1 where there is no arc.
@@ -88,13 +88,13 @@ def by_target(table: Int32, rows: Bool, columns: Bool) -> tuple[NDArray[np.int64
 
 @jit
 def steps_from(offset: NDArray[np.int64], neighbour: Int32, begin: Bool) -> Int32:
-    """The number of states on a shortest way from those where a search begins to each state.
+    """The number of states on a shortest path from the given start states to each state.
 
     Args:
-        offset, neighbour: The states beside each: those that arcs to it come from, or lead to.
+        offset, neighbour: The neighbours of each state, in the direction of the search.
 
     Returns:
-        int32[states]: 1 where it begins, 0 where it does not get to.
+        int32[states]: 1 for a start state, 0 for an unreachable one.
     """
     states = begin.shape[0]
     steps = np.zeros(states, np.int32)
@@ -118,10 +118,10 @@ def steps_from(offset: NDArray[np.int64], neighbour: Int32, begin: Bool) -> Int3
 
 @jit
 def fold(table: Int32, accepting: Bool, useful: Bool, start: int) -> tuple[Int32, Int32, int]:
-    """Number equal states alike from the ends of an acyclic machine.
+    """Give equal states of an acyclic machine the same number, working back from its ends.
 
-    Returns a number for each useful state (−1 for the others), a state of each number, and how
-    many numbers there are: none if the machine has a cycle.
+    Returns a number for each useful state (−1 for the others), a state of each number, and the
+    count of numbers, which is 0 if the machine has a cycle.
     """
     states, classes = table.shape
     number = np.full(states, -1, np.int32)
@@ -219,19 +219,19 @@ def quotient_of_rows(
 
 MOST_ROUNDS: Final = 48
 MOST_CELLS: Final = 1_000_000
-"""A round over a larger table would be long between two looks at the clock."""
+"""The most cells of a table for rounds; a round over a larger one delays the clock check."""
 
 _FIRST_LOOK: Final = 8
 _APART: Final = 4
-"""After so many rounds at least a quarter of the states must be told apart."""
+"""The number of rounds after which a quarter of the states must be separated."""
 
 
 @jit
 def in_rounds(table: Int32, accepting: Bool, useful: Bool, rounds: int) -> tuple[Int32, Int32, int]:
-    """Number equal states alike.
+    """Give equal states the same number, by a limited number of rounds.
 
-    Returns a number for each useful state (−1 for the others), a state of each number, and how
-    many numbers there are: none if so many rounds were not enough.
+    Returns a number for each useful state (−1 for the others), a state of each number, and the
+    count of numbers, which is 0 if the rounds did not suffice.
     """
     states, classes = table.shape
     number = np.full(states, -1, np.int32)
@@ -298,7 +298,7 @@ _SECONDS_PER_CELL: Final = 1e-8
 
 @jit
 def _merge_columns(table: Int32) -> tuple[Int32, int]:
-    """A new class for every class, equal exactly where two columns of the table are equal."""
+    """The new class of every class; classes with equal columns get the same one."""
     states, classes = table.shape
     merged = np.zeros(classes, np.int32)
     if states == 0:
@@ -356,7 +356,7 @@ def _trim(table: Int32, accepting: Bool, start: int) -> Bool:
 
 @jit
 def _renumber(symbol_class: Int32, merged: Int32, count: int) -> tuple[Int32, Int32]:
-    """Classes numbered by their lowest symbol: the new map, and an old class for each new one."""
+    """Number classes by their lowest symbol; return the new map and an old class of each."""
     name = np.full(count, -1, np.int32)
     old = np.empty(count, np.int32)
     result = np.empty_like(symbol_class)
@@ -375,7 +375,7 @@ def merge_classes(dfa: Dfa) -> Dfa:
     """The same machine with as few symbol classes as it can have, numbered by lowest symbol."""
     merged, count = _merge_columns(dfa.table)
     symbol_class, old = _renumber(dfa.symbol_class, merged, count)
-    # Most machines come with their classes as they should be, and a copy takes most of the time.
+    # Most machines already have their classes in order, and copying takes most of the time.
     as_it_is = len(old) == dfa.num_classes and bool((old[1:] > old[:-1]).all())
     table = dfa.table if as_it_is else dfa.table.take(old, axis=1)
     return Dfa(symbol_class, np.ascontiguousarray(table), dfa.accepting, dfa.start)

@@ -1,11 +1,11 @@
 """The operations on byte machines, each under a budget.
 
-The subset construction and minimisation are kernels of their own files. A *product* (intersection,
-difference, symmetric difference) explores only the pairs that can be reached, over the coarsest
-symbol classes that both machines respect; a missing arc is the state −1 on that side, so no machine
-needs completing first. Cost: pairs reached × joint classes; at most ``|A| × |B|`` pairs. Union and
-concatenation only join machines with ε-arcs and hand the result to the subset construction.
-pynini's operations of the same names define what is right; the tests hold the two equal.
+The subset construction and minimisation have files of their own. A *product* (intersection,
+difference, symmetric difference) explores only reachable pairs, over the coarsest common refinement
+of the symbol classes; a missing arc is the state −1 on that side, so no machine must be completed
+first. Cost: pairs reached × joint classes; at most ``|A| × |B|`` pairs. Union and concatenation
+join machines with ε-arcs and pass the result to the subset construction.
+pynini's operations of the same names are the reference; the tests compare with them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEEDS_ROOM: Final = 2
 
 @jit
 def _joint_classes(a: Int32, b: Int32) -> tuple[Int32, Int32, Int32]:
-    """The coarsest common refinement of two class maps, and a class of each side per class."""
+    """The coarsest common refinement of two class maps, and the class of either side in each."""
     size = 0
     for symbol in range(b.shape[0]):
         size = max(size, b[symbol] + 1)
@@ -71,7 +71,7 @@ def _explore(
     progress: NDArray[np.int64],
     quantum: int,
 ) -> int:
-    """Follow pairs until all are done, room runs out, or the quantum is used up."""
+    """Explore pairs until all are done, room runs out, or the quantum is used up."""
     classes = left.shape[0]
     mask = slots.shape[0] - 1
     work = 0
@@ -180,12 +180,12 @@ def intersection(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
 
 
 def difference(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
-    """The minimal machine of the words that ``a`` accepts and ``b`` does not; as `intersection`."""
+    """The minimal machine of the words that only ``a`` accepts; see `intersection`."""
     return _product(a, b, _LEFT_ONLY, meter)
 
 
 def symmetric_difference(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
-    """The minimal machine of the words that exactly one accepts; as `intersection`."""
+    """The minimal machine of the words that exactly one accepts; see `intersection`."""
     return _product(a, b, _EITHER_ONLY, meter)
 
 
@@ -208,7 +208,7 @@ _NO_EPSILONS: Int32 = np.empty((0, 2), np.int32)
 
 
 def dfa_to_nfa(dfa: Dfa) -> Nfa:
-    """The same machine as arcs over symbol intervals, neighbouring symbols grouped.
+    """The machine as an NFA with arcs over symbol intervals.
 
     A machine without states becomes one state that accepts nothing.
     """
@@ -275,7 +275,7 @@ def union(parts: Sequence[Dfa], meter: Meter) -> Dfa:
 
 
 def concatenation(parts: Sequence[Dfa], meter: Meter) -> Dfa:
-    """The minimal machine of the words of each part, one after the other; as `union`."""
+    """The minimal machine of the concatenations of one word of each part; see `union`."""
     nfas, offsets, total = _side_by_side(parts, 0)
     epsilons: list[tuple[int, int]] = []
     for k in range(len(nfas) - 1):

@@ -1,9 +1,9 @@
 """Equal states of any machine: partition refinement over *transitions*.
 
-Valmari, "Fast brief practical DFA minimization", Information Processing Letters 112, 2012. It
-refines blocks of states and bundles of equal transitions in turn, costs O(m log m) for m existing
-transitions, and never needs a sink state, which suits partial machines: a chain of thirty thousand
-states, where a machine for ``.{0,4000}`` begins, has few transitions per state.
+Valmari, "Fast brief practical DFA minimization", Information Processing Letters 112, 2012. The
+algorithm alternately refines blocks of states and bundles of equally labelled transitions, costs
+O(m log m) for m existing transitions, and needs no sink state. This suits partial machines with few
+transitions per state, such as the chain of thirty thousand states of ``.{0,4000}``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.jit import jit
 
 QUANTUM: Final = 250_000
-"""Marks between two looks at the clock. In a machine of half a million states each misses the
-processor's cache, and they take 0.1 s."""
+"""The number of marks between checks of the clock: 0.1 s in a machine of half a million states,
+where each mark misses the processor's cache."""
 
 _FINISHED: Final = 0
 _PAUSED: Final = 1
@@ -36,9 +36,9 @@ _TOUCHED: Final = 5
 
 @jit
 def _transitions(table: Int32, useful: Bool) -> tuple[Int32, Int32, Int32, Int32]:
-    """Tail, label and head of each transition between useful states, and the states' new names.
+    """The tail, label and head of each transition between useful states, and the states' new names.
 
-    Transitions come grouped by label.
+    Transitions are grouped by label.
     """
     states, classes = table.shape
     name = np.full(states, -1, np.int32)
@@ -74,7 +74,7 @@ def _mark(
     element: int, members: Int32, place: Int32, set_of: Int32, first: Int32, marked: Int32,
     touched: Int32, count: int,
 ) -> int:  # fmt: skip
-    """Move an element into the marked front part of its set; the new number of touched sets."""
+    """Move an element into the marked front part of its set; return the number of touched sets."""
     part = set_of[element]
     here = place[element]
     there = first[part] + marked[part]
@@ -218,7 +218,7 @@ def _initial(
             bundles[3, bundle] = t
         bundles[2, t] = bundle
         bundles[4, bundle] = t + 1
-    # The first block needs no turn of its own: its complement's turn tells the same.
+    # The first block needs no turn of its own: its complement's turn has the same effect.
     progress = np.array([1, 0, sets, bundle + 1, 0, 0], np.int64)
     start = np.zeros(num_states + 2, np.int32)
     for t in range(arcs):
@@ -272,10 +272,10 @@ def refined(dfa: Dfa, useful: Bool, look: Callable[[], None]) -> tuple[Int32, Bo
 
     Args:
         useful: bool[num_states], the states to keep, the start among them.
-        look: Called between chunks of work, to look at the clock.
+        look: Called between chunks of work, to check the clock.
 
     Returns:
-        Its table, numbered breadth first from the start by lowest class, and where it accepts.
+        Its table, numbered breadth first from the start by lowest class, and its accepting states.
     """
     tail, label, head, name = _transitions(dfa.table, useful)
     final = dfa.accepting[useful]

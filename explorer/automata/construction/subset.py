@@ -2,16 +2,16 @@
 
 Rabin and Scott's construction with four things that matter in practice:
 
-- **Classes first.** Symbols that no arc tells apart are one class, so a table row has tens of
-  columns, not hundreds. The classes come from the end points of the arcs' intervals.
+- **Classes first.** Symbols that no arc distinguishes are one class, so a table row has tens of
+  columns, not hundreds. The classes follow from the end points of the arcs' intervals.
 - **Segments per state.** Inside one state set, neighbouring classes covered by the same arcs
   share one target, which is computed once.
-- **Sets in an arena.** A state set is a sorted run of int32 in one growing array, found again
+- **Sets in an arena.** A state set is a sorted run of int32 in one growing array, looked up
   through a hash table that always compares the runs themselves: no false merge is possible.
 - **Deadlines.** The number of sets can double with every NFA state (``(a|b)*a(a|b){25}``), so
-  the kernel comes back after a bounded amount of work, and every growth of the arena is
-  announced to the `Meter` before memory is taken. OpenFST's ``determinize`` cannot be
-  interrupted, and its state limit truncates silently; it stays the oracle in the tests.
+  the kernel returns after a bounded amount of work, and every growth of the arena is reported to
+  the `Meter` before memory is allocated. OpenFST's ``determinize`` cannot be interrupted, and its
+  state limit truncates silently; it is the oracle in the tests.
 
 Costs: time proportional to the arcs of all sets; memory 4 bytes per member of each set plus
 4 bytes per table cell.
@@ -33,13 +33,13 @@ T = TypeVar("T", bound=np.generic)
 
 STAGE: Final = "Determinization"
 
-# Work units (arc visits) between two looks at the clock: about ten milliseconds.
+# Work units (arc visits) between checks of the clock: about ten milliseconds.
 QUANTUM: Final = 2_000_000
 _SORTING: Final = 32
 _SECONDS_PER_BYTE: Final = 1e-9
 _SECONDS_PER_ARC: Final = 1e-8
 
-# What a call of `_expand` came back for.
+# The reasons for which `_expand` returns.
 _FINISHED: Final = 0
 _PAUSED: Final = 1
 _NEEDS_STATES: Final = 2
@@ -104,7 +104,7 @@ def _close(
 ) -> tuple[int, int]:
     """Follow ε from ``members[:count]`` (already stamped ``now``), in place.
 
-    Returns the new count, and how many ε-arcs were followed.
+    Returns the new count and the number of ε-arcs followed.
     """
     seen = 0
     followed = 0
@@ -160,7 +160,7 @@ def _expand(
         # Room for everything that this state can create: a growth restarts it from here.
         if progress[_STATES] + num_classes > accepting.shape[0]:
             return _NEEDS_STATES
-        # 1. Where do the arcs of this set begin and end?
+        # 1. Mark the classes at which arcs of this set begin and end.
         boundary[:] = False
         for i in range(first, last):
             source = arena[i]
@@ -176,7 +176,7 @@ def _expand(
             segment_of[c] = segments
         segment_end[segments] = num_classes
         segments += 1
-        # 2. Which targets does each segment reach? Count, then fill.
+        # 2. Collect the targets of each segment: count, then fill.
         for g in range(segments + 2):
             bucket_start[g] = 0
         for i in range(first, last):
@@ -308,7 +308,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     )
     nfa_accepting = np.zeros(nfa.num_states, np.bool_)
     nfa_accepting[nfa.accepting] = True
-    # Members that neither accept nor read anything only blow the sets up.
+    # Members that neither accept nor read anything would only enlarge the sets.
     useful = nfa_accepting | (arc_start[1 : nfa.num_states + 1] > arc_start[: nfa.num_states])
     stamp = np.zeros(nfa.num_states, np.int32)
 
@@ -366,7 +366,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
             held += arena.nbytes + 4 * nfa.num_states
         # The old copy lives until the new one is filled.
         growing = held + (table.nbytes if reason == _NEEDS_STATES else arena.nbytes)
-        # Fresh memory is paid for page by page, and nobody looks at the clock meanwhile.
+        # New memory is mapped page by page while the clock is not checked.
         ahead = 0.0 if reason == _PAUSED else held * _SECONDS_PER_BYTE
         meter.check(STAGE, states=states, arcs=states * num_classes, bytes=growing, ahead=ahead)
         if reason == _NEEDS_ARENA:

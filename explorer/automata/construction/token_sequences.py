@@ -1,9 +1,9 @@
 """Token sequences as words: any transducer from token ids to bytes, composed with a byte machine.
 
-Where what a token writes depends on the tokens before it, token machine states are more than states
-of the byte machine. So the composition is written down as a byte machine of its own, whose words
-are the *names* of the tokens, one after the other, each between a beginning and an end
-(`explorer.automata.tree.build`): then everything that reads machines over token ends reads it.
+If the bytes of a token depend on the tokens before it, a token state is more than a state of the
+byte machine. So the composition becomes a byte machine of its own, whose words are sequences of
+token *names*, each between a beginning and an end mark (`explorer.automata.tree.build`); everything
+that works on machines over token ends then works on it.
 
 Cost: pairs of states that are reached × arcs of the transducer's state, in plain Python; it is
 meant for transducers that somebody writes by hand.
@@ -35,8 +35,8 @@ def token_sequences(
 
     Args:
         arcs: ``(source, token or None, bytes, target)``; state 0 is the start.
-        names: The symbols that stand for each token.
-        dfa: Over bytes.
+        names: The symbols of each token's name.
+        dfa: The byte machine.
 
     Returns:
         A minimal machine over `NUM_PART_SYMBOLS`.
@@ -72,7 +72,7 @@ def token_sequences(
     for here, at in waiting:
         meter.check(STAGE, states=states, arcs=len(rows), bytes=200 * len(rows))
         source = number[here, at]
-        begun: dict[tuple[int, int], int] = {}  # Names that begin alike share states.
+        begun: dict[tuple[int, int], int] = {}  # Names with a common beginning share states.
         for token, data, there in leaving.get(here, ()):
             after = at
             for byte in data:

@@ -1,8 +1,8 @@
-"""Transducers over bytes as flat arrays: the image of a language, where it came from, and chains.
+"""Transducers over bytes as flat arrays: the image of a language, its preimage, and composition.
 
-A transducer of a few dozen states, composed with a byte machine of some thousands. The pairs are
-followed level by level, all arcs of a level at once with numpy. pynini's composition of the same
-machines is the definition; the tests hold the two equal.
+A transducer of a few dozen states is composed with a byte machine of some thousands. The pairs are
+explored level by level, all arcs of a level at once with numpy. pynini's composition of the same
+machines is the reference; the tests compare with it.
 
 Cost: pairs reached × arcs of a transducer's state; about a microsecond each.
 """
@@ -24,10 +24,10 @@ from explorer.budget import Meter
 STAGE: Final = "Composing transducers"
 
 NOTHING: Final = -1
-"""The label of an arc where it reads or writes no byte."""
+"""The label on the side of an arc that reads or writes no byte."""
 
 _AT_ONCE: Final = 4096
-"""The pairs of one round, so that a round takes bounded memory and the clock is asked often."""
+"""The most pairs of one round, to bound its memory and the time between checks of the clock."""
 
 Int64 = NDArray[np.int64]
 
@@ -54,7 +54,7 @@ class Transducer:
 
 
 def image_of(machine: Dfa, transducer: Transducer, meter: Meter) -> Dfa:
-    """The texts that a transducer writes while it reads the words of a machine.
+    """The image of a machine's language: the texts that a transducer writes for its words.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -63,12 +63,12 @@ def image_of(machine: Dfa, transducer: Transducer, meter: Meter) -> Dfa:
 
 
 def origins_of(machine: Dfa, transducer: Transducer, wanted: Dfa, meter: Meter) -> Dfa:
-    """The words of a machine for which a transducer can write a wanted text; as `image_of`."""
+    """The preimage in a machine: its words for which a transducer can write a wanted text."""
     return _composed(machine, transducer, wanted, meter)
 
 
 def _composed(machine: Dfa, transducer: Transducer, wanted: Dfa | None, meter: Meter) -> Dfa:
-    """The projection of a composition to what is written, or with a wanted text to what is read."""
+    """The projection of a composition to its output, or with wanted texts to its input."""
     if machine.num_states == 0 or (wanted is not None and wanted.num_states == 0):
         return empty_dfa(NUM_BYTES)
     sides = (machine, wanted)
@@ -101,7 +101,7 @@ def _followed(
     sizes: tuple[int, int, int],
     meter: Meter,
 ) -> tuple[Int32, Int32]:
-    """The places that can be reached, and the arcs between them with the label that is kept.
+    """The reachable places of a composition, and the arcs between them with the kept label.
 
     Returns:
         int32[places, 3], the states of the machine, the transducer and the wanted texts; and
@@ -155,13 +155,13 @@ def _code(place: tuple[int, int, int], sizes: tuple[int, int, int]) -> int:
 
 
 def _stepped(machine: Dfa, states: Int64, labels: Int32) -> Int64:
-    """The states after a byte each, the same state where there is no byte, −1 where no arc is."""
+    """The state after each byte; the same state for `NOTHING`, −1 without an arc."""
     moved = machine.table[states, machine.symbol_class[np.maximum(labels, 0)]]
     return np.where(labels == NOTHING, states, moved).astype(np.int64)
 
 
 def in_turn(first: Transducer, second: Transducer, meter: Meter) -> Transducer:
-    """The transducer that does what two small ones do one after the other, in its smallest form.
+    """The minimal composition of two small transducers, one after the other.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -196,10 +196,9 @@ def in_turn(first: Transducer, second: Transducer, meter: Meter) -> Transducer:
 
 
 def smallest(transducer: Transducer, meter: Meter) -> Transducer:
-    """The minimal machine whose letters are the pairs of what is read and what is written.
+    """The transducer minimised as an automaton over pairs of a byte read and a byte written.
 
-    Args:
-        transducer: Arcs that read and write nothing are taken out.
+    Arcs that read and write nothing are removed.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -1,16 +1,15 @@
-"""The words of a vocabulary that a state can read, with as few nodes looked at as possible.
+"""Finds the words of a vocabulary that a state can read, visiting as few trie nodes as possible.
 
-The trie is laid out level by level, so that the children of a node stand side by side: a state that
-reads three bytes looks over 256 neighbours once, and no memory is touched below the others.
+The trie is laid out level by level, so that the children of a node are adjacent: a state that reads
+three bytes scans 256 neighbours once and touches no memory below the others.
 
-A state that reads many letters whatever came before (`explorer.automata.discovered.letters`), as
-within a string, a line or a word, takes the words of these letters at once, by a mask that is
-worked out once for a vocabulary and a set of letters. Each node says which letters the words at and
-below it have from there on, so what is walked are the nodes with other letters below, some
-thousands of 266,000 at 131,072 tokens. Where such a letter leads to a state with letters of its
-own, such as the space between two words, the same holds from there: the words of a node are one
-range, and are set without a look at the nodes. (llguidance has *slices* of a vocabulary, one or two
-sets of letters, and compares regexes.)
+A state that reads many letters in any order (`explorer.automata.discovered.letters`), as within a
+string, a line or a word, takes all words of these letters at once, by a mask computed once for a
+vocabulary and a set of letters. Each node stores the letters of the words at and below it, so only
+nodes with other letters below are walked, some thousands of 266,000 at 131,072 tokens. If such a
+letter leads to a state with letters of its own, such as the space between two words, the same
+applies there: the words of a node are one range and are set without visiting the nodes. (llguidance
+has *slices* of a vocabulary, one or two sets of letters, and compares regexes.)
 """
 
 from __future__ import annotations
@@ -44,28 +43,28 @@ from explorer.automata.machine import (
 from explorer.jit import jit
 
 NEEDS_LETTERS: Final = -2
-"""The words of the state's letters are to be set first."""
+"""The reason to return: the words of the state's letters must be set first."""
 NEEDS_ROOM: Final = -3
-"""There is no room to note the letters of a state."""
+"""The reason to return: there is no room to store the letters of a state."""
 
 FEWEST_WORDS: Final = 48
-"""Below a node with fewer words nobody asks for the letters of the state that is there."""
+"""The fewest words below a node for which the letters of the state there are computed."""
 
-# How a walk begins.
+# Whether a walk begins or continues.
 BEGINNING: Final = 0
 GOING_ON: Final = 1
-"""Where it stopped."""
+"""The walk continues where it stopped."""
 
 # The columns of `nodes`.
 PACKED: Final = 0
-"""The byte, and the number of children from bit 16 on."""
+"""The column with the byte, and from bit 16 on the number of children."""
 CHILD: Final = 1
 ID: Final = 2
 FIRST_WORD: Final = 3
 LAST_WORD: Final = 4
 LETTER: Final = 5
-"""The letter that the byte completes, 255 where it completes none; from bit 8 on the most letters
-of a word at or below the node, counted from its own."""
+"""The column with the letter that the byte completes, 255 if none; from bit 8 on the most letters
+of a word at or below the node, counted from the node."""
 NO_LETTER: Final = 255
 
 # The columns of a walk's stack; the top of it is the first number of row 0.
@@ -75,15 +74,15 @@ or −1; how many letters were read since, whether they are the first ones, and 
 
 
 class BroadTrie(NamedTuple):
-    """A vocabulary for the kernels.
+    """The trie of a vocabulary as arrays for the kernels.
 
     Args:
-        nodes: int32[nodes, 6]; the children of a node stand side by side, in the order in which a
-            walk comes to them; the root is the first.
-        letters: uint64[nodes, 2], the letters of the words at and below a node, from its own on.
-        words: int32[words, 2], in the order of bytes: the id, and how many letters it has.
+        nodes: int32[nodes, 6]; the children of a node are adjacent, in the order of the walk; the
+            root is first.
+        letters: uint64[nodes, 2], the letters of the words at and below a node, from the node on.
+        words: int32[words, 2], in the order of bytes: the id and its number of letters.
         numbers: int32[4, 128], see `explorer.automata.discovered.letters`.
-        kind_first: int32[states + 1], where the arcs of each state of the kinds' machines begin.
+        kind_first: int32[states + 1], the first arc of each state of the kinds' machines.
         kind_arcs: int32[arcs, 3], rows ``(low byte, high byte, state)``, −1 for the end.
         deepest: The most bytes of a word.
     """
@@ -98,12 +97,13 @@ class BroadTrie(NamedTuple):
 
 
 class Walked:
-    """A vocabulary, room for a walk of it, and the letters of a machine's states. Not thread-safe.
+    """A vocabulary, scratch memory for walking it, and the letters of a machine's states.
+
+    Not thread-safe.
 
     Args:
-        plain: The vocabulary as it is.
-        trie: The same for the kernels.
-        taken: The mask of the words of some letters, two words of bits, of at most so many.
+        trie: The vocabulary as arrays for the kernels.
+        taken: Returns the mask of the words of some letters up to a length.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Walked:
         self.arrays: WalkArrays = (*trie[:-1], *self._scratch, self.known)
 
     def make_room(self, states: int) -> None:
-        """Make room for the letters of so many states."""
+        """Make room for the letters of a number of states."""
         if states > len(self.known):
             known = np.zeros((2 * states, KNOWN + 1), np.uint64)
             known[: len(self.known)] = self.known
@@ -127,12 +127,12 @@ class Walked:
             self.arrays = (*self.trie[:-1], *self._scratch, known)
 
     def set_letters(self, state: int, words: UInt32) -> None:
-        """Set the words of the letters that a state reads, which are known."""
+        """Set the bits of all words in the known letters of a state."""
         low, high, reach, _ = self.known[state].tolist()
         np.bitwise_or(words, self._taken(low, high, reach >> 1), out=words)
 
     def set_from_rows(self, machine: ByteMachine, state: int, words: UInt32) -> None:
-        """Set the words that can be read from a state, by rows of the machine alone."""
+        """Set the bits of the words that a state can read, asking the machine for whole rows."""
         how = BEGINNING
         while True:
             self.make_room(machine.num_states)
@@ -164,8 +164,7 @@ def walk_words(
         how: `BEGINNING` or `GOING_ON`.
 
     Returns:
-        `COMPLETE`, `NEEDS_LETTERS`, `NEEDS_ROOM`, or a state of the byte machine whose row is
-        needed first.
+        `COMPLETE`, `NEEDS_LETTERS`, `NEEDS_ROOM`, or a state whose row is needed first.
     """
     if how == BEGINNING:
         notes[0, 0] = -1
@@ -224,7 +223,7 @@ def walk_words(
                 node += 1
                 continue
             token = nodes[node, ID]
-            # Without a branch, which could not be foreseen: 0 is set where no word ends.
+            # Branch-free, since the branch would be unpredictable: without a word, 0 is OR-ed in.
             words[max(token, 0) >> 5] |= np.uint32(token >= 0) << np.uint32(token & 31)
             if packed >> 16 == 0:
                 node += 1
@@ -298,13 +297,13 @@ def walk_filling(
     arena: Int64, set_start: Int64, set_hash: NDArray[np.uint64], slots: Int32, table: Int32,
     accepting: Bool, members: Int64, seen: Int64, stamps: Int64, progress: Int64,
 ) -> int:  # fmt: skip
-    """As `walk_words`, on a machine that is discovered: the rows that are needed are filled.
+    """Walk as `walk_words` does on a discovered machine, and fill the rows that are needed.
 
-    A `Net` and what was `Found` of it come array by array.
+    A `Net` and its discovered rows (`Found`) are passed array by array.
 
     Returns:
-        What `walk_words` came back for, unless it needs a row: then why the row was not filled,
-        `PAUSED` after ``quantum`` arcs, or what it needs.
+        The result of `walk_words`, unless a row could not be filled: then the reason, such as
+        `PAUSED` after ``quantum`` arcs.
     """
     work = 0
     while True:

@@ -1,9 +1,9 @@
-"""A tree becomes a byte machine that is discovered.
+"""Turns a tree into a discovered byte machine.
 
 A tree that can be laid out as an NFA becomes one, with counters for long repeats, and is
-determinized while it is asked. Intersections, differences and complements are pairs of machines
-that are discovered, unless their closed form is small: then the closed form is taken, because it is
-minimal. A part of a sequence that needs a machine of its own is built first.
+determinized on demand. Intersections, differences and complements become pairs of discovered
+machines, unless their closed form is small: then that is used, because it is minimal. A part of a
+sequence that needs a machine of its own is built first.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from explorer.errors import BudgetExceeded, NotRegular
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
-    """The machine of a tree, which numbers its states as it meets them.
+    """The machine of a tree, which numbers its states as it discovers them.
 
     Args:
         node: The root.
-        budget: Limits for what the machine meets while it is used.
-        meter: Watches what is made now; default a new one on the same limits.
+        budget: Limits on the machine while it is used.
+        meter: The limits on building it; by default a new meter of the same budget.
 
     Returns:
         A machine with exactly the words of `explorer.automata.tree.build.build`. Its start is
@@ -73,7 +73,7 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     parts = LateParts(node)
     try:
         net = parts.net(meter)
-    except (HoldsGrammar, NotRegular):  # The second where the grammar is within a combination.
+    except (HoldsGrammar, NotRegular):  # NotRegular if the grammar is inside a combination.
         from explorer.automata.stacks.of_grammar import of_grammar
 
         return of_grammar(node, budget, meter)
@@ -81,15 +81,15 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
 
 
 def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
-    """The machine of a tree over bytes and the ends of tokens, which discovers its states.
+    """The discovered machine of a tree over bytes and the ends of tokens.
 
     Args:
         node: The root.
-        meter: Watches what is made now; its budget limits what the machine meets while it is used.
+        meter: The limits on building it; its budget also limits the machine while it is used.
 
     Returns:
-        ``None`` where more than limits on parts in turn speaks about tokens: then there is only the
-        closed form (`explorer.automata.tree.build`).
+        ``None`` if the tree constrains tokens by more than limits on consecutive parts: then there
+        is only the closed form (`explorer.automata.tree.build`).
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -101,22 +101,19 @@ def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
 
 
 PAIRED: Final = Budget(states=20_000, arcs=1_000_000, bytes=100_000_000, seconds=2.0)
-"""For the closed form of a combination; a larger one is discovered."""
+"""The limits for the closed form of a combination; a larger one is discovered."""
 
 _SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
 SMALL: Final = Budget(states=200_000, arcs=20_000_000, seconds=10.0)
-"""For a closed form that nobody insists on."""
+"""The limits for an optional closed form."""
 
 
 def small_or_discovered(node: Node) -> ByteMachine:
-    """The closed form of a tree where it is small, else the machine that is discovered.
+    """The closed form of a tree if it is small, otherwise its discovered machine.
 
-    A tree with a part that has an outline, such as a schema, is discovered at once: its closed
-    form takes longer than reading thousands of texts.
-
-    Args:
-        node: The root.
+    A tree with a part that has an outline, such as a schema, is discovered at once: its closed form
+    takes longer than reading thousands of texts.
 
     Raises:
         BudgetExceeded: It cannot even be laid out.
@@ -130,7 +127,7 @@ def small_or_discovered(node: Node) -> ByteMachine:
 
 
 def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> ByteMachine:
-    """The closed form of an intersection, difference or complement if it is small, else a pair."""
+    """The closed form of an intersection, difference or complement if small, otherwise a pair."""
     limits = {name: min(getattr(budget, name), getattr(PAIRED, name)) for name in _SIZES}
     try:
         return build(node, Meter(Budget(**limits)))

@@ -1,17 +1,17 @@
 """The machine that discovers its states: it numbers configurations as it meets them.
 
-A *configuration* is what is alive after a text. What that is, and how a row is worked out, a *kind*
-says: sets of configurations of a net (`Sets`), one stack (`explorer.automata.stacks.single`), and
-the kinds that work whole rows out in Python (`whole_rows`): pairs, counted tokens, many stacks.
-Everything else is the same for all and stands here: the lock, the budget, room that grows,
-pickling, and the questions of a `ByteMachine`.
+A *configuration* is what is alive after a text. A *kind* defines it, and computes rows: sets of
+configurations of a net (`Sets`), one stack (`explorer.automata.stacks.single`), and the kinds that
+compute whole rows in Python (`whole_rows`): pairs, counted tokens, many stacks. Everything else is
+common to all kinds: the lock, the budget, growing arrays, pickling, and the methods of a
+`ByteMachine`.
 
-A kind is resumable: a method that works goes on until it has finished, or says why it stopped. Then
-the machine makes room, has a part laid out or looks at the clock, and calls it again.
+A kind is resumable: a method works until it has finished, or returns the reason why it stopped.
+Then the machine makes room, builds a part or checks the clock, and calls it again.
 
 The numbers depend on the order of the questions; a machine that is sent to another process takes
-the states that it has met with it. They are kept, and the budget limits them: the number of states,
-their table's cells and bytes, and the seconds of one question.
+its states along. The budget limits them: the number of states, their table's cells and bytes, and
+the seconds of one question.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ from explorer.automata.machine import (
 from explorer.budget import Budget, Meter
 
 SHARE: Final = 3
-"""Room that grows is there twice and once more while it is copied."""
+"""The factor for memory while an array grows: the old copy, and a new one of twice the size."""
 
 
 class Kind(Protocol):
-    """One kind of configurations: it fills rows, and says why it stopped. Not thread-safe."""
+    """One kind of configurations, which fills the rows of a machine; not thread-safe."""
 
     stage: str
-    """The work, as the subject of a sentence about a budget."""
+    """The name of the work, as the subject of a sentence about a budget."""
 
     @property
     def symbol_class(self) -> Int32:
@@ -82,7 +82,7 @@ class Kind(Protocol):
 
     @property
     def table(self) -> Int32:
-        """int32[room, classes], with a row for each state that was told to anybody."""
+        """The table, int32[room, classes], with a row for each numbered state."""
         ...
 
     @property
@@ -92,7 +92,7 @@ class Kind(Protocol):
 
     @property
     def held(self) -> int:
-        """The bytes of what was met."""
+        """The bytes of memory used so far."""
         ...
 
     @property
@@ -102,11 +102,11 @@ class Kind(Protocol):
 
     @property
     def stacks(self) -> Stacks | None:
-        """The stacks, of a kind that has some."""
+        """The stacks, if the kind has any."""
         ...
 
     def begin(self, meter: Meter) -> int:
-        """Make the start state, number 0; `FINISHED`, or why it stopped."""
+        """Make the start state, number 0; return `FINISHED` or the reason for stopping."""
         ...
 
     def can_start(self, meter: Meter) -> bool:
@@ -114,40 +114,45 @@ class Kind(Protocol):
         ...
 
     def fill(self, state: int, symbol: int, meter: Meter) -> int:
-        """Fill the cell of a class, or the `WHOLE_ROW`; `FINISHED`, or why it stopped."""
+        """Fill a cell, or the `WHOLE_ROW`; return `FINISHED` or the reason for stopping."""
         ...
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
-        """Fill the cells that words come by from ``stack[0]``; `FINISHED`, or why it stopped.
+        """Fill the cells along the words of a trie from state ``stack[0]``.
 
-        ``again`` says that it goes on where it stopped.
+        Returns `FINISHED` or the reason for stopping; with ``again`` it continues from there.
         """
         ...
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
-        """Set the bits of words; `FINISHED`, why it stopped, or `BY_ROWS` if it has no way of its
-        own."""
+        """Set the bits of the words that a state reads.
+
+        Returns `FINISHED`, the reason for stopping, or `BY_ROWS` without a method of its own.
+        """
         ...
 
     def make_room(self, reason: int, most: int, meter: Meter) -> None:
-        """Make room of the kind that was asked for, for so many states in advance at most, or lay a
-        part out."""
+        """Do what a reason for stopping asks for: enlarge arrays, or build a part.
+
+        Args:
+            most: The most states to make room for.
+        """
         ...
 
     def accepting(self, state: int) -> bool | None:
-        """Whether the text may end; ``None`` where the row has to be filled first."""
+        """Whether the text may end in a state; ``None`` if its row must be filled first."""
         ...
 
     def configuration(self, state: int) -> Hashable:
-        """The configuration of a state, for a reader."""
+        """The configuration of a state, for display."""
         ...
 
     def finishes_by_bytes(self, state: int) -> bool:
-        """As of a `ByteMachine`."""
+        """See `ByteMachine.finishes_by_bytes`."""
         ...
 
     def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
-        """The function that makes it again in another process, and its arguments."""
+        """The function that rebuilds the kind in another process, and its arguments."""
         ...
 
 
@@ -156,7 +161,7 @@ class Discovered:
 
     Args:
         kind: The kind of its configurations.
-        budget: Limits for what is met altogether, and for the seconds of one question.
+        budget: Limits on all discovered states together, and on the seconds of one question.
 
     Example:
         >>> from explorer.automata.discovered.discover import discover
@@ -183,7 +188,7 @@ class Discovered:
 
     @property
     def start(self) -> int:
-        """The start state, 0; `NO_ARC` where there are no words.
+        """The start state, 0; `NO_ARC` if there are no words.
 
         Raises:
             BudgetExceeded: It took too long to find out.
@@ -195,7 +200,7 @@ class Discovered:
 
     @property
     def num_states(self) -> int:
-        """The number of states met so far, those that cannot finish included."""
+        """The number of states met so far, including those that cannot finish."""
         return self._kind.num_states
 
     @property
@@ -205,7 +210,7 @@ class Discovered:
 
     @property
     def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC` or `UNKNOWN`."""
+        """The rows so far, int32[room, classes]: a state, `NO_ARC` or `UNKNOWN`."""
         return self._kind.table
 
     @property
@@ -225,7 +230,7 @@ class Discovered:
 
     @property
     def closed(self) -> None:
-        """There is no table of all states."""
+        """``None``, because there is no table of all states."""
         return
 
     @property
@@ -237,7 +242,7 @@ class Discovered:
         """The state after one more byte, or `NO_ARC`.
 
         Raises:
-            BudgetExceeded: More was met than the budget allows, or it took too long.
+            BudgetExceeded: The discovered states exceed the budget, or it took too long.
         """
         if state == NO_ARC:
             return NO_ARC
@@ -271,7 +276,7 @@ class Discovered:
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
 
     def visit(self, trie: WordTrie, state: int) -> None:
-        """Fill the cells that the words of a trie come by from a state, so that `table` has them.
+        """Fill the cells of `table` along the words of a trie from a state.
 
         Raises:
             BudgetExceeded: As for `step`.
@@ -314,12 +319,12 @@ class Discovered:
                 self._answer(reason, meter)
 
     def _answer(self, reason: int, meter: Meter) -> None:
-        """Make room of some kind, have a part laid out, or look at the clock."""
+        """React to a reason for stopping: make room, build a part, or check the clock."""
         kind, limits = self._kind, self._budget
         classes = kind.table.shape[1]
         if reason in (PAUSED, NEEDS_PART):
             meter.check_time(kind.stage)
-        else:  # Announce what the room is for.
+        else:  # Check the limits before allocating.
             states = kind.num_states + (reason == NEEDS_STATES)
             held = SHARE * kind.held
             meter.check(kind.stage, states=states, arcs=states * classes, bytes=held)
@@ -344,8 +349,8 @@ class Sets:
 
     Args:
         net: The automaton.
-        parts: Where the late parts of the net come from.
-        rows: What was met before.
+        parts: Builds the late parts of the net.
+        rows: The rows discovered before.
     """
 
     stage = "The discovery of states"
@@ -371,18 +376,20 @@ class Sets:
 
     @property
     def held(self) -> int:
-        """The bytes of what was met."""
+        """The bytes of memory used so far."""
         return bytes_held(self._rows)
 
     @property
     def num_waiting(self) -> int:
-        """The number of parts that were met and have not been laid out yet."""
+        """The number of late parts of the net that have not been built yet."""
         return int(self._net.late.sum())
 
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        if self._read is None or self._read[0] is not self._net:  # Asked again and again.
+        if (
+            self._read is None or self._read[0] is not self._net
+        ):  # Cached, because it is asked often.
             self._read = self._net, self._net.read
         return self._read[1]
 
@@ -391,7 +398,7 @@ class Sets:
         return FINISHED if self._begun else begin(self._net, self._rows)
 
     def can_start(self, meter: Meter) -> bool:
-        """Every state can finish."""
+        """True, because every state can finish."""
         return True
 
     def fill(self, state: int, symbol: int, meter: Meter) -> int:
@@ -399,7 +406,7 @@ class Sets:
         return row_filled(tuple(self._net), tuple(self._rows), state)
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
-        """Fill the rows that words come by."""
+        """Fill the rows along the words of a trie."""
         if not again:
             self._rows.progress[NODE] = 0
         return visit(self._net, self._rows, trie.byte, trie.depth, trie.skip, stack, QUANTUM)
@@ -407,7 +414,7 @@ class Sets:
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
         """Set the bits of words, most of them by the letters that states read."""
         how, reason = GOING_ON if again else BEGINNING, NEEDS_ROOM
-        if not again and self.table[state, 0] != UNKNOWN:  # Perhaps all rows on the way are known.
+        if not again and self.table[state, 0] != UNKNOWN:  # All needed rows may be known.
             here = self.table, self.symbol_class
             reason = walk_words(*walk.arrays, *here, state, words, how)
             how = GOING_ON
@@ -422,7 +429,7 @@ class Sets:
         return FINISHED
 
     def make_room(self, reason: int, most: int, meter: Meter) -> None:
-        """Make room, or lay a part out."""
+        """Enlarge arrays, or build a part."""
         if reason == NEEDS_PART:
             if self._parts is not None:
                 self._net = self._parts.laid(self._net, int(self._rows.progress[PART]), meter)
@@ -434,7 +441,7 @@ class Sets:
         return bool(self._rows.accepting[state])
 
     def configuration(self, state: int) -> tuple[tuple[int, int], ...]:
-        """The pairs of a state of the net and its counts, packed in one number."""
+        """The members of a state: pairs of a state of the net and its packed counts."""
         first, last = self._rows.set_start[state : state + 2].tolist()
         packed: list[int] = self._rows.arena[first:last].tolist()
         bits = int(self._net.bits[0])
@@ -445,7 +452,7 @@ class Sets:
         return True
 
     def sent(self) -> tuple[Callable[..., Sets], tuple[Any, ...]]:
-        """The net, or where parts are left the tree; and what was met."""
+        """The net, or with unbuilt parts the tree, and the discovered rows."""
         rows = with_room(self._rows, self.num_states + 1)
         if self._parts is not None and self._net.late.any():
             self._parts.settle(self._net)
@@ -454,5 +461,5 @@ class Sets:
 
 
 def _laid_again(parts: LateParts, rows: Found) -> Sets:
-    """The kind in another process: the net is made again, as far as it had come."""
+    """Rebuild the kind in another process, with the same parts of the net built."""
     return Sets(*parts.again(Meter()), rows)

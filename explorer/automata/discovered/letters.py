@@ -1,20 +1,21 @@
-"""The letters that a state reads whatever came before, and for how many letters that holds.
+"""Finds the letters that a state reads in any order, and up to which length.
 
-The words of a vocabulary are written in *letters*: a printable byte of ASCII, tab, line feed and
-carriage return each by itself, the other control characters together, and the characters beyond
-ASCII in three kinds, because machines tell few of them apart: letters and digits of all scripts;
-other characters that are neither white space nor control characters; the rest.
+The words of a vocabulary are sequences of *letters*: each printable ASCII byte, tab, line feed and
+carriage return is a letter of its own, the other control characters are one letter together, and
+the characters beyond ASCII are three letters, because machines distinguish few of them: letters and
+digits of all scripts; other characters that are neither white space nor control characters; the
+rest.
 
-A state *reads* a set of letters up to a *reach* of n where every text of at most n of these letters
+A state *reads* a set of letters up to a *reach* of n if every text of at most n of these letters
 can be read from it. Within a string the letters are all but quote, backslash and control
 characters, without limit; ten characters before the end of ``.{0,100}`` they are all but the line
-feed, and the reach is ten. It is *sharp* where no longer text of these letters can be read.
+feed, and the reach is ten. The reach is *sharp* if no longer text of these letters can be read.
 
-The set is found by following the machine from the state, the letters that all states met so far
-read. Where a state does not read some of them there are three ways on: without these letters,
-without those that lead to the state, or no further. The one is taken that keeps the most words of
-the vocabulary. Each is right, so nothing has to be known of the constraint; another choice only
-makes a walk longer.
+The set is found by following the machine from the state, with the letters that all states met so
+far read. If a state does not read some of them, there are three options: drop these letters, drop
+the letters that lead to the state, or limit the reach. The option that keeps the most words of the
+vocabulary is chosen. Each is correct whatever the constraint; a worse choice only makes a walk
+longer.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from explorer.jit import jit
 
 CONTROL: Final = 0
 KINDS: Final = 3
-"""Beyond ASCII; the letters 1, 2 and 3. A machine of each kind reads those before it too."""
+"""The number of letters beyond ASCII: 1, 2 and 3; each machine also reads the letters before it."""
 OTHER: Final = 4
-"""Bytes that are not characters: a letter that no set has."""
+"""The letter of bytes that are not characters; no set contains it."""
 
 LONGEST: Final = 16
-"""How many letters are looked ahead; a longer word is walked, unless a state reads without end."""
+"""The largest finite reach that is searched; longer words are walked."""
 WITHOUT_END: Final = 1 << 20
 """The reach of a state that reads its letters without end."""
 
 MOST_STATES: Final = 64
 MOST_PAIRS: Final = 1024
-"""How many states, and pairs of a state within a character and one of a kind's machine, are looked
-at before a state counts as one that reads no letters."""
+"""The most states, and pairs of a state within a character and one of a kind's machine, that are
+examined before a state counts as reading no letters."""
 FEWEST: Final = 11
-"""A state that reads fewer letters of ASCII, and no others, is not looked at: a walk is short."""
+"""The fewest ASCII letters that a state must read to be examined; otherwise a walk is short."""
 
 # The rows of `numbers`: for each byte of ASCII its letter; for each letter how many words hold it;
 # how many words have more than so many letters; the starts of the kinds' machines.
@@ -51,28 +52,28 @@ HELD_BY: Final = 1
 LONGER: Final = 2
 STARTS: Final = 3
 
-# The columns of what is known of a state: two words of letters, and twice the reach, one more
-# where it is sharp; the last is 0 where nothing is known yet and 1 where it is.
+# The columns of a state's result: two words of letters; twice the reach, plus one if it is sharp;
+# and whether the result is known.
 REACH: Final = 2
 KNOWN: Final = 3
 
 COMPLETE: Final = -1
-"""The letters are known."""
+"""The result if the search is complete."""
 
 # The rows of `notes`, of three numbers each.
 _OF: Final = 0
-"""The state, the one that is looked at, and how many there are."""
+"""The row with the state searched for, the index of the current state, and their number."""
 _AT: Final = 1
-"""The kind that is asked about, the pair that is looked at, and how many there are."""
+"""The row with the current kind, the index of the current pair, and the number of pairs."""
 _TO: Final = 2
-"""The reach, nothing, and how many states a kind leads to."""
+"""The row with the reach, an unused entry, and the number of states that a kind leads to."""
 _QUEUE: Final = 3
-"""From here on states that were met, after how many letters, and one of these three."""
+"""The first row of the queue: a state, the number of letters before it, and one of three marks."""
 _ONCE: Final = 0
 _TWICE: Final = 1
-"""After another number of letters too."""
+"""The mark of a state that is also met after another number of letters."""
 _AVOIDED: Final = 2
-"""No letter that leads there is taken."""
+"""The mark of a state whose incoming letters are dropped."""
 _PAIRS: Final = _QUEUE + MOST_STATES
 _AFTER: Final = _PAIRS + MOST_PAIRS
 NOTES: Final = _AFTER + MOST_STATES
@@ -98,7 +99,7 @@ def _with(sets: UInt64, row: int, letter: int) -> None:
 
 @jit
 def _held(sets: UInt64, row: int, numbers: Int32) -> int:
-    """The number of words that hold letters of a set, those that hold several counted as often."""
+    """The number of words with letters of a set, counting a word once for each such letter."""
     count = 0
     for letter in range(128):
         if _has(sets, row, letter) and _has(sets, _ALL, letter):
@@ -108,9 +109,10 @@ def _held(sets: UInt64, row: int, numbers: Int32) -> int:
 
 @jit
 def _meet(notes: Int32, sets: UInt64, target: int, level: int, letter: int, first: int) -> int:
-    """Note that a letter leads to a state: its place in the queue, −1 without room for it.
+    """Note that a letter leads to a state; return its place in the queue, −1 without room.
 
-    The search for it begins at the place ``first``, which may be any.
+    Args:
+        first: A guess of the place.
     """
     count = notes[_OF, 2]
     k = first
@@ -184,7 +186,7 @@ def _reads_kind(
 
 @jit
 def _is_met(notes: Int32, sets: UInt64, at: int) -> bool:
-    """Whether letters lead to a state in the queue, of those that are left."""
+    """Whether some remaining letter leads to a state in the queue."""
     if notes[_QUEUE + at, 2] == _AVOIDED:
         return False
     left = (sets[_ALL, 0] & sets[_BY + at, 0]) | (sets[_ALL, 1] & sets[_BY + at, 1])
@@ -193,7 +195,7 @@ def _is_met(notes: Int32, sets: UInt64, at: int) -> bool:
 
 @jit
 def _once(notes: Int32, sets: UInt64) -> bool:
-    """Whether all states that are met are met after one number of letters each."""
+    """Whether each state is met after only one number of letters."""
     for at in range(notes[_OF, 2]):
         if notes[_QUEUE + at, 2] == _TWICE and _is_met(notes, sets, at):
             return False
@@ -202,7 +204,7 @@ def _once(notes: Int32, sets: UInt64) -> bool:
 
 @jit
 def _is_sharp(table: Int32, symbol_class: Int32, numbers: Int32, notes: Int32, sets: UInt64) -> int:
-    """Whether no text of one letter more than the reach is read: as `_reads_kind`."""
+    """Whether no text of one letter more than the reach is read; returns as `_reads_kind`."""
     while notes[_OF, 1] < notes[_OF, 2]:
         at = notes[_OF, 1]
         if notes[_QUEUE + at, 1] == notes[_TO, 0] and _is_met(notes, sets, at):
@@ -225,18 +227,18 @@ def find_letters(
     numbers: Int32, kind_first: Int32, kind_arcs: Int32, table: Int32, symbol_class: Int32,
     state: int, notes: Int32, sets: UInt64, known: UInt64,
 ) -> int:  # fmt: skip
-    """Find the letters of a state, and for how far it reads them.
+    """Find the letters of a state and their reach.
 
     Args:
         numbers, kind_first, kind_arcs: As in `explorer.automata.discovered.broad.BroadTrie`.
         table, symbol_class: The rows of the byte machine, as far as they are known.
-        state: Its state.
-        notes, sets: int32[NOTES, 3] and uint64[SETS, 2]; where the first number of the notes is the
-            state, it goes on where it stopped.
+        state: A state of the byte machine.
+        notes, sets: int32[NOTES, 3] and uint64[SETS, 2]; if the notes begin with the state, the
+            search continues where it stopped.
         known: uint64[states, 4], the letters, the reach, and whether they are known.
 
     Returns:
-        `COMPLETE`, or a state of the byte machine whose row is needed first.
+        `COMPLETE`, or a state whose row is needed first.
     """
     if numbers[STARTS, 0] < 0:  # The words have no letters.
         known[state, KNOWN] = 1

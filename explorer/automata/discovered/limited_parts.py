@@ -1,4 +1,4 @@
-"""From a tree with limits on tokens to the graph of its parts."""
+"""Builds the graph of parts of a tree with limits on tokens."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 
 MOST_PARTS = 20_000
-"""How many parts a graph has at most; a repetition has its body so many times."""
+"""The most parts of a graph, in which the body of a repetition is copied."""
 
 
 class NotCounted(Exception):
-    """A tree that is not parts in turn with limits on some of them. Never leaves this package."""
+    """The tree is not a sequence of parts with limits; never raised outside this package."""
 
 
 def speaks_of_tokens(node: Node) -> bool:
-    """Whether a tree has a limit on tokens, or asks for certain tokens."""
+    """Whether a tree has a limit on tokens, or asks for specific tokens."""
     return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
 
 
 def limited_parts(node: Node, meter: Meter, discover: Callable[[Node], ByteMachine]) -> Discovered:
-    """The machine over bytes and the ends of tokens of a tree, which discovers its states.
+    """The discovered machine of a tree over bytes and the ends of tokens.
 
     Args:
         node: The root.
-        meter: Watches what is made now; its budget limits what the machine meets while it is used.
+        meter: The limits on building it; its budget also limits the machine while it is used.
         discover: Makes the machine of a part without limits.
 
     Raises:
@@ -77,7 +77,7 @@ class _Graph:
         return self._nodes - 1
 
     def _lay(self, node: Node, source: int) -> int:
-        """Lay a tree out from a node of the graph; the node where it ends."""
+        """Add a tree to the graph from a node on; return the node where it ends."""
         if not speaks_of_tokens(node):
             return source if isinstance(node, Empty) else self._part(node, source, UNLIMITED)
         match node:
@@ -112,7 +112,7 @@ class _Graph:
         return target
 
     def _in_turn(self, node: Concat, source: int) -> int:
-        """Parts one after the other; neighbours without limits are one part."""
+        """Add consecutive parts; neighbours without limits become one part."""
         plain: list[Node] = []
 
         def flushed(here: int) -> int:

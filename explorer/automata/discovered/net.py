@@ -1,21 +1,20 @@
-"""A program without calls, made ready to be run: its arcs by source, over classes of bytes.
+"""A program without calls, indexed for running: its arcs by source, over classes of bytes.
 
 A *configuration* is a state of the program and, in the scope of a counter, the count, packed in one
-int: the state in the high bits, all counts of nested scopes in the low ones. A million states of a
-machine that is written out are one state and a number here; whatever uses the net sees no
-difference.
+int: the state in the high bits, all counts of nested scopes in the low ones. A million states of an
+expanded machine are one state and a number here; users of the net see no difference.
 
-Only arcs on a way to the end are kept. A copy can always be ended and begun again until there are
-enough, so whether a configuration can finish depends on its state alone, and every configuration
-that is met can.
+Only arcs on a path to the end are kept. A copy of a repeat's body can always be finished and begun
+again until there are enough, so whether a configuration can finish depends on its state alone, and
+every reachable configuration can.
 
-A part that is left for later (`LateParts`) is a state whose only move leads nowhere until the part
-is there. It surely has words, so what comes before it can finish. A schema of a hundred members is
-a net of a hundred names at first: the machine of a member's value is made when a text has read the
-name. What may wait is said by the tree (`Deferred.is_late`): a part that surely has words, and
-whose source has nothing wrong with it, so that the only thing that can happen later is that a
-budget is exceeded. A part cannot be sent to another process, because it holds a compiler. What is
-sent is the tree and the order in which parts were laid out: they are laid out again in that order.
+A late part (`LateParts`) is a state whose only move leads nowhere until the part is built. It
+certainly has words, so configurations before it can finish. A schema of a hundred members is at
+first a net of a hundred names: the program of a member's value is built when a text has read the
+name. The tree marks the parts that may wait (`Deferred.is_late`): they certainly have words, and
+their sources are valid, so that the only later failure is an exceeded budget. A part cannot be sent
+to another process, because it holds a compiler. The tree is sent instead, with the order in which
+parts were built; they are built again in that order.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from explorer.jit import jit
 STAGE: Final = "Making a machine that is discovered"
 
 MOST_BITS: Final = 62
-"""Of a configuration: the bits of the state and of its counts."""
+"""The most bits of a configuration, state and counts together."""
 
 Int64 = NDArray[np.int64]
 
@@ -50,17 +49,17 @@ class Net(NamedTuple):
     Args:
         start: int64[configurations], those before the first byte; not closed under moves.
         symbol_class: int32[256], the class of each byte.
-        arc_start: int32[states + 1], where the arcs of each state begin.
+        arc_start: int32[states + 1], the first arc of each state.
         arcs: int32[arcs, 3], rows ``(low class, high class, target)``.
-        move_start: int32[states + 1], where the moves of each state begin.
+        move_start: int32[states + 1], the first move of each state.
         moves: int32[moves, 3], rows ``(target, action, scope)``.
         useful: bool[states], those with arcs, and those that accept.
         accepting: bool[states].
         scope: int32[states], the innermost scope; −1 outside all.
-        late: bool[states], those where a part begins that is not there yet.
+        late: bool[states], those where an unbuilt part begins.
         sizes: int64[scopes, 4], rows ``(counts, fewest copies, whether there is no most, counts of
             this scope and all around it together)``.
-        bits: int64[1], how many bits the counts take.
+        bits: int64[1], the number of bits of the counts.
     """
 
     start: Int64
@@ -84,7 +83,7 @@ class Net(NamedTuple):
     @property
     def num_classes(self) -> int:
         """The number of classes of bytes."""
-        return int(self.symbol_class[-1]) + 1  # They rise with the bytes.
+        return int(self.symbol_class[-1]) + 1  # Classes are numbered in the order of bytes.
 
     @property
     def read(self) -> Bool:
@@ -159,11 +158,11 @@ def _indexed(
 
 
 def net_of(program: Program, meter: Meter) -> Net | None:
-    """A program without calls, ready to be run.
+    """The net of a program without calls.
 
     Returns:
-        The net; ``None`` if there are no words. Where there are late parts each byte is a class of
-        its own, because nobody knows yet what they tell apart.
+        ``None`` if there are no words. With late parts each byte is a class of its own, because the
+        classes of the parts are not known yet.
 
     Raises:
         BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
@@ -189,16 +188,16 @@ def net_of(program: Program, meter: Meter) -> Net | None:
 
 
 LATE_BITS: Final = 30
-"""Of a configuration, where there are late parts: kept for the counts inside of them."""
+"""The bits of a configuration that are reserved for counts inside late parts."""
 
 
 def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
-    """A net with one more of its late parts, which begins and ends where it was to be.
+    """The net with one more of its late parts built.
 
     Args:
         at: The state where the part begins.
-        part: Its start is state 0, its end state 1.
-        meter: Watches the size of both together.
+        part: The program of the part; its start is state 0, its end state 1.
+        meter: The limits on the size of the result.
 
     Raises:
         BudgetExceeded: The net becomes too large, or the part counts too far.
@@ -248,8 +247,7 @@ def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32,
     """The moves of a program, the scope of each state, and the sizes of the scopes.
 
     Args:
-        around: How many counts the scopes around it tell apart.
-        meter: Watches the size.
+        around: The number of combined counts of the scopes around it.
     """
     plain, late = program.epsilons, program.late
     given = len(program.arcs) + len(plain) + len(late)
@@ -274,7 +272,7 @@ def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32,
 
 
 def _waiting(program: Program) -> Bool:
-    """The states where late parts begin: bool[states]."""
+    """Flags of the states where late parts begin, bool[states]."""
     waiting = np.zeros(program.num_states, np.bool_)
     waiting[[before for before, _, _ in program.late]] = True
     return waiting
@@ -285,19 +283,16 @@ def closed(
     move_start: Int32, moves: Int32, late: Bool, sizes: Int64, bits: int, members: Int64,
     count: int, seen: Int64, stamps: Int64, now: int,
 ) -> int:  # fmt: skip
-    """Follow moves from ``members[:count]``, each of which stands in ``seen``, in place.
+    """Close ``members[:count]``, all of which are in ``seen``, under moves, in place.
 
     Args:
         move_start, moves, late, sizes: As in `Net`.
-        bits: How many bits of a configuration the counts take.
-        members: Configurations; room for half as many as ``seen``.
-        count: How many there are.
-        seen, stamps: A hash table of the configurations of this set, those with the stamp ``now``.
-        now: The stamp.
+        bits: The number of bits of a configuration's counts.
+        members: The configurations, with room for half as many as ``seen``.
+        seen, stamps: A hash table of this set; its entries have the stamp ``now``.
 
     Returns:
-        The new count; −1 if there is no more room; −2 less the number of a state where a part
-        must be there first.
+        The new count; −1 without room; −2 minus a state whose part must be built first.
     """
     mask = (np.int64(1) << bits) - 1
     done = 0
@@ -332,7 +327,7 @@ def closed(
 
 @jit
 def entered(code: int, members: Int64, count: int, seen: Int64, stamps: Int64, now: int) -> int:
-    """Add a configuration to a set if it is not in it; the new count, or −1 without room."""
+    """Add a configuration to a set; return the new count, or −1 without room."""
     mask = seen.shape[0] - 1
     slot = np.int64((np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
     while stamps[slot] == now:
@@ -348,7 +343,7 @@ def entered(code: int, members: Int64, count: int, seen: Int64, stamps: Int64, n
 
 
 class HoldsGrammar(Exception):
-    """The tree holds a grammar, which takes a stack and not a net."""
+    """The tree holds a grammar, which needs a stack instead of a net."""
 
 
 def _grammar_met(_: Call | Rules) -> int:
@@ -356,11 +351,7 @@ def _grammar_met(_: Call | Rules) -> int:
 
 
 class LateParts:
-    """The late parts of the net of a tree.
-
-    Args:
-        root: The tree.
-    """
+    """The builder of a tree's net and of its late parts."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
@@ -368,7 +359,7 @@ class LateParts:
         self._order: list[int] = []
 
     def net(self, meter: Meter) -> Net | None:
-        """The net of the tree, its late parts left out; ``None`` if there are no words.
+        """The net of the tree without its late parts; ``None`` if there are no words.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -382,15 +373,13 @@ class LateParts:
         return net_of(program, meter)
 
     def laid(self, net: Net, at: int, meter: Meter) -> Net:
-        """A net with one more of its parts.
+        """The net with one more of its late parts built.
 
         Args:
-            net: The net so far.
             at: The state where the part begins.
-            meter: Watches what is made.
 
         Raises:
-            BudgetExceeded: A limit was reached; the part can still be laid out later.
+            BudgetExceeded: A limit was reached; the part can still be built later.
         """
         self.settle(net)
         node = replace(self._waiting[at], is_late=False)
@@ -401,10 +390,10 @@ class LateParts:
         return larger
 
     def settle(self, net: Net) -> None:
-        """Forget a part that was laid out, but whose net was not taken because of an interrupt.
+        """Forget a built part whose net was lost to an interrupt.
 
         Args:
-            net: The net so far; only the last part can be missing there.
+            net: The net so far; only the last part can be missing in it.
         """
         if self._order and net.late[self._order[-1]]:
             del self._order[-1]
@@ -412,7 +401,7 @@ class LateParts:
             self._waiting.pop(self._order[-1], None)
 
     def again(self, meter: Meter) -> tuple[Net, LateParts]:
-        """The net of the tree with the parts that have been laid out, made anew.
+        """Build the net of the tree anew, with the same parts built.
 
         Raises:
             BudgetExceeded: A limit was reached.

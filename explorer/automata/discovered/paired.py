@@ -1,13 +1,13 @@
-"""Two machines read side by side: intersection and difference, discovered.
+"""Intersection and difference of two machines, discovered as pairs of their states.
 
 A state is a pair of states, one of each machine, numbered when it is first met. The left machine
-always has a state; the right one may have stopped, if that does not matter.
+always has a state; in a difference the right one may have stopped.
 
-Every state of a byte machine can finish, and whether a pair can is not known from its halves: that
-is searched for, depth first, before a pair is given out. The search ends at the first pair that is
-known to finish, and every pair on the way to it can then finish too. If the search reaches no new
-pair, no pair that it met can finish. In a difference a pair whose right half has stopped can finish
-as its left half can. The budget limits the search, as a stage of its own.
+Every state of a byte machine can finish, but whether a pair can does not follow from its halves:
+this is searched depth first before a pair is returned. The search ends at the first pair that is
+known to finish; then every pair on the path to it can finish too. If the search finds no such pair,
+no pair that it visited can finish. In a difference, a pair whose right half has stopped can finish,
+because its left half can. The budget limits the search, as a stage of its own.
 
 Cost: some tens of microseconds per pair, in Python.
 """
@@ -33,7 +33,6 @@ class Paired(WholeRows[tuple[int, int]]):
 
     Args:
         left, right: The machines.
-        operation: The words that are wanted of them.
         pairs: The pairs that were met before.
     """
 
@@ -50,11 +49,11 @@ class Paired(WholeRows[tuple[int, int]]):
         super().__init__(joint, len(self._lowest), [*pairs] or [(left.start, right.start)])
         self._left, self._right = left, right
         self._operation: Operation = operation
-        self._rows: dict[int, list[int]] = {}  # Also to pairs that cannot finish.
+        self._rows: dict[int, list[int]] = {}  # Including pairs that cannot finish.
         self._finishes: dict[int, bool] = {}
 
     def can_start(self, meter: Meter) -> bool:
-        """Whether there are words; searched for."""
+        """Whether there are words, found by a search."""
         return self._can_finish(0, meter)
 
     @property
@@ -75,14 +74,14 @@ class Paired(WholeRows[tuple[int, int]]):
         return self._left.configuration(left), None if stopped else self._right.configuration(right)
 
     def row(self, state: int, meter: Meter) -> list[int]:
-        """The pairs after each class of bytes that can finish."""
+        """The pairs after each class of bytes; `NO_ARC` for those that cannot finish."""
         return [
             target if target != NO_ARC and self._can_finish(target, meter) else NO_ARC
             for target in self._row(state, meter)
         ]
 
     def _row(self, state: int, meter: Meter) -> list[int]:
-        """The pairs after each class of bytes, whether they can finish or not."""
+        """The pairs after each class of bytes, including those that cannot finish."""
         known = self._rows.get(state)
         if known is not None:
             return known
@@ -103,7 +102,7 @@ class Paired(WholeRows[tuple[int, int]]):
         known = self._decided(state)
         if known is not None:
             return known
-        # Depth first: the way to the end of a long repeat is long and narrow.
+        # Depth first, because the path to the end of a long repeat is long and narrow.
         came_from: dict[int, list[int]] = {state: []}
         stack = [state]
         while stack:
@@ -123,7 +122,7 @@ class Paired(WholeRows[tuple[int, int]]):
         return False
 
     def _remember(self, end: int, came_from: dict[int, list[int]]) -> None:
-        """Note that all pairs on the ways to a pair that can finish can finish too."""
+        """Note that all pairs on the paths to a pair that can finish can finish too."""
         waiting = [end]
         while waiting:
             here = waiting.pop()
@@ -150,12 +149,12 @@ class Paired(WholeRows[tuple[int, int]]):
 def paired(
     left: ByteMachine, right: ByteMachine, operation: Operation, budget: Budget
 ) -> ByteMachine:
-    """The words of both machines, or of the left one alone.
+    """The machine of the words of both machines, or of the left one only.
 
     Args:
         left, right: The machines.
         operation: ``"both"`` or ``"left only"``.
-        budget: Limits for what is met while it is used.
+        budget: Limits on the machine while it is used.
 
     Example:
         >>> from explorer import Budget, regex
