@@ -61,7 +61,8 @@ class Shown:
     def printed(self, cell: str) -> str:
         """What a cell printed, or what its question keeps."""
         outputs = self.cells[cell].outputs
-        said = "".join(one.text for one in outputs if one.output_type == "stream")
+        streams = [one for one in outputs if one.output_type == "stream"]
+        said = "".join(one.text for one in streams if one.name == "stdout")
         folded = self.folded(cell)
         if folded is not None:
             texts = [part["text"] for part in folded["parts"] if set(part) == {"text"}]
