@@ -1,4 +1,4 @@
-"""A small transducer to be looked at, whatever made it."""
+"""A small transducer for drawings, independent of the library that made it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DrawnTransducer:
-    """A small transducer to be looked at; state 0 is the start.
+    """A small transducer for drawings; state 0 is the start.
 
     Args:
         arcs: Rows ``(source, read, written, target)``; an empty text is ε.

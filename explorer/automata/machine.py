@@ -1,10 +1,10 @@
-"""The machines that the constructions pass to each other, as flat arrays.
+"""The machines of the engine, as flat arrays.
 
-A program (`explorer.automata.program`) is what is easy to write down. `Dfa` is what is easy to run:
-a table of states × symbol classes. Both are values; nothing changes them.
+A program (`explorer.automata.program`) is easy to build. A `Dfa` is easy to run: it is a table of
+states × symbol classes. Both are immutable.
 
-`ByteMachine` is what the rest of the engine asks of anything that reads bytes. A `Dfa` is one; a
-machine that discovers its states while it runs is another.
+`ByteMachine` is the protocol of everything that reads bytes: a `Dfa`, or a machine that discovers
+its states while it runs.
 
 A `Dfa` is partial: the entry −1 means that there is no arc. −1 is only ever compared, never
 used as an index.
@@ -26,18 +26,18 @@ from explorer.automata.program import Bool, Int32, Program
 
 NO_ARC: Final = -1
 UNKNOWN: Final = -2
-"""A cell of a row that has not been worked out."""
+"""The entry of a cell that has not been computed."""
 
 UInt8 = NDArray[np.uint8]
 UInt32 = NDArray[np.uint32]
 UInt64 = NDArray[np.uint64]
 
 WalkArrays = tuple[Int32, UInt64, Int32, Int32, Int32, Int32, Int32, Int32, UInt64, UInt64]
-"""A vocabulary and the room for a walk of it: see `explorer.automata.discovered.broad`."""
+"""A vocabulary and the buffers of a walk over it: see `explorer.automata.discovered.broad`."""
 
 
 class WordTrie(Protocol):
-    """The words of a vocabulary as a trie, its nodes in depth-first order, as kernels take it."""
+    """The words of a vocabulary as a trie in arrays, with its nodes in depth-first order."""
 
     @property
     def byte(self) -> UInt8:
@@ -66,34 +66,34 @@ class WordTrie(Protocol):
 
     @property
     def max_depth(self) -> int:
-        """The most symbols of a word."""
+        """The number of symbols of the longest word."""
         ...
 
 
 class WordWalk(Protocol):
-    """A vocabulary, and room for a walk of it over one machine. Not thread-safe."""
+    """A vocabulary and the buffers of its walks over one machine. Not thread-safe."""
 
     @property
     def plain(self) -> WordTrie:
-        """The vocabulary as it is."""
+        """The vocabulary as a trie over bytes."""
         ...
 
     @property
     def arrays(self) -> WalkArrays:
-        """The vocabulary with its letters, and the room, as the kernels of
-        `explorer.automata.discovered.broad` take them."""
+        """The arguments of the kernels of `explorer.automata.discovered.broad`: the vocabulary with
+        its letters, and the buffers."""
         ...
 
     def make_room(self, states: int) -> None:
-        """Make room for what is noted of so many states."""
+        """Make room for the notes about this many states."""
         ...
 
     def set_letters(self, state: int, words: UInt32) -> None:
-        """Set the words of the letters that a state reads, which were found."""
+        """Set the bits of the words made of the letters that a state reads."""
         ...
 
     def set_from_rows(self, machine: ByteMachine, state: int, words: UInt32) -> None:
-        """Set the words that can be read from a state, by rows of the machine alone."""
+        """Set the bits of the words that can be read from a state, with rows of the machine."""
         ...
 
 
@@ -106,24 +106,24 @@ class Stacks(Protocol):
         ...
 
     def heads(self, state: int) -> tuple[tuple[int, int], ...]:
-        """The pairs of a state of the network and a stack node that a state stands for."""
+        """The heads of a state: pairs of a state of the network and a stack node."""
         ...
 
     def returns(self, node: int) -> tuple[tuple[int, int], ...]:
-        """The states that a stack node returns to, each with the node around it."""
+        """The states to which a stack node returns, each with the parent node."""
         ...
 
     def symbols(self, state: int) -> tuple[int, tuple[int, ...]] | None:
-        """The state of the network and those to return to, the innermost first; ``None`` of a
-        machine that follows several stacks."""
+        """The state of the network and the return states, innermost first; ``None`` for a machine
+        that follows several stacks."""
         ...
 
 
 class ByteMachine(Protocol):
-    """A deterministic machine over bytes, a byte at a time. States are ints, 0 or more.
+    """A deterministic machine that reads one byte at a time. States are ints from 0 on.
 
-    Every state can finish: a prefix has a state exactly if some word of the language begins so. A
-    machine that discovers its states numbers each when it first meets it and keeps the number.
+    Every state can finish: a text has a state if and only if it is a prefix of some word. A machine
+    that discovers its states numbers each when it first meets it and keeps the number.
 
     A machine may also read the ends of tokens, symbols above the 256 bytes
     (`explorer.automata.tree.over_tokens`); its `symbol_class` is then longer.
@@ -167,7 +167,7 @@ class ByteMachine(Protocol):
 
     @property
     def closed(self) -> Dfa | None:
-        """The machine as a table of all its states, if it is one."""
+        """The machine as a table of all states; ``None`` if it has no such table."""
         ...
 
     @property
@@ -188,7 +188,7 @@ class ByteMachine(Protocol):
         ...
 
     def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`. The row is then known.
+        """The bytes that may come next, ascending; none from `NO_ARC`. Fills the row.
 
         Raises:
             BudgetExceeded: As for `step`.
@@ -196,7 +196,7 @@ class ByteMachine(Protocol):
         ...
 
     def visit(self, trie: WordTrie, state: int) -> None:
-        """Fill the cells that the words of a trie come by from a state, so that `table` has them.
+        """Fill the cells of `table` that the words of a trie need from a state.
 
         Raises:
             BudgetExceeded: As for `step`.
@@ -207,8 +207,8 @@ class ByteMachine(Protocol):
         """Set the bits of the first ids of the words that can be read from a state.
 
         Args:
-            walk: The vocabulary; one for each machine.
-            state: Where the words begin.
+            walk: The vocabulary and its buffers; each machine needs its own.
+            state: The state before the words.
             words: uint32[n], a packed mask.
 
         Raises:
@@ -217,7 +217,7 @@ class ByteMachine(Protocol):
         ...
 
     def configuration(self, state: int) -> Hashable:
-        """The configuration of a state: a set, a pair, stacks; of a table the state itself."""
+        """The configuration of a state: a set, a pair or stacks; for a table the state itself."""
         ...
 
     def finishes_by_bytes(self, state: int) -> bool:
@@ -227,11 +227,11 @@ class ByteMachine(Protocol):
 
 
 Nfa = Program
-"""A program that neither counts nor calls: a nondeterministic automaton."""
+"""A program without counters and calls: a nondeterministic automaton."""
 
 
 class NetworkArrays(NamedTuple):
-    """The automata of all rules; each state has one arc for a class at most.
+    """The automata of all rules; each state has at most one arc per class.
 
     Args:
         table: int32[states, classes], the state after a class or −1.
@@ -240,9 +240,9 @@ class NetworkArrays(NamedTuple):
         after: int32[calls], the state after the call.
         exits, only_exits: bool[states], whether the rule may end, and whether it must.
         rule: int32[states], the rule of each state.
-        reads: bool[states, classes], what its rule may read next, calls followed.
+        reads: bool[states, classes], the classes that its rule may read next, also within calls.
         empty: bool[states], whether its rule may end without reading.
-        follow: bool[rules, classes], what may be read after each rule.
+        follow: bool[rules, classes], the classes that may follow each rule.
     """
 
     table: Int32
@@ -259,14 +259,14 @@ class NetworkArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The automata of all rules side by side; every state can be reached and can end its rule.
+    """The automata of all rules; every state can be reached and can end its rule.
 
-    The first rule begins. Each state has one arc for a class at most.
+    A text begins in the first rule. Each state has at most one arc per class.
 
     Args:
         symbol_class: int32[256], the class of each byte.
-        entry: For each rule, its start state.
-        arrays: The automata, and what can come next.
+        entry: The start state of each rule.
+        arrays: The automata and their look-ahead.
     """
 
     symbol_class: Int32
@@ -277,7 +277,7 @@ class Network:
 
     @cached_property
     def calls(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each state, pairs ``(rule, state after it)``."""
+        """The calls of each state: pairs ``(rule, state after it)``."""
         rules: list[int] = self.arrays.rule[self.arrays.begins].tolist()
         pairs = list(zip(rules, self.arrays.after.tolist(), strict=True))
         first: list[int] = self.arrays.first_call.tolist()
@@ -285,17 +285,17 @@ class Network:
 
     @cached_property
     def exits(self) -> list[bool]:
-        """For each state, whether the rule may end there."""
+        """Whether the rule may end, for each state."""
         return self.arrays.exits.tolist()
 
     @cached_property
     def only_exits(self) -> list[bool]:
-        """For each state, whether the rule must end there."""
+        """Whether the rule must end, for each state."""
         return self.arrays.only_exits.tolist()
 
     @cached_property
     def rule(self) -> list[int]:
-        """For each state, the number of its rule."""
+        """The number of the rule of each state."""
         return self.arrays.rule.tolist()
 
     @property
@@ -309,7 +309,7 @@ class Network:
         return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
 
     def arcs(self, state: int) -> dict[int, int]:
-        """The state after each class that a state reads."""
+        """The target of each arc of a state, by class."""
         row = self._arcs.get(state)
         if row is None:
             targets: list[int] = self.arrays.table[state].tolist()
@@ -372,11 +372,11 @@ class Dfa:
 
     @property
     def stacks(self) -> None:
-        """A table has no stack."""
+        """``None``: a table has no stack."""
         return
 
     def visit(self, trie: WordTrie, state: int) -> None:
-        """Do nothing: every row is there."""
+        """Do nothing: every row is known."""
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         """Set the bits of the first ids of the words that can be read from a state."""
@@ -387,8 +387,7 @@ class Dfa:
         return state
 
     def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each are known to complete the text; not where the ends of
-        tokens count."""
+        """Whether tokens of one byte each complete the text; false if the ends of tokens count."""
         return state != NO_ARC and not self.over_tokens
 
     def step(self, state: int, byte: int) -> int:
@@ -431,7 +430,7 @@ class Dfa:
 def whole_table(machine: ByteMachine | None) -> Dfa | None:
     """The machine as a table of all its states, if it is one; else ``None``.
 
-    Whoever can only count over all states asks here, and says what it does without.
+    Code that needs all states calls this and must handle ``None``.
 
     Args:
         machine: A machine over bytes; ``None`` where every text is allowed.

@@ -1,10 +1,10 @@
-"""A program: what every source is lowered to, as flat arrays.
+"""The program, the intermediate representation of every source, as flat arrays.
 
 It has *states*; *arcs*, which read a symbol of an interval; *moves*, which read nothing: plain ones
-(ε-arcs) and those of counters; and *calls* of rules, which go on behind the call when the rule has
-ended. A symbol is a byte (0–255) or, where a construction asks for it, one of a few *marks* above
-255. Arcs over intervals rather than single bytes keep ``.{0,4000}`` at thirty thousand arcs where
-single bytes would need two million.
+(ε-arcs) and those of counters; and *calls* of rules, which continue after the call when the rule
+ends. A symbol is a byte (0–255) or, in some constructions, one of a few *marks* above 255. With
+arcs over intervals ``.{0,4000}`` has thirty thousand arcs; over single bytes it would have two
+million.
 
 *Counters*: ``x{0,4096}`` written out is 4,096 copies of x. Counted, it is one copy, entered with
 the count 1, and two moves at its end: *again*, to the beginning of the copy with one more, while
@@ -40,13 +40,13 @@ Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 
 PLAIN: Final = 0
-"""A move that counts nothing."""
+"""A move that does not change a count."""
 ENTER: Final = 1
-"""Into a scope, with the count 1."""
+"""The move into a scope, with the count 1."""
 AGAIN: Final = 2
-"""From the end of a copy to its beginning, with one more; only while that is allowed."""
+"""The move from the end of a copy to its beginning, with the count + 1, up to the most copies."""
 LEAVE: Final = 3
-"""Out of a scope; only with enough copies."""
+"""The move out of a scope; it needs the fewest copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Scope:
     """The states of one counted repeat.
 
     Args:
-        first, end: Its states are ``first .. end - 1``, those of scopes inside it included.
+        first, end: Its states are ``first .. end - 1``, including those of nested scopes.
         parent: The scope around it; −1 if there is none.
-        size: How many counts it tells apart: the most copies, or the fewest if there is no most.
-        endless: Whether there is no most.
+        size: The number of counts: the most copies, or the fewest if there is no upper bound.
+        endless: Whether there is no upper bound.
     """
 
     first: int
@@ -68,8 +68,8 @@ class Scope:
     endless: bool
 
     def after(self, action: int, counts: int) -> int | None:
-        """The counts of this scope and those around it after a move, as one number; ``None`` where
-        it is not allowed."""
+        """The packed counts of this scope and those around it after a move; ``None`` if the move is
+        not allowed."""
         if action == ENTER:
             return counts * self.size
         copies = counts % self.size + 1
@@ -90,7 +90,7 @@ _NO_CALLS: Final = np.empty((0, 3), np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """States, arcs, moves and calls; a program that neither counts nor calls is an NFA.
+    """States, arcs, moves and calls; a program without counters and calls is an NFA.
 
     Args:
         num_states: States are ``0 .. num_states - 1``.
@@ -98,16 +98,16 @@ class Program:
         arcs: int32[arcs, 4], rows ``(source, low, high, target)``; reads any symbol in
             ``low .. high``, both included.
         epsilons: int32[epsilons, 2], rows ``(source, target)``: the plain moves.
-        accepting: int32[n], the accepting states; of several rules the one in which each ends.
+        accepting: int32[n], the accepting states; with several rules, the end state of each.
         num_symbols: 256, or more where marks are in use.
         counts: int32[n, 4], rows ``(source, target, action, scope)``: the moves of counters.
-        scopes: The counted repeats, each after those around it.
+        scopes: The counted repeats; an outer one comes before those inside it.
         calls: int32[n, 3], rows ``(source, rule, target)``.
         late: The parts that are left for later.
-        rules: The name and the first state of each rule, where calls were laid out with them.
+        rules: The name and the first state of each rule, if the program has calls.
         origins: The origins (`explorer.automata.tree.origin.Origin`), in the order of the tree.
-        arc_origin: int32[arcs], the place in ``origins`` for each arc, −1 for none; ``None`` where
-            nobody asked for origins.
+        arc_origin: int32[arcs], the index into ``origins`` for each arc, −1 for none; ``None`` if
+            origins were not requested.
         call_origin: int32[calls], the same for each call.
     """
 
@@ -136,7 +136,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The states of copies of a body.
+    """The numbers of the states in copies of a body.
 
     Args:
         states: The first state inside of it; those inside follow each other.
@@ -150,12 +150,12 @@ class Copies:
 
     @property
     def chain(self) -> NDArray[np.int64]:
-        """int64[copies + 2], where the body begins, and where it and each copy ends."""
+        """int64[copies + 2], the start of the body, its end, and the end of each copy."""
         return np.concatenate([[self.source, self.first_end], self.ends])
 
     def rows(self, rows: Int32) -> Int32:
-        """The arcs, moves or calls of all copies, by those of the body; a row begins and ends with
-        a state."""
+        """The arcs, moves or calls of all copies, from those of the body; the first and the last
+        number of a row are states."""
         width = rows.shape[1]
         copied = np.empty((len(self.ends), len(rows), width), np.int32)
         copied[:, :, 0] = self._renamed(rows[:, 0])
@@ -171,7 +171,7 @@ class Copies:
 
 
 class GrowingRows:
-    """Rows of numbers that grow: short pieces in a list, long ones as arrays.
+    """A growing table of numbers: single rows in a list, blocks of rows as arrays.
 
     Args:
         width: The numbers in a row.
@@ -195,13 +195,13 @@ class GrowingRows:
 
     @property
     def end(self) -> tuple[int, int]:
-        """The place up to which there are rows, for `since`."""
+        """The current end of the rows, an argument for `since`."""
         return len(self.rows), len(self.blocks)
 
     def since(self, place: tuple[int, int] = (0, 0)) -> Int32:
         """The rows from a place on: int32[rows, width]."""
         rows, blocks = self.rows[place[0] :], self.blocks[place[1] :]
-        # Numbers one by one: numpy would first look into every row for its length and type.
+        # One flat iterator: given rows, numpy would first inspect the length and type of each.
         numbers = np.fromiter(chain.from_iterable(rows), np.int32, self.width * len(rows))
         first = numbers.reshape(-1, self.width)
         return np.concatenate([first, *blocks]) if blocks else first

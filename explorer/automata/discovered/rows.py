@@ -28,12 +28,12 @@ NEEDS_STATES: Final = 2
 NEEDS_ARENA: Final = 3
 NEEDS_SETS: Final = 4
 NEEDS_PART: Final = 5
-"""A part that was left for later, the one that begins in the state ``progress[PART]``."""
+"""A late part is needed: the one that begins in the state ``progress[PART]``."""
 BY_ROWS: Final = 6
-"""Nothing was done: there is no other way than by rows."""
+"""Nothing was done: the words have to be set from rows."""
 
 WHOLE_ROW: Final = -1
-"""In place of a class of symbols: all of them."""
+"""The value that stands for all classes of symbols."""
 
 # Places in `progress`.
 STATES: Final = 0
@@ -44,11 +44,11 @@ FILLED: Final = 4
 PART: Final = 5
 
 QUANTUM: Final = 200_000
-"""Arcs and nodes that are looked at between two looks at the clock."""
+"""The number of arcs and nodes visited between two looks at the clock."""
 
 
 class Found(NamedTuple):
-    """The states that were met.
+    """The states met so far.
 
     Args:
         arena: int64[room], the configurations of all sets, one set after the other.
@@ -57,10 +57,10 @@ class Found(NamedTuple):
         slots: int32[2^k], the hash table of the sets.
         table: int32[states, classes], a state, `NO_ARC` or `UNKNOWN`.
         accepting: bool[states].
-        members: int64[m], room for a set that is being made.
-        seen, stamps: int64[2 m], a hash table for it.
-        progress: int64[6], how many states, configurations, stamps, trie nodes and filled rows, and
-            the state of a part that is needed.
+        members: int64[m], the buffer for a set under construction.
+        seen, stamps: int64[2 m], the hash table of that buffer.
+        progress: int64[6], the numbers of states, configurations, stamps, trie nodes and filled
+            rows, and the state where a late part is needed.
     """
 
     arena: Int64
@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 @jit
 def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, count: int) -> int:
-    """Sort a closed set, and drop what can neither read nor accept, and what another one covers."""
+    """Sort a closed set; drop configurations that are useless or covered by another one."""
     kept = 0
     for i in range(count):
         if useful[members[i] >> bits]:
@@ -157,14 +157,14 @@ def _numbered(
 
 @jit
 def _short_of(progress: Int64, count: int) -> int:
-    """Why a set could not be closed."""
+    """The reason why a set could not be closed."""
     progress[PART] = -2 - count
     return NEEDS_SETS if count == -1 else NEEDS_PART
 
 
 @jit
 def begin(net: Net, found: Found) -> int:
-    """Make the start state, number 0, and say why the kernel returned."""
+    """Make the start state, number 0, and return the reason why the kernel stopped."""
     members, seen, stamps, bits = found.members, found.seen, found.stamps, net.bits[0]
     found.progress[STAMP] += 1
     now = found.progress[STAMP]
@@ -187,8 +187,10 @@ def begin(net: Net, found: Found) -> int:
 
 @jit
 def fill(net: Net, found: Found, state: int) -> int:
-    """Fill the row of a state, and say why the kernel returned. After a growth the row is begun
-    again."""
+    """Fill the row of a state, and return the reason why the kernel stopped.
+
+    After a growth the row is filled from its beginning.
+    """
     return fill_from_arrays(
         net.arc_start, net.arcs, net.move_start, net.moves, net.useful, net.accepting, net.scope,
         net.late, net.sizes, net.bits, found.arena, found.set_start, found.set_hash, found.slots,
@@ -199,8 +201,10 @@ def fill(net: Net, found: Found, state: int) -> int:
 
 @jit
 def row_filled(net: tuple[Any, ...], found: tuple[Any, ...], state: int) -> int:
-    """As `fill`, called from Python: the arrays of a `Net` and of `Found` as plain tuples, because
-    to look up the types of named ones takes longer than to fill a row."""
+    """`fill` for calls from Python, with the `Net` and the `Found` as plain tuples.
+
+    Numba takes longer to look up the types of named tuples than to fill a row.
+    """
     return fill(Net(*net), Found(*found), state)
 
 
@@ -211,10 +215,10 @@ def fill_from_arrays(
     arena: Int64, set_start: Int64, set_hash: NDArray[np.uint64], slots: Int32, table: Int32,
     accepting: Bool, members: Int64, seen: Int64, stamps: Int64, progress: Int64, state: int,
 ) -> int:  # fmt: skip
-    """As `fill`, with the arrays of a `Net` and of `Found` one by one.
+    """`fill` with the arrays of the `Net` and the `Found` as separate arguments.
 
-    A kernel counts who holds an array, for each array of a tuple that it is given; that took
-    longer than the work on a row.
+    A kernel counts the references to each array of a tuple argument; that took longer than the
+    work on a row.
     """
     classes = table.shape[1]
     if table[state, 0] != UNKNOWN:
@@ -226,7 +230,7 @@ def fill_from_arrays(
     for i in range(first, last):
         source = arena[i] >> bits
         count += arc_start[source + 1] - arc_start[source]
-    # Where some arc begins or has ended: between two such classes the same arcs read.
+    # The classes where some arc begins or has ended; between two of them the same arcs read.
     room = min(2 * count, classes + 1) + 1
     edges = np.empty(room, np.int32)
     if 2 * count < room:
@@ -295,7 +299,7 @@ def fill_from_arrays(
 
 @jit
 def _ascending(edges: Int32, count: int) -> int:
-    """Sort some numbers in place, each once; how many there are then."""
+    """Sort numbers in place and drop duplicates; the number that remain."""
     if count > 32:
         edges[:count].sort()
     else:
@@ -318,14 +322,14 @@ def _ascending(edges: Int32, count: int) -> int:
 def visit(
     net: Net, found: Found, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
 ) -> int:
-    """Fill the rows that the words of a trie need, and say why the kernel returned.
+    """Fill the rows that the words of a trie need, and return the reason why the kernel stopped.
 
     Args:
         net, found: The machine.
         byte, depth, skip: The trie, in depth-first order: the byte into each node, its depth from
             1, and the node after its last descendant.
         stack: int32[deepest + 1], the state at each depth; the first is where the words begin.
-        quantum: How much may be done before it pauses.
+        quantum: The number of arcs and nodes to visit before it pauses.
     """
     table, symbol_class, progress = found.table, net.symbol_class, found.progress
     work = 0
@@ -353,10 +357,10 @@ def visit(
 
 
 def empty_found(classes: int) -> Found:
-    """The tables before any state was met.
+    """The tables before any state is met.
 
     Args:
-        classes: How many classes of bytes there are.
+        classes: The number of classes of bytes.
     """
     room, members = 96, 256
     return Found(
@@ -368,12 +372,12 @@ def empty_found(classes: int) -> Found:
 
 
 def grown(found: Found, reason: int, most: int) -> Found:
-    """The same with more room of the kind that a kernel came back for.
+    """A copy of the tables with more room of the kind that a kernel asked for.
 
     Args:
         found: The states so far.
-        reason: The kind of room.
-        most: For how many states there may be room in advance.
+        reason: The reason why the kernel stopped.
+        most: The largest number of states to reserve room for.
     """
     if reason == NEEDS_ARENA:
         arena = np.empty(2 * len(found.arena) + len(found.members), np.int64)
@@ -391,18 +395,17 @@ def grown(found: Found, reason: int, most: int) -> Found:
 
 
 RESERVED: Final = 64_000_000
-"""Bytes of a table that are reserved at once; memory that no state takes is never touched, and
-where there is room nothing is copied."""
+"""The bytes of a table reserved at once, so that growth rarely copies; unused pages are free."""
 
 
 def bytes_held(found: Found) -> int:
-    """The bytes that the states that were met take, as good as."""
+    """The approximate number of bytes that the states met so far take."""
     states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
     return part + states * (4 * found.table.shape[1] + 32)
 
 
 def with_room(found: Found, room: int) -> Found:
-    """The same with room for so many states, at least as many as there are."""
+    """A copy of the tables with room for ``room`` states, at least as many as there are."""
     count = int(found.progress[STATES])
     classes = found.table.shape[1]
     set_start = np.zeros(room + 1, np.int64)
@@ -435,7 +438,7 @@ def missing(
     Args:
         table, symbol_class: The rows so far; states beyond the table have none.
         byte, depth, skip, stack: As for `visit`.
-        progress: int64[1], the node that it goes on from, and where it stops.
+        progress: int64[1], the node to continue from; updated where the search stops.
     """
     node = progress[0]
     while node < byte.shape[0]:

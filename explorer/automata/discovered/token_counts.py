@@ -1,4 +1,4 @@
-"""Parts that so many tokens may write, counted while the text is read.
+"""Parts with a limit on their tokens, which are counted while the text is read.
 
 ``gen(..., max_tokens=200)`` says something about tokens, so its machine reads bytes and the ends of
 tokens (`explorer.automata.tree.build`). Written out it has the states of the part for each
@@ -34,10 +34,10 @@ from explorer.budget import Meter
 STAGE: Final = "The discovery of states over the ends of tokens"
 
 UNLIMITED: Final = -1
-"""In place of the most tokens: any number."""
+"""The value that stands for no limit on the tokens."""
 
 _MOST_LOOKED_AT: Final = 2_000
-"""How many states of a part are looked at for the fewest bytes to its end."""
+"""The number of states of a part to search for its shortest way to the end, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class PartArc:
 
     Args:
         source, target: The nodes before and after it.
-        machine: Its machine, as a number.
-        most: How many tokens may write it; `UNLIMITED`.
+        machine: The index of its machine.
+        most: The most tokens that may write it, or `UNLIMITED`.
     """
 
     source: int
@@ -58,11 +58,11 @@ class PartArc:
 
 @dataclass(frozen=True, slots=True)
 class PartGraph:
-    """The parts of a text, and in which order they may come.
+    """The parts of a text and the orders in which they may come, as a graph.
 
     Args:
-        nodes: How many nodes there are; 0 is the first.
-        silent: Pairs of nodes between which nothing stands.
+        nodes: The number of nodes; 0 is the first.
+        silent: Pairs of nodes joined without any text.
     """
 
     nodes: int
@@ -73,12 +73,12 @@ class PartGraph:
 
 
 _Way = tuple[int, int, int]
-"""An arc, a state of its machine, and the count."""
+"""A way: an arc, a state of its machine, and the count."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A state: whether a token is being written, whether the text is complete, and the ways on."""
+    """A state: whether a token is unfinished, whether the text is complete, and the ways."""
 
     inside: bool
     complete: bool
@@ -89,7 +89,7 @@ class CountingTokens(WholeRows[_Reached]):
     """The kind of a machine over bytes and the ends of tokens.
 
     Args:
-        reached: The states that were met before.
+        reached: The states met before.
     """
 
     stage = STAGE
@@ -112,7 +112,7 @@ class CountingTokens(WholeRows[_Reached]):
         self._bytes_left: dict[tuple[int, int], int | None] = {}
 
     def _from(self, node: int) -> tuple[tuple[_Way, ...], bool]:
-        """The ways that begin in a node, and whether the text may be complete there."""
+        """The ways that begin in a node, and whether the text may be complete in it."""
         known = self._begun.get(node)
         if known is not None:
             return known
@@ -133,7 +133,7 @@ class CountingTokens(WholeRows[_Reached]):
         return begun
 
     def can_start(self, meter: Meter) -> bool:
-        """Whether there are words."""
+        """Whether the language has a word."""
         return bool(self._met[0].ways) or self._met[0].complete
 
     @property
@@ -145,7 +145,7 @@ class CountingTokens(WholeRows[_Reached]):
         return read
 
     def accepting(self, state: int) -> bool:
-        """Whether the text may end; not within a token."""
+        """Whether the text may end in a state; false within a token."""
         return self._met[state].complete and not self._met[state].inside
 
     def row(self, state: int, meter: Meter) -> list[int]:
@@ -208,13 +208,13 @@ class CountingTokens(WholeRows[_Reached]):
             state: A state between two tokens.
 
         Returns:
-            Whether that is known; not that it cannot be done.
+            True if that is known; false if it is unknown or impossible.
         """
         here = self._met[state]
         return here.complete or any(map(self._has_room, here.ways))
 
     def _has_room(self, way: _Way) -> bool:
-        """Whether a way can reach the end, each part with as many tokens as it needs bytes."""
+        """Whether a way can reach the end with tokens of one byte each."""
         met: set[int] = set()
         waiting = [way]
         while waiting:
@@ -233,19 +233,19 @@ class CountingTokens(WholeRows[_Reached]):
         return False
 
     def _fewest_bytes(self, number: int, state: int) -> int | None:
-        """The fewest bytes from a state of a part to its end, where that is found at once."""
+        """The fewest bytes from a state of a part to its end; ``None`` if the search is long."""
         key = number, state
         if key not in self._bytes_left:
             self._bytes_left[key] = _fewest_bytes(self._graph.machines[number], state)
         return self._bytes_left[key]
 
     def sent(self) -> tuple[Callable[..., CountingTokens], tuple[Any, ...]]:
-        """The parts, and the states that were met."""
+        """The constructor and its arguments, the graph and the states met so far."""
         return CountingTokens, (self._graph, tuple(self._met))
 
 
 def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
-    """The ways with the lowest count of those that differ in nothing else."""
+    """The ways, each arc and state with its lowest count only."""
     lowest: dict[tuple[int, int], int] = {}
     for number, state, count in ways:
         known = lowest.get((number, state))
@@ -255,7 +255,7 @@ def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
 
 
 def _fewest_bytes(machine: ByteMachine, state: int) -> int | None:
-    """The fewest bytes from a state to the end; ``None`` where too much would be looked at."""
+    """The fewest bytes from a state to the end; ``None`` if the search is too long."""
     waiting = [(0, state)]
     met = {state}
     looked_at = 0

@@ -1,7 +1,7 @@
-"""Configurations whose rows are worked out in Python, each when it is first asked for.
+"""Kinds of configurations whose rows are computed in Python, each when first asked for.
 
-What is common to those kinds stands here: numbers, the table that grows, and filling the rows that
-a vocabulary comes by. A kind says what a row holds.
+The base class numbers the configurations, grows the table and fills the rows that a vocabulary
+needs. A kind computes the row of a state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WholeRows(ABC, Generic[K]):
-    """The kind of a `Discovered` machine whose rows are worked out in Python.
+    """The kind of a `Discovered` machine whose rows are computed in Python.
 
     Args:
         symbol_class: int32[symbols], the class of each symbol.
@@ -48,7 +48,7 @@ class WholeRows(ABC, Generic[K]):
 
     @abstractmethod
     def row(self, state: int, meter: Meter) -> list[int]:
-        """The states after each class of symbols, worked out anew.
+        """Compute the states after each class of symbols.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -56,7 +56,7 @@ class WholeRows(ABC, Generic[K]):
 
     @abstractmethod
     def accepting(self, state: int) -> bool | None:
-        """Whether the text may end; ``None`` where the row has to be filled first."""
+        """Whether the text may end; ``None`` if the row has to be filled first."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class WholeRows(ABC, Generic[K]):
 
     @abstractmethod
     def sent(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """The function that makes it again in another process, and its arguments."""
+        """The function that rebuilds the kind in another process, and its arguments."""
 
     @property
     def num_states(self) -> int:
@@ -74,20 +74,20 @@ class WholeRows(ABC, Generic[K]):
 
     @property
     def held(self) -> int:
-        """The bytes of the table; a kind watches the rest while it works a row out."""
+        """The bytes of the table; a kind checks its other memory when it computes a row."""
         return self.table.nbytes
 
     @property
     def stacks(self) -> Stacks | None:
-        """There are no stacks."""
+        """``None``: a kind of whole rows has no stacks."""
         return None
 
     def number(self, configuration: K) -> int:
-        """The number of a configuration, a new one if it is new."""
+        """The number of a configuration; a new configuration gets the next number."""
         return number_of(configuration, self._met, self._numbers)
 
     def begin(self, meter: Meter) -> int:
-        """Do nothing: the start is there."""
+        """Do nothing: the start state exists."""
         return FINISHED
 
     def can_start(self, meter: Meter) -> bool:
@@ -95,7 +95,7 @@ class WholeRows(ABC, Generic[K]):
         return True
 
     def fill(self, state: int, symbol: int, meter: Meter) -> int:
-        """Write the row of a state into the table, if it is not there."""
+        """Write the row of a state into the table, unless it is known."""
         if self.table[state, 0] == UNKNOWN:
             row = self.row(state, meter)
             count = self.num_states
@@ -107,7 +107,7 @@ class WholeRows(ABC, Generic[K]):
         return FINISHED
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
-        """Fill the rows that words come by."""
+        """Fill the rows that the words of a trie need."""
         self._at[0] = 0
         nodes = trie.byte, trie.depth, trie.skip
         while (needed := missing(self.table, self.symbol_class, *nodes, stack, self._at)) >= 0:
@@ -115,11 +115,11 @@ class WholeRows(ABC, Generic[K]):
         return FINISHED
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
-        """There is no other way than by rows."""
+        """Ask for the words to be set from rows."""
         return BY_ROWS
 
     def make_room(self, reason: int, most: int, meter: Meter) -> None:
-        """Do nothing: the table grows with its rows."""
+        """Do nothing: `fill` grows the table."""
 
     def configuration(self, state: int) -> Hashable:
         """The configuration of a state."""
@@ -131,7 +131,7 @@ class WholeRows(ABC, Generic[K]):
 
 
 def joint_classes(machines: list[ByteMachine]) -> tuple[Int32, list[int]]:
-    """The class of each byte that no machine tells apart, and the lowest byte of each class."""
+    """The common refinement of the machines' byte classes, and the lowest byte of each class."""
     own = [machine.symbol_class[:256] for machine in machines]
     _, lowest, joint = np.unique(
         np.stack([np.zeros(256, np.int32), *own], axis=1),

@@ -1,7 +1,7 @@
-"""Machines that come from elsewhere, or go there.
+"""Import and export of machines.
 
-Reading order: `libraries` (pynini and interegular, where they are installed), `validate` (a machine
-is checked once before anything runs it), `openfst` (pynini's machines, by way of OpenFST's file
-format), `detokenizers` (transducers from tokens to bytes, from pynini and to it),
+Reading order: `libraries` (imports pynini and interegular), `validate` (checks a machine once,
+before anything runs it), `openfst` (pynini's machines, through OpenFST's file format),
+`detokenizers` (transducers from tokens to bytes, from and to pynini),
 `interegular_bridge`.
 """

@@ -1,8 +1,8 @@
-"""Transducers from token ids to bytes as pynini machines, and back.
+"""Conversion of transducers from token ids to bytes, from and to pynini machines.
 
-Labels are those of `explorer.alphabet`: id + 1 and byte + 1. A machine that carries symbol tables
-is read by their names: a token by the name that `explorer.detokenizing_fst` gives it, or by its
-number; a byte as itself or as ``<C3>``.
+Labels are those of `explorer.alphabet`: id + 1 and byte + 1. If a machine has symbol tables, their
+names count: a token has the name that `explorer.detokenizing_fst` gives it, or its number; a byte
+is itself or ``<C3>``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> TokenTransduc
     Args:
         given: A `TokenTransducer`, a pynini machine, or a list of arcs ``(source, token, bytes,
             target)``.
-        vocabulary: Its ids and ends of text; ``None`` for ids up to the largest one that is read,
-            named by what they write, and one more for the end of text.
+        vocabulary: The vocabulary of its ids; ``None`` makes one of the ids up to the largest on an
+            arc, each with the bytes that it writes, and one more id for the end of text.
 
     Raises:
         VocabularyError: It is something else, or reads what is not an id of text.
@@ -74,7 +74,7 @@ def transducer_of(given: object, vocabulary: Vocabulary | None) -> TokenTransduc
 
 
 def _ids_of(arcs: Iterable[Arc]) -> Vocabulary:
-    """A vocabulary of the ids that arcs read, each named by what the first of them writes."""
+    """A vocabulary of the ids on arcs, each with the bytes of the first arc that reads it."""
     names: dict[int, bytes] = {}
     for arc in arcs:
         if type(arc) not in (tuple, list) or len(arc) != 4:
@@ -165,7 +165,7 @@ def _byte(label: int, table: Any) -> bytes:
 
 
 def fst_of(transducer: TokenTransducer | Lexicon) -> pynini.Fst:
-    """A transducer as a pynini machine, a byte on each arc, with symbol tables.
+    """A transducer as a pynini machine with one byte per arc and symbol tables.
 
     Of a lexicon the sides are swapped: bytes in, tokens out.
 
@@ -194,7 +194,7 @@ def fst_of(transducer: TokenTransducer | Lexicon) -> pynini.Fst:
 def _byte_by_byte(
     transducer: TokenTransducer,
 ) -> tuple[list[tuple[int, int | None, int | None, int]], int]:
-    """Arcs that write at most one byte; the token is read with the last, as Algorithm 1 has it."""
+    """Arcs that write at most one byte; the last of a token reads it, as in Algorithm 1."""
     states = transducer.num_states
     rows: list[tuple[int, int | None, int | None, int]] = []
     for source, token, data, target in transducer.arcs:
@@ -208,7 +208,7 @@ def _byte_by_byte(
 
 
 def drawn_transducer(transducer: TokenTransducer | Lexicon) -> DrawnTransducer:
-    """A transducer to be looked at: an arc for each token, with all that it writes.
+    """A transducer for drawings: one arc per token, with all bytes that it writes.
 
     A lexicon reads byte by byte and writes the token with the last one, as Figure 3 of Cognetta et
     al. (2025) draws it.

@@ -1,9 +1,9 @@
-"""Constraints as interegular FSMs over characters, and back.
+"""Conversion of constraints from and to interegular FSMs over characters.
 
-interegular is how other constrained-decoding libraries exchange machines. Its FSMs read
-characters grouped into classes, with one class for *anything else*; ours read bytes. Going in,
-each class becomes a UTF-8 fragment; coming out, the bytes of a character are followed to the
-end and the characters that no state tells apart are grouped again.
+Other constrained-decoding libraries exchange machines as interegular FSMs. These read characters
+grouped into classes, with one class for *anything else*; ours read bytes. On import, each class
+becomes a UTF-8 fragment. On export, the machine is followed over the bytes of each character, and
+characters with the same arcs are grouped into a class.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import interegular.fsm
 
 Piece = tuple[int, int, int]
-"""Code points ``low .. high`` and the state that they lead to."""
+"""Code points ``low .. high`` and the state after them."""
 
 LEADS: Final = ((0x00, 0x7F, 0), (0xC0, 0xDF, 1), (0xE0, 0xEF, 2), (0xF0, 0xF7, 3))
-"""First bytes of characters: the lowest, the highest, and how many bytes follow."""
+"""First bytes of characters: the lowest, the highest, and the number of bytes that follow."""
 
 _UNKNOWN: Final = -1
-"""The number of a state that is not one of the FSM's."""
+"""The number given to a state that the FSM does not list."""
 
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
@@ -70,7 +70,7 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
         rest = complement(every).ranges
         sets[other] = char_set([*rest, *sets[other].ranges])
 
-    # A state that is named anywhere but not listed gets no number, and is refused below.
+    # A state that is named but not listed gets no number, and is refused below.
     transitions = cast("Mapping[object, Mapping[int, object]]", cast(Any, fsm).map)
     states = {state: k for k, state in enumerate(cast("frozenset[object]", cast(Any, fsm).states))}
     num_states = len(states)
@@ -120,14 +120,15 @@ class _CharacterWalk:
         self.known: dict[tuple[int, int], list[Piece]] = {}
 
     def from_state(self, state: int) -> list[Piece]:
-        """Find where each character leads, as code point ranges in order."""
+        """The state after each character, as code point ranges in order."""
         pieces: list[Piece] = []
         for lead, end, bytes_left in LEADS:
             self._follow(pieces, state, lead, end, bytes_left)
         return pieces
 
     def _follow(self, pieces: list[Piece], state: int, lead: int, end: int, left: int) -> None:
-        """Add what the bytes ``lead`` to ``end`` lead to, with ``left`` bytes after them."""
+        """Add the ranges of the characters whose next byte is in ``lead .. end``, with ``left``
+        bytes after it."""
         size = 1 << (6 * left)
         for low, high, target in self.steps[state]:
             low, high = max(low, lead), min(high, end)
@@ -135,7 +136,7 @@ class _CharacterWalk:
                 continue
             rest = self.remainder(target, left)
             if len(rest) == 1 and rest[0][:2] == (0, size - 1):
-                # All that may follow leads to one state, so all of the interval does.
+                # Every continuation ends in one state, so the whole interval is one range.
                 _append(pieces, (low - lead) * size, (high - lead + 1) * size - 1, rest[0][2])
                 continue
             for byte in range(low, high + 1):
@@ -144,7 +145,7 @@ class _CharacterWalk:
                     _append(pieces, base + inner_low, base + inner_high, inner)
 
     def remainder(self, state: int, left: int) -> list[Piece]:
-        """The states after ``left`` more bytes of a character; relative to the byte before."""
+        """The states after ``left`` more bytes of a character, as ranges of their values."""
         if left == 0:
             return [(0, 0, state)]
         pieces = self.known.get((state, left))
@@ -155,7 +156,7 @@ class _CharacterWalk:
 
 
 def _append(pieces: list[Piece], low: int, high: int, target: int) -> None:
-    """Add a range, joined to the last one where they touch and lead to the same state."""
+    """Add a range; join it to the last one if they are adjacent and end in the same state."""
     if pieces and pieces[-1][2] == target and pieces[-1][1] + 1 == low:
         pieces[-1] = (pieces[-1][0], high, target)
     else:
@@ -165,7 +166,7 @@ def _append(pieces: list[Piece], low: int, high: int, target: int) -> None:
 def character_arcs(
     dfa: Dfa, steps: Sequence[list[Interval]] | None = None
 ) -> dict[int, list[Piece]]:
-    """The machine over characters: for each state between characters its code point ranges.
+    """The machine over characters: the code point ranges of each state between characters.
 
     Args:
         dfa: A machine over valid UTF-8. States in the middle of a character are left out.
@@ -190,10 +191,10 @@ def character_arcs(
 
 
 def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Piece]:
-    """The state that each character leads to from one state, as code point ranges in order.
+    """The state after each character from one state, as code point ranges in order.
 
     Args:
-        steps: The byte intervals of each state; only those that a character passes are asked.
+        steps: The byte intervals of each state; only states reached within a character are read.
 
     Example:
         >>> character_pieces({0: [(97, 99, 1)]}, 0)
@@ -212,7 +213,7 @@ def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
         | {low for pieces in arcs.values() for low, _, _ in pieces}
         | {high + 1 for pieces in arcs.values() for _, high, _ in pieces}
     )
-    # A column per segment: where it leads from each state that has an arc over it.
+    # One column per segment: each state with an arc over it, and the arc's target.
     columns: list[list[tuple[int, int]]] = [[] for _ in cuts]
     place = {cut: k for k, cut in enumerate(cuts)}
     for state, pieces in arcs.items():
@@ -222,7 +223,7 @@ def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
     groups: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
     for k in range(len(cuts) - 1):
         groups.setdefault(tuple(columns[k]), []).append((cuts[k], cuts[k + 1] - 1))
-    # The class with the most characters is the one that need not be listed.
+    # The class with the most characters becomes "anything else", which is not listed.
     order = sorted(groups, key=lambda key: -sum(high - low + 1 for low, high in groups[key]))
     symbols: dict[object, int] = {anything_else: 0}
     transitions: dict[int, dict[int, int]] = {state: {} for state in arcs}
@@ -231,7 +232,7 @@ def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
             symbols.update((chr(code), class_) for code in range(low, high + 1))
         for state, target in key:
             transitions[state][class_] = target
-    # interegular wants one state at least; without any arc into a final one it has no word.
+    # interegular requires at least one state; with no final state the language is empty.
     return FSM(
         alphabet=Alphabet(symbols),
         states=set(arcs) or {0},

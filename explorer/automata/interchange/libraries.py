@@ -1,7 +1,7 @@
-"""The libraries that machines are exchanged with, which need not be installed.
+"""Imports of the optional libraries with which machines are exchanged.
 
-pynini has wheels for Linux x86-64 alone, and interegular is asked for where pynini is. Nothing but
-what exchanges machines with them needs them; see `docs/decisions/0098`.
+pynini has wheels for Linux x86-64 only; interegular is required on the same platforms. Only the
+exchange of machines needs them; see `docs/decisions/0098`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REMEDIES: Final = {
     "pynini there, on macOS and on ARM Linux; there is none for Windows but in WSL.",
     "interegular": "Install it: pip install interegular.",
 }
-"""Ways to get a library, by its name."""
+"""How to install each library, by its name."""
 
 
 def installed(name: str, use: str) -> Any:

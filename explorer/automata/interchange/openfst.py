@@ -1,4 +1,4 @@
-"""Byte machines as pynini acceptors, and back, by way of OpenFST's own file format.
+"""Conversion of byte machines from and to pynini acceptors, through OpenFST's file format.
 
 pynini holds the definitions: of acceptors, of composition, determinization and equivalence. Our
 machines go there for the tests, for lessons, and for anyone who wants to go on with pynini;
@@ -48,7 +48,7 @@ _ZERO: Final = 0x7F800000  # The bits of float32 infinity: no path ends here.
 
 
 def write(num_states: int, start: int, arcs: Int32, accepting: Bool) -> bytes:
-    """The file of an unweighted machine.
+    """The contents of an OpenFST file for an unweighted machine.
 
     Args:
         num_states: States are ``0 .. num_states - 1``.
@@ -59,7 +59,7 @@ def write(num_states: int, start: int, arcs: Int32, accepting: Bool) -> bytes:
     counts = np.bincount(arcs[:, 0], minlength=num_states)
     before = np.zeros(num_states, np.int64)
     np.cumsum(counts[:-1], out=before[1:])
-    # In words: each state has a weight and a 64-bit count, each arc four words.
+    # In four-byte words: a state has a weight and a 64-bit count, an arc has four.
     state_at = 3 * np.arange(num_states) + 4 * before
     words = np.zeros(3 * num_states + 4 * len(arcs), np.int32)
     words[state_at] = np.where(accepting, _ONE, _ZERO)
@@ -79,7 +79,7 @@ def write(num_states: int, start: int, arcs: Int32, accepting: Bool) -> bytes:
 
 @jit
 def _offsets(words: Int32, num_states: int) -> NDArray[np.int64]:
-    """The beginning of each state, in words; one more for the end, −1 in front of a broken file."""
+    """The offset of each state and of the end, in words; −1 from the first broken state on."""
     result = np.full(num_states + 1, -1, np.int64)
     here = 0
     for s in range(num_states):
@@ -92,7 +92,7 @@ def _offsets(words: Int32, num_states: int) -> NDArray[np.int64]:
 
 
 def read_fst(data: bytes) -> tuple[int, int, Int32, Bool]:
-    """The machine of a file, as the arguments of `write`.
+    """The machine in an OpenFST file, as the arguments of `write`.
 
     Raises:
         ConstraintError: The file is of another type, carries symbol tables, has weights, or is
@@ -175,10 +175,10 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
             f"labels={labels!r} is not known.",
             remedy='Write labels="bytes", "codepoints" or "explorer".',
         )
-    # pynini's stubs leave out what it inherits from its C++ base class.
+    # pynini's stubs omit the methods of its C++ base class.
     given = cast(Any, acceptor)
     num_arcs = sum(given.num_arcs(state) for state in given.states())
-    # The copy, the file and the arrays are there at once; nobody can look while they are made.
+    # The copy, the file and the arrays exist at once, and no check can run while they are made.
     meter.check(
         STAGE, states=given.num_states(), arcs=num_arcs, bytes=80 * num_arcs,
         ahead=num_arcs * _SECONDS_PER_ARC,
@@ -224,7 +224,7 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
 
 
 def _spell_out(num_states: int, arcs: Int32) -> tuple[int, Int32]:
-    """Arcs over code points as chains of byte arcs."""
+    """Replace each arc over a code point by a chain of arcs over its bytes."""
     result: list[tuple[int, int, int, int]] = []
     for source, label, _, target in arcs.tolist():
         try:

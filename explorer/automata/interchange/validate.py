@@ -1,11 +1,10 @@
-"""Machines from elsewhere, checked once before anything runs them.
+"""Checks of imported machines, before anything runs them.
 
-The kernels index arrays with the numbers that a machine holds, without looking: a table entry of
-2,000,000,000 ends the process. So a machine that was read from a file, or handed over by another
-library, becomes a `Dfa` or an `Nfa` here and nowhere else. What is checked: shapes, types and
-ranges of every array; for a `Dfa` also that it is minimal (so every state can be reached and can
-finish, which words, distances and explanations rely on) and that its words are valid UTF-8 with
-control tokens between characters.
+The kernels index arrays with the numbers of a machine without bounds checks: a table entry of
+2,000,000,000 ends the process. So a machine that comes from a file or another library becomes a
+`Dfa` or an `Nfa` here and nowhere else. The checks cover the shape, type and range of every array;
+a `Dfa` must also be minimal (words, distances and explanations rely on it: every state can be
+reached and can finish), and its words must be valid UTF-8 with control tokens between characters.
 
 Cost: one minimisation and one product with the machine of valid UTF-8, 8 states, about a
 millisecond for a thousand states.
@@ -49,10 +48,10 @@ def checked_dfa(
     Args:
         symbol_class: int[256], the class of each byte.
         table: int[num_states, num_classes], the target state or −1.
-        start: The start state; −1 exactly where there is no state.
+        start: The start state; −1 if and only if there is no state.
 
     Returns:
-        The machine, its states numbered as they were given.
+        The machine, with the given numbers of its states.
 
     Raises:
         ExplorerError: Of the kind ``error``; the message names the array and what is wrong.
@@ -141,7 +140,7 @@ def checked_nfa(
 def check_text(
     dfa: Dfa, meter: Meter, *, error: type[ExplorerError] = DamagedFile, remedy: str
 ) -> None:
-    """Refuse a machine with a word that is not valid UTF-8.
+    """Raise an error if a word of the machine is not valid UTF-8.
 
     Args:
         meter, error, remedy: As in `checked_dfa`.
@@ -154,7 +153,7 @@ def check_text(
 
 
 class _Check:
-    """The checks of a machine's parts, and the error that they raise."""
+    """The checks of the parts of a machine; each raises the same kind of error."""
 
     def __init__(self, meter: Meter, error: type[ExplorerError], remedy: str) -> None:
         self.meter = meter
