@@ -65,7 +65,10 @@ def test_from_lemma_to_test(show: Show) -> None:
     shown = show("12_from_lemma_to_test")
     pictures(shown, "machine")
     assert "It is 0." in shown.printed("right")
-    assert "only cycles: True; counterexample: None" in shown.printed("right")
+    assert (
+        "only cycles: True; each cycle writes its token: True; counterexample: None"
+        in shown.printed("right")
+    )
     # The mutant is found.
     assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
     assert shown.printed("shared").startswith("25 of 25 pairs")
@@ -76,6 +79,7 @@ def test_from_lemma_to_test(show: Show) -> None:
     )
     broken = f"[{swap} for m in [build([b'f', b'oo'])]][0]"
     assert shown.value(f"only_cycles({broken})") is True
+    assert shown.value(f"each_cycle({broken}, ['f', 'oo'])") is False
     assert shown.value(f"sorted(written_by(rows_of({broken}), ['f']))") == ["oo"]
     assert check("lemma-mutant", 2).right
     widget(shown)

@@ -127,7 +127,7 @@ def test_a_table_is_a_table_and_a_long_line_is_broken() -> None:
         nbformat.v4.new_output("stream", name="stdout", text="word " * 30),
     )
     assert "<table><caption>Sums</caption>" in page and "<td>a&lt;</td>" in page
-    assert "style=" not in page and '<p class="said"' in page and "```text" not in page
+    assert "style=" not in page and '<pre class="said"' in page and "```text" not in page
     part = {"caption": "Sums", "head": ["text"], "rows": [["`b`"]], "text": "Sums"}
     data = {FOLDED: {"said": "It is `3`.\nIf you said 4: no.", "parts": [part]}}
     page, _ = shown(nbformat.v4.new_output("display_data", data=data))

@@ -43,7 +43,7 @@ except __import__("explorer").errors.ExplorerError:
 """What makes a page of an explorer that can be stepped without a kernel."""
 
 LONG: Final = 90
-"""Characters from which on a single printed line is a paragraph, which is broken into lines."""
+"""Characters of a printed line from which on the text is broken into lines and not scrolled."""
 
 SVG: Final = "image/svg+xml"
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -232,8 +232,8 @@ def _printed(text: str) -> str:
     text = _COLOURED.sub("", text).rstrip("\n")
     # A traceback names files of the machine that built the site; the last folder is enough.
     text = _FOLDERS.sub(r'File "\1"', _CELL.sub('File "this cell"', text))
-    if "\n" not in text and len(text) > LONG:
-        return f'<p class="said" markdown="0">{html.escape(text)}</p>'
+    if max(map(len, text.splitlines()), default=0) > LONG:
+        return f'<pre class="said" markdown="0">{html.escape(text)}</pre>'
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}" if text else ""
 
