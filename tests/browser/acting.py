@@ -30,6 +30,15 @@ def opened(machine: Locator) -> Locator:
     return machine
 
 
+def drawer(root: Locator, *names: str) -> Locator:
+    """The explorer, with some of its drawers open: mask, reasons, past, time, traps, engines."""
+    for name in names:
+        head = root.locator(f'[data-drawer="{name}"]')
+        if head.get_attribute("aria-expanded") == "false":
+            head.click()
+    return root
+
+
 STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to the end (End)"
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.acting import FOR, STEP, TOY, at, press, rest
+from tests.browser.acting import FOR, STEP, TOY, at, drawer, press, rest
 from tests.browser.conftest import Lab, Notebook
 
 PARTS_WITH_TEXT = (
-    ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap", ".lmx-caption",
+    ".lmx-head", ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap",
+    ".lmx-caption",
     ".lmx-history .numbers", ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
     ".lmx-act", ".lmx-menu", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
 )  # fmt: skip
@@ -29,8 +30,7 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
     for root in (toy, both):
         press(root, STEP)
         at(root, 1)
-    toy.locator(".lmx-traps summary").click()
-    toy.locator(".lmx-trap").first.wait_for()
+    drawer(toy, "reasons", "past", "time", "traps").locator(".lmx-trap").first.wait_for()
     toy.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
     seen = page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()

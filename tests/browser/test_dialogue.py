@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import END, FOOD, FOR, START, STEP, at, press, rest
+from tests.browser.acting import END, FOOD, FOR, START, STEP, at, drawer, press, rest
 from tests.browser.conftest import Lab, Notebook
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_after_the_end_nothing_is_allowed_and_reasons_are_of_the_place(toy: Loca
     rest(toy)
     assert toy.locator(".lmx-facts .allowed b").inner_text() == "0"
     assert "has ended" in toy.locator(".lmx-facts .allowed").inner_text()
-    assert "has ended" in toy.locator(".lmx-part-reasons .total").inner_text()
+    assert "has ended" in drawer(toy, "reasons").locator(".lmx-part-reasons .total").inner_text()
 
 
 def test_enter_confirms_a_pattern_and_newlines_are_shown(toy: Locator, notebook: Notebook) -> None:
@@ -192,7 +192,7 @@ def test_a_lazy_machine_is_stepped_and_explained(notebook: Notebook, lab: Lab) -
     masked = root.locator(".lmx-row.masked").first
     masked.click()
     root.locator(".lmx-why h4", has_text="masked?").wait_for()
-    assert "expects" in root.locator(".lmx-group").first.inner_text()
+    assert "expects" in drawer(root, "reasons").locator(".lmx-group").first.inner_text()
     assert root.locator(".lmx-part-mask canvas").count() > 0
     press(root, END)
     root.locator(".where", has_text="finished").wait_for()

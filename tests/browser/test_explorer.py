@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from tests.browser.acting import (
     allowed,
     at,
     classes,
+    drawer,
     picture,
     press,
     quiet,
@@ -343,8 +345,8 @@ def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Note
 
 
 def test_traps_that_stay_the_same_are_not_written_anew(toy: Locator, notebook: Notebook) -> None:
-    toy.locator(".lmx-traps summary").wait_for()
-    toy.evaluate("(root) => { window.kept = root.querySelector('.lmx-traps summary'); }")
+    drawer(toy, "traps").locator(".lmx-trap").wait_for()
+    toy.evaluate("(root) => { window.kept = root.querySelector('.lmx-trap'); }")
     press(toy, STEP)
     at(toy, 1)
     # A click that was under way, and the focus, would be lost with it.
@@ -390,7 +392,7 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     assert after is not None
     assert 1.3 < after["height"] / before["height"] < 1.6  # A drawing may also fit more widely.
     # Of three rows the second and the third: without the zoom these would be others.
-    sheet = toy.locator(".lmx-history .sheet")
+    sheet = drawer(toy, "past").locator(".lmx-history .sheet")
     sheet.scroll_into_view_if_needed()
     box = sheet.bounding_box()
     assert box is not None
@@ -399,7 +401,7 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     box = sheet.bounding_box()  # What came since may have moved it.
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 5.5 / 6, box["y"] + box["height"] * 2.5 / 3)
-    toy.locator(".lmx-past .lmx-named", has_text="position 2: 3 allowed · EOS masked").wait_for()
+    toy.locator(".lmx-part-past .lmx-named", has_text="position 2: 3 allowed · EOS masked").wait_for()
     quiet(notebook)
 
 
@@ -441,3 +443,28 @@ def test_forks_are_rows_and_can_be_gone_to(toy: Locator, notebook: Notebook) -> 
     rows.first.click()
     at(toy, 1)
     quiet(notebook)
+
+
+def test_what_is_not_for_now_is_closed_and_asks_for_nothing(toy: Locator) -> None:
+    at(toy, 0)
+    heads = toy.locator(".lmx-head")
+    shown = [re.sub(r"\s+", " ", one).strip(" ▸▾") for one in heads.all_inner_texts()]
+    assert shown == [
+        "Mask",  # It is open, and says so itself.
+        "Why the rest is masked 3 tokens",
+        "Every position 0 to 0",
+        "Over time",
+        "Traps 1",
+        "Other engines",
+    ]
+    opened = [one.get_attribute("aria-expanded") for one in heads.all()]
+    assert opened == ["true", *["false"] * 5]
+    assert toy.locator(".lmx-bodies > section:not(.lmx-part-mask) *").count() == 0
+    toy.locator('[data-drawer="reasons"]').focus()
+    toy.page.keyboard.press("Enter")
+    toy.locator(".lmx-group").first.wait_for()
+    press(toy, STEP)
+    at(toy, 1)
+    assert toy.locator('[data-drawer="reasons"]').get_attribute("aria-expanded") == "true"
+    toy.locator('[data-drawer="reasons"]').click()
+    assert toy.locator(".lmx-bodies > section:not(.lmx-part-mask) *").count() == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.acting import START, STEP, TOY, at, classes, press, quiet, rest
+from tests.browser.acting import START, STEP, TOY, at, classes, drawer, press, quiet, rest
 from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_hosts import run_the_first_cell
 
@@ -44,7 +44,7 @@ def test_a_click_moves_nothing_and_what_was_clicked_stays_lit(notebook: Notebook
     for width, number in ((1280, 1), (1280, 0), (620, 1)):
         page.set_viewport_size({"width": width, "height": 700})
         root = notebook.explorer(number)
-        root.locator(".lmx-group").first.wait_for(state="attached")
+        drawer(root, "reasons").locator(".lmx-group").first.wait_for(state="attached")
         rest(root)
         # The last row in view, so that a reason below it has no room.
         masked = root.locator(".lmx-rows .lmx-row.masked")

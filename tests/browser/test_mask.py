@@ -17,7 +17,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace
-from tests.browser.acting import STEP, at, press, rest, settle
+from tests.browser.acting import STEP, at, drawer, press, rest, settle
 from tests.browser.conftest import Lab, Notebook
 from widgets.figures.panels.mask import token_order
 from widgets.views.explorer import Explorer
@@ -97,7 +97,7 @@ def exported(chromium: Browser, made: Explorer, path: Path) -> Locator:
     page = chromium.new_page(viewport={"width": 1100, "height": 1000})
     page.goto(path.as_uri())
     root = page.locator(".lmx-root")
-    root.locator(".lmx-history canvas").wait_for()
+    drawer(root, "past").locator(".lmx-history canvas").wait_for()
     settle(page)
     return root
 
@@ -330,7 +330,7 @@ def test_by_probability_the_likeliest_come_first(notebook: Notebook, lab: Lab) -
         press(root, STEP)
     # The whole run as a figure, in one file that needs nothing.
     with notebook.page.expect_download() as waiting:
-        root.get_by_role("button", name="figure…").click()
+        drawer(root, "time").get_by_role("button", name="figure…").click()
     path = lab.work / "figure.html"
     waiting.value.save_as(path)
     page = notebook.page.context.new_page()
@@ -377,6 +377,7 @@ def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, 
     )
     assert seen >= 4 * 4
     # The page was shown one position and asked for the rest.
+    drawer(root, "past")
     assert history(root) == shown_counts(trace)
     root.get_by_label("order of the mask").select_option("id")
     assert lit(root) == trace.allowed(1).nonzero()[0].tolist()
@@ -396,7 +397,7 @@ def test_a_thousand_positions_are_bounded_and_grow_by_a_row(notebook: Notebook, 
     )
     assert notebook.run_all()
     root = notebook.explorer()
-    box = root.locator(".lmx-history")
+    box = drawer(root, "past").locator(".lmx-history")
     box.locator("canvas").wait_for()
     notebook.page.wait_for_function(
         "() => document.querySelector('.lmx-history canvas').height === 1000"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import explorer
-from tests.browser.acting import at
+from tests.browser.acting import at, drawer
 from tests.browser.test_mask import DATE, exported
 from widgets.views import bundle
 from widgets.views.explorer import Explorer
@@ -35,7 +35,7 @@ def test_the_lines_read_as_the_trace(chromium: Browser, tmp_path: Path) -> None:
     trace = made.session.trace
     made.cursor.jump(2)
     root = exported(chromium, made, tmp_path / "run.html")
-    grid = root.locator(".lmx-time")
+    grid = drawer(root, "time").locator(".lmx-time")
     grid.focus()
     root.page.keyboard.press("Home")
     for k, position in enumerate(trace.positions):

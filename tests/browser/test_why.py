@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.acting import STEP, TOY, allowed, at, press, quiet, rest
+from tests.browser.acting import STEP, TOY, allowed, at, drawer, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def test_a_widening_is_used(toy: Locator, notebook: Notebook) -> None:
 
 
 def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -> None:
-    groups = toy.locator(".lmx-groups:not(.old) .lmx-group")
+    groups = drawer(toy, "reasons").locator(".lmx-groups:not(.old) .lmx-group")
     groups.first.wait_for()
     # By hand, after foo, heaviest first: for (20 %), EOS (10 %), oo (6 %).
     said = [re.sub(r"\s+", " ", group) for group in groups.all_inner_texts()]
@@ -251,8 +251,6 @@ def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> 
     found = ask(night, token)
     assert in_view(found)
     assert in_view(row(night, token))  # What was asked about stays in view too.
-    # The groups have given way to the panel.
-    night.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for(state="attached")
     before = night.locator(".lmx-row:visible").count()
     notebook.page.keyboard.press("Escape")
     found.wait_for(state="hidden")
@@ -264,9 +262,8 @@ def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab:
     notebook.open(lab.code("loop.ipynb", LOOP))
     assert notebook.run_all()
     root = notebook.explorer()
-    said = root.locator(".lmx-traps summary", has_text="White space for ever")
-    said.wait_for()
-    said.click()
+    root.locator('[data-drawer="traps"] span', has_text="1").wait_for()
+    drawer(root, "traps", "reasons").locator(".lmx-trap b", has_text="White space").wait_for()
     assert "may be written for ever" in root.locator(".lmx-traps").inner_text()
     # A large mask: the group's tokens are painted in the colour of what is masked.
     root.locator(".lmx-group").first.click()
@@ -275,7 +272,7 @@ def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab:
 
 
 def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Notebook) -> None:
-    toy.locator(".lmx-group").first.wait_for()
+    drawer(toy, "reasons").locator(".lmx-group").first.wait_for()
     with notebook.page.expect_download() as download:
         press(toy, "Export…")
     path = notebook.lab.folder / "why.html"
@@ -291,6 +288,7 @@ def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Noteb
     assert in_view(found)
     assert found.locator(".boxes span").all_inner_texts() == ["f", "o", "r"]
     assert found.locator("button.lmx-act:enabled").count() == 0
+    drawer(root, "reasons").locator(".lmx-group").first.wait_for()
     assert root.locator(".lmx-group").count() == 3
     assert root.locator(".lmx-group:enabled").count() == 0
     assert errors == []
@@ -302,7 +300,7 @@ def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Pat
     night.locator(".lmx-trapmark").first.wait_for()
     night.locator('.lmx-strip [data-k="2"]').click()
     at(night, 1)
-    night.locator(".lmx-group").first.wait_for()
+    drawer(night, "reasons").locator(".lmx-group").first.wait_for()
     token = int(night.locator(".lmx-row.masked").first.get_attribute("data-token") or -1)
     ask(night, token)
     for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)):

@@ -121,7 +121,7 @@ export function renderCompare({ model, el }) {
     columns[i].append(h("header", {}, h("h4", {}, side.name), side.scheme, (side.chip = h("span.chip")), h("div.sp"),
       opens(editor, "edit", "another constraint on this side", renderEditor), opens(machines, "machines", "the machines of this side", renderMachines)),
     side.said, ...parts);
-    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui })));
+    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui, alone: true })));
     undo.push(renderStack({ model: side.model, el: parts[5], ui }));
     const update = () => {
       const e = side.model.get("editor") || {};

@@ -1,4 +1,4 @@
-// Other engines at this state: for the tokens that are shown, who allows each; off until it is switched on.
+// Other engines at this state: for the tokens that are shown, who allows each. Alone, it is off until it is switched on.
 //
 // The tokens are those of the distribution and the selected one. A cell that differs from ours is hatched and
 // says so to a screen reader; a click tells why. The kernel works it out on a thread of its own, once the page
@@ -6,9 +6,9 @@
 
 const MOST_COMPARED = 12;
 
-export function renderEngines(ui) {
+function renderEngines({ el, ui, alone = false }) {
   const part = h("section.lmx-engines", { "aria-label": "other engines" });
-  const button = h("button.quiet", { "aria-pressed": "false", title: "ask outlines-core, xgrammar and llguidance for their masks here", onclick: () => {
+  const button = h("button.quiet", { hidden: !alone, "aria-pressed": "false", title: "ask outlines-core, xgrammar and llguidance for their masks here", onclick: () => {
     on = !on;
     button.setAttribute("aria-pressed", on);
     why = null;
@@ -17,8 +17,9 @@ export function renderEngines(ui) {
   const said = h("span.dim", { role: "status" });
   const table = h("div.lmx-engine-table");
   const reason = h("div.lmx-engine-why", { "aria-live": "polite" });
-  part.append(h("header", {}, button, said), table, reason);
-  let on = false;
+  part.append(h("header", {}, button, alone ? null : h("h4", {}, "Other engines"), said), table, reason);
+  el.append(part);
+  let on = !alone;
   let now = null; // {key, rows, tokens}, or {key, error}
   let asked = ""; // the key that was asked for last
   let timer = 0;
@@ -99,5 +100,10 @@ export function renderEngines(ui) {
     drawn = state;
     draw();
   };
-  return { el: part, update, end: () => clearTimeout(timer) };
+  const off = ui.on("after", update);
+  update();
+  return () => {
+    clearTimeout(timer);
+    off();
+  };
 }

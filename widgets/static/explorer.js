@@ -1,5 +1,15 @@
-// The whole explorer: the editor → the token strip → the machines with the numbers beside them → the reason →
-// the mask. Each part is the view that also stands alone; they share one page state.
+// The whole explorer: the editor → the token strip → the machines with the next tokens and the reason beside them
+// → drawers. Each part is the view that also stands alone; they share one page state.
+
+/** What is asked for at times; the mask is open at first. */
+const DRAWERS = [
+  { name: "mask", title: "Mask", render: renderMask, open: true, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
+  { name: "reasons", title: "Why the rest is masked", render: renderReasons, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count((p.width || vocabulary.size) - p.allowed)} tokens`) },
+  { name: "past", title: "Every position", render: renderHistory, headline: (ui) => `0 to ${count(ui.tokens().length)}` },
+  { name: "time", title: "Over time", render: renderOverTime, headline: () => "" },
+  { name: "traps", title: "Traps", render: renderTraps, headline: ({ traps, lookedForTraps }) => (!lookedForTraps ? "" : traps.length ? count(traps.length) : "none") },
+  { name: "engines", title: "Other engines", render: renderEngines, headline: () => "" },
+];
 
 /** The explorer. Inside of another view it shares that view's page state, and leaves errors and news to it. */
 export function renderExplorer({ model, el, ui: outer = null }) {
@@ -19,17 +29,18 @@ export function renderExplorer({ model, el, ui: outer = null }) {
   } }, "Sampler");
   const exported = h("button", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
   const place = (name) => h("div." + name);
-  const [editor, sampler, stepper, strip, pipeline, machines, stack, distribution, mask, reasons, time] =
-    ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "stack", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));
+  const [editor, sampler, stepper, strip, pipeline, machines, stack, distribution] =
+    ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "stack", "distribution"].map((name) => place("lmx-part-" + name));
   sampler.hidden = true;
+  const asked = drawers(model, ui, DRAWERS);
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
     around.listed, ...(outer ? [] : [around.note, around.tasks, around.failure]), editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution, reasons), mask, time), ...(outer ? [] : [around.live]));
+    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution), asked.el), ...(outer ? [] : [around.live]));
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
-    [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],
+    [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution],
   ];
   const undo = parts.map(([render, where]) => render({ model, el: where, ui }));
 
@@ -45,6 +56,7 @@ export function renderExplorer({ model, el, ui: outer = null }) {
   return () => {
     off();
     undo.forEach((one) => one && one());
+    asked.end();
     around.end();
   };
 }

@@ -142,7 +142,7 @@ function historyShape(ui, el, caption) {
   return Object.assign(made, { arrange, pixels });
 }
 
-function renderHistory(ui) {
+function renderHistory({ el, ui }) {
   const canvas = h("canvas", { role: "img" });
   const lines = h("div.lines");
   const here = h("div.here");
@@ -155,7 +155,7 @@ function renderHistory(ui) {
   }, left, sheet, right);
   const caption = h("div.dim.lmx-caption");
   const named = h("div.lmx-named.dim");
-  const el = h("div.lmx-past", {}, h("header", {}, h("h4", {}, "Every position"), caption), box, named);
+  el.append(h("header", {}, h("h4", {}, "Every position"), caption), box, named);
   const rows = rowsOfLine(ui);
   const past = historyShape(ui, el, caption);
   let drawn = "";
@@ -226,7 +226,7 @@ function renderHistory(ui) {
 
   const update = () => {
     const ready = ui.position && ui.machine && ui.vocabulary && ui.position.row;
-    el.hidden = !ready;
+    box.hidden = named.hidden = !ready;
     if (!ready) return;
     // The view was hidden until now and had no width.
     if (!inner.width) inner.read();
@@ -266,5 +266,10 @@ function renderHistory(ui) {
     if (k !== before) see(k);
     before = k;
   };
-  return { el, update, end: inner.end };
+  const off = ui.on("after", update);
+  update();
+  return () => {
+    inner.end();
+    off();
+  };
 }

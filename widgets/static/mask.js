@@ -1,4 +1,4 @@
-// The vocabulary as a bitmap: what is allowed here, and under it what was allowed at each position.
+// The vocabulary as a bitmap: what is allowed here. Alone, what was allowed at each position and other engines stand under it.
 //
 // The order is by token class, where five allowed ids of a hundred thousand stand together and can be seen; by
 // id; or by the model's probability at this position, which the kernel is asked for when the user chooses it.
@@ -38,7 +38,7 @@ function tokenOrder(machine, mode) {
   return ids;
 }
 
-export function renderMask({ model, el, ui = pageState(model) }) {
+export function renderMask({ model, el, ui = pageState(model), alone = false }) {
   island(el, "Mask");
   const likely = h("option", { value: "probability" });
   const order = h("select", { "aria-label": "order of the mask", onchange: () => {
@@ -58,15 +58,14 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     pick: (place) => places && ui.select(places[place]),
     text: (place) => ui.text(places[place]),
   });
-  const past = renderHistory(ui);
-  const others = renderEngines(ui);
   let inks = { theme: null, all: [] };
   const colours = () => {
     if (inks.theme !== ui.theme) inks = { theme: el.isConnected ? ui.theme : null, all: ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name)) };
     return inks.all;
   };
   const head = h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order);
-  el.append(head, cells, map.box, named, live, past.el, others.el);
+  el.append(head, cells, map.box, named, live);
+  const below = alone ? [renderHistory, renderEngines].map((render) => render({ model, el: el.appendChild(h("div.lmx-past")), ui, alone })) : [];
   const inner = sizeOf(head, ui.changed); // A pixel is a token: another width is another picture.
   let chosen = null;
   let places = null; // place → id
@@ -126,8 +125,6 @@ export function renderMask({ model, el, ui = pageState(model) }) {
 
   let written = []; // what the few cells were made of
   const update = () => {
-    past.update();
-    others.update();
     const p = ui.position;
     const ready = p && ui.machine && ui.vocabulary && p.row;
     const small = !!ready && ui.vocabulary.size <= SMALL_MASK;
@@ -189,8 +186,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
   update();
   return () => {
     inner.end();
-    past.end();
-    others.end();
+    for (const end of below) end();
     off();
   };
 }

@@ -1,24 +1,15 @@
-// The reasons of a whole mask in a dozen groups, and the traps of the constraint.
+// The reasons of a whole mask in a dozen groups. Alone, the traps stand under them.
 //
 // The groups are asked for when the page has come to rest after a step. Pointing at one shows its
 // tokens in the mask; a click keeps them there and lists the likeliest among the bars.
 
-export function renderReasons({ model, el, ui = pageState(model) }) {
+export function renderReasons({ model, el, ui = pageState(model), alone = false }) {
   island(el, "Reasons for the mask");
   const said = h("span.dim");
   const list = h("div.lmx-groups", { role: "group", "aria-label": "groups of masked tokens" });
-  const traps = h("details.lmx-traps");
   const total = h("p.dim.total");
-  /** A list that scrolls ends with a whole line. */
-  const trim = () => {
-    list.style.maxHeight = "";
-    const room = list.clientHeight;
-    if (list.scrollHeight <= room + 1) return;
-    const ends = [...list.children].map((one) => one.offsetTop + one.offsetHeight - list.offsetTop).filter((end) => end <= room);
-    if (ends.length) list.style.maxHeight = Math.max(...ends) + "px";
-  };
-  traps.addEventListener("toggle", trim);
-  el.append(h("header", {}, h("h4", {}, "Why the rest is masked"), said), list, total, traps);
+  el.append(h("header", {}, h("h4", {}, "Why the rest is masked"), said), list, total);
+  const offTraps = alone ? renderTraps({ model, el: el.appendChild(h("div")), ui }) : () => {};
   let now = null; // {path, reasons}
   let members = null; // {path, of: Uint8Array, rows: Map}
 
@@ -26,7 +17,6 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
   const offAsk = atRest(ui, "reasons", path, (answer, key) => {
     if (answer.reasons) now = { path: key, reasons: answer.reasons };
   });
-  const offTraps = watchTraps(ui);
 
   const load = async (number) => {
     const key = path();
@@ -75,7 +65,6 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
       } else if (fresh) draw(fresh, pinned, open);
       say(said, fresh || ended || now ? "" : "…");
     }
-    drawTraps();
   };
   const draw = (reasons, pinned, open) => {
     const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("data-group");
@@ -98,24 +87,10 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     const beyond = reasons.groups.find((group) => group.reason === "ids beyond the vocabulary");
     const padding = beyond ? `, ${count(beyond.count)} of them beyond the vocabulary` : "";
     put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked, of ${count(reasons.width)} token ids${padding}`);
-    trim();
-  };
-  let drawnTraps = "";
-  const drawTraps = () => {
-    const mine = (ui.traps || []).filter((trap) => trap.position === null);
-    // They are drawn again only if they changed, so that they keep the focus and a click in progress.
-    const key = JSON.stringify(mine) + !!ui.vocabulary;
-    if (key === drawnTraps) return;
-    drawnTraps = key;
-    traps.hidden = !mine.length;
-    put(traps, h("summary", {}, h("span.sign", { "aria-hidden": "true" }, "⚠"), ` ${mine.length === 1 ? "1 trap" : mine.length + " traps"} of the constraint: `, [...new Set(mine.map((trap) => trap.title))].join(", ")),
-      mine.slice(0, 12).map((trap) => trapText(ui, trap)));
   };
   const off = ui.on("after", update);
-  const inner = sizeOf(el, trim);
   update();
   return () => {
-    inner.end();
     off();
     offAsk();
     offTraps();

@@ -1,10 +1,12 @@
-// Traps: their marks in the token strip, and a panel that explains each.
+// Traps: their marks in the token strip, and a panel that explains each; and all of them in a list.
 //
 // They are looked for when the page has come to rest, never with a step, and once for all views.
 
+const MOST_TRAPS = 24; // Written out; the engine has grouped them.
+
 /** A trap in full: what, evidence, remedy. */
-function trapText(ui, trap) {
-  return h("div.lmx-trap", {}, h("b", {}, trap.title), h("p", {}, trap.message),
+function trapText(ui, trap, place = null) {
+  return h("div.lmx-trap", {}, h("b", {}, trap.title), place ? [" ", place] : null, h("p", {}, trap.message),
     h("p.dim", {}, trap.facts.map((fact, i) => [i ? " · " : "", fact.label + " ", fact.tokens ? fact.tokens.map((id) => ui.token(id)) : h("code", {}, fact.text)])),
     h("p", {}, h("b", {}, "Remedy: "), trap.remedy));
 }
@@ -49,8 +51,35 @@ function atRest(ui, type, path, take, wait = 250) {
 function watchTraps(ui) {
   if (ui.traps) return () => {};
   ui.traps = [];
+  ui.lookedForTraps = false;
   const line = () => (ui.position ? pathKey(ui, ui.tokens().length) : "");
-  return atRest(ui, "traps", line, (answer) => (ui.traps = answer.traps || []), 400);
+  return atRest(ui, "traps", line, (answer) => {
+    ui.traps = answer.traps || [];
+    ui.lookedForTraps = true;
+  }, 400);
+}
+
+/** All traps of the constraint and of the run that is shown, each in full. */
+function renderTraps({ el, ui }) {
+  const list = h("div.lmx-traps");
+  el.append(h("header", {}, h("h4", {}, "Traps"), h("span.dim", {}, "where the constraint may lead a model astray")), list);
+  const offTraps = watchTraps(ui);
+  let drawn = "";
+  const update = () => {
+    const traps = ui.traps || [];
+    // They are drawn again only if they changed, so that they keep the focus and a click in progress.
+    const key = JSON.stringify(traps) + ui.lookedForTraps + !!ui.vocabulary;
+    if (key === drawn) return;
+    drawn = key;
+    const place = (trap) => (trap.position === null ? null : h("button.quiet", { onclick: () => ui.go(trap.position) }, `position ${trap.position}`));
+    put(list, traps.length ? traps.slice(0, MOST_TRAPS).map((trap) => trapText(ui, trap, place(trap))) : ui.lookedForTraps ? h("p.dim", {}, "None was found, neither in the constraint nor in this run.") : null);
+  };
+  const off = ui.on("after", update);
+  update();
+  return () => {
+    off();
+    offTraps();
+  };
 }
 
 /** Marks and a panel for the traps of a run. `mark` puts the marks into a row of tokens. */

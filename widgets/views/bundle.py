@@ -87,7 +87,7 @@ VIEWS: Final = {
 """The parts; each is declared in the file of its name."""
 
 WHOLES: Final = {
-    "explorer": ("renderExplorer", tuple(VIEWS)),
+    "explorer": ("renderExplorer", (*VIEWS, "drawers")),
     "invasiveness": ("renderInvasiveness", (*VIEWS, "explorer")),
     "compare": (
         "renderCompare",
