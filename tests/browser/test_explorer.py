@@ -401,7 +401,9 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     box = sheet.bounding_box()  # What came since may have moved it.
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 5.5 / 6, box["y"] + box["height"] * 2.5 / 3)
-    toy.locator(".lmx-part-past .lmx-named", has_text="position 2: 3 allowed · EOS masked").wait_for()
+    toy.locator(
+        ".lmx-part-past .lmx-named", has_text="position 2: 3 allowed · EOS masked"
+    ).wait_for()
     quiet(notebook)
 
 
