@@ -1,6 +1,6 @@
 """The rules of a grammar as automata that call each other.
 
-Read in this order: `pieces` (the rules as a program, and one by one), `network` (all of them, made
-small), `moves` (what may come next, and whether that is one thing), `uniting` (rules laid into
-their callers), `pushdown` (the push-down automaton as it is drawn).
+Reading order: `pieces` (the rules as one program, and one program per rule), `network` (all rules,
+simplified), `moves` (the moves of each state, and whether they are unique), `uniting` (rules
+inlined into their callers), `pushdown` (the push-down automaton for drawings).
 """

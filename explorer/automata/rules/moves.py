@@ -1,4 +1,4 @@
-"""The moves of a network: what it does for each state and class of bytes, and whether that is one.
+"""The moves of a network for each state and class of bytes, and a test whether they are unique.
 
 In a state a network may *read* the byte, *call* a rule that begins with it, or *end* its rule, if
 the byte may follow that. Calls of rules that derive nothing are passed. Where for every state and
@@ -31,17 +31,17 @@ Int64 = NDArray[np.int64]
 STAGE: Final = "Looking ahead in a grammar"
 
 END: Final = -2
-"""The move that ends the rule; the caller then moves over the same byte."""
+"""The move that ends the rule; the caller then reads the same byte."""
 
 Move = tuple[str, int, int]
 """``("read", state, 0)``, ``("call", rule, state after)`` or ``("end", 0, 0)``."""
 
 Moves = dict[int, list[Move]]
-"""Moves by class."""
+"""The moves of a state, by class."""
 
 
 def network_arrays(table: Int32, calls: Int32, exits: Bool, rule: Int32) -> NetworkArrays:
-    """The arrays of a network, with what can come next.
+    """The arrays of a network, with its look-ahead.
 
     Args:
         table: int32[states, classes], the state after a class or −1.
@@ -65,8 +65,7 @@ def network_arrays(table: Int32, calls: Int32, exits: Bool, rule: Int32) -> Netw
 
 @jit
 def _look_ahead(rules: NetworkArrays) -> None:
-    """Follow the calls in what each state may read next, whether its rule may end, and what may
-    follow each rule: least fixpoints."""
+    """Compute the look-ahead as least fixpoints: ``reads``, ``empty`` and ``follow``."""
     states, classes = rules.table.shape
     changed = True
     while changed:
@@ -97,10 +96,10 @@ def _look_ahead(rules: NetworkArrays) -> None:
 
 
 def occurs_nowhere(rules: NetworkArrays, symbols: Sequence[int]) -> bool:
-    """Whether it is certain that no text holds some bytes, wherever they begin.
+    """Whether it is certain that no text contains the given bytes, at any position.
 
-    They are read from every state at once, and a rule that ends goes on after every call of it; so
-    what is found to occur may not, and what is not found does not.
+    The bytes are read from all states at once, and a rule that ends returns to every call of it, so
+    a false answer means unknown.
 
     Args:
         rules: The network.
@@ -127,7 +126,7 @@ def occurs_nowhere(rules: NetworkArrays, symbols: Sequence[int]) -> bool:
 
 
 def moves(network: Network, state: int, wanted: Bool) -> Moves:
-    """The moves of a state over the classes ``wanted``, bool[classes], by class."""
+    """The moves of a state, by class, over the classes ``wanted``, bool[classes]."""
     looks = network.arrays
     near, waiting = {state: None}, [state]
     while waiting:
@@ -147,7 +146,7 @@ def moves(network: Network, state: int, wanted: Bool) -> Moves:
         for symbol in np.flatnonzero((targets != NO_ARC) & wanted).tolist():
             by_class.setdefault(symbol, {})["read", int(targets[symbol]), 0] = None
         for rule, after in network.calls[here]:
-            # All last calls of a rule leave the same stack.
+            # A last call leaves nothing on the stack, whatever the state after it.
             back = NO_ARC if network.only_exits[after] else after
             put(looks.reads[network.entry[rule]], ("call", rule, back))
         if network.exits[here]:
@@ -161,7 +160,7 @@ class Actions(NamedTuple):
     Args:
         act: int32[states, classes]: `NO_ARC`, `END`, or the number of a way.
         first: int32[ways + 1], where the pushes of each way begin in ``push``.
-        push: int32[pushes], the states to go on in after each call, the outermost first.
+        push: int32[pushes], the return states of the calls, the outermost first.
         target: int32[ways], the state after the byte.
         empty, only_exits: bool[states], whether the rule may end, and whether it must.
         symbol_class: int32[256], the class of each byte.
@@ -177,7 +176,7 @@ class Actions(NamedTuple):
 
 
 Conflict = tuple[int, int, tuple[Move, ...]]
-"""A state, a class, and its moves."""
+"""A state, a class, and their two or more moves."""
 
 
 _NOTHING: Final = -1
@@ -226,7 +225,7 @@ def _put(choice: Int64, state: int, symbol: int, there: bool, move: int) -> None
 
 @jit
 def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]:
-    """Number the ways, and write them out: where the pushes of each begin, these, the targets."""
+    """Number the ways; the arrays ``first``, ``push`` and ``target`` of `Actions`."""
     states, classes = choice.shape
     mask = slots.shape[0] - 1
     count, room = 0, 0
@@ -237,7 +236,7 @@ def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]
             if move < 0:
                 act[state, c] = END if move == END else NO_ARC
                 continue
-            # A call over a class leads to the same, wherever it is made.
+            # A call over a class has the same way in every state.
             slot = first_slot(folded(mixed(mixed(SEED, move), c if move >= states else -1)), mask)
             way = -1
             while slots[slot] >= 0 and way < 0:
@@ -274,7 +273,7 @@ def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]
 
 
 def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]:
-    """The table of moves of a deterministic network; the conflicts of any other.
+    """The table of moves of a deterministic network; the conflicts of another one.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -297,7 +296,7 @@ def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]
 
 
 def begins_with(network: Network, rule: int) -> set[int]:
-    """The rules with which a rule may begin, itself included."""
+    """The rules that a text of a rule may begin with, including the rule itself."""
     may_be_empty = network.arrays.empty
     seen = {rule}
     waiting = [network.entry[rule]]

@@ -45,21 +45,21 @@ from explorer.budget import Meter
 from explorer.errors import NotRegular
 
 MOST_MERGED: Final = 60
-"""The most states of a rule that is laid into those that call it."""
+"""The most states of a rule that is inlined into its callers."""
 
 MOST_LAID_IN: Final = 500
-"""The most states of a rule with the rules that are called in it only."""
+"""The most states of a rule together with the rules that only it calls."""
 
 MOST_STATES: Final = 20_000
-"""The most states of a rule with what is laid into it, before it is made small."""
+"""The most states of a rule with its inlined rules, before minimization."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallRules:
-    """The rules that remain; the first, number 0, begins.
+    """The rules of a simplified grammar; a text begins in number 0.
 
     Args:
-        made: Each by its number; those that were merged into others may be there too.
+        made: The rules by number, perhaps including rules that were merged into others.
     """
 
     made: Mapping[int, SmallRule]
@@ -67,7 +67,7 @@ class SmallRules:
 
 
 def network_of(program: Program, meter: Meter) -> Network | None:
-    """The network of some rules; ``None`` without words.
+    """The network of the rules of a program; ``None`` if the language is empty.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -77,10 +77,10 @@ def network_of(program: Program, meter: Meter) -> Network | None:
 
 
 def small_rules(program: Program, meter: Meter, *, lay_in: bool = True) -> SmallRules | None:
-    """The rules of a program, trimmed, laid in, looped and merged; ``None`` without words.
+    """The rules of a program, simplified; ``None`` if the language is empty.
 
     Args:
-        lay_in: Whether a rule that is called in one place becomes a part of its caller.
+        lay_in: Whether to inline a rule that is called in one place only.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -93,10 +93,10 @@ def small_rules(program: Program, meter: Meter, *, lay_in: bool = True) -> Small
 
 
 def regular(node: Node, meter: Meter) -> Dfa:
-    """The minimal machine of a grammar that does not recurse.
+    """The minimal machine of a grammar without recursion.
 
     Raises:
-        NotRegular: It recurses.
+        NotRegular: The grammar recurses.
         BudgetExceeded: A limit was reached.
     """
     program = lay_rules(node, meter)
@@ -112,7 +112,7 @@ def regular(node: Node, meter: Meter) -> Dfa:
 def _made_small(
     pieces: tuple[Program | None, ...], meter: Meter, *, merge_all: bool
 ) -> tuple[dict[int, SmallRule], list[int]]:
-    """The machines of the rules that remain; the rules of a circle where all were to be merged."""
+    """The machines of the rules; with ``merge_all``, the rules of a recursive component if any."""
     looped = [piece and with_loops(piece, k) for k, piece in enumerate(pieces)]
     called: list[list[int]] = [
         [] if piece is None else np.unique(piece.calls[:, 1]).tolist() for piece in looped
@@ -137,7 +137,7 @@ def _made_small(
 
 
 def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:
-    """The machines that the first one needs, side by side, and the number of each before."""
+    """The network of the rules that rule 0 needs, and the old number of each."""
     made, names = rules.made, rules.names
     order = [0]
     number = {0: 0}

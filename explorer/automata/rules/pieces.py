@@ -1,4 +1,4 @@
-"""The rules of a grammar as one program, and as one program each, laid into their callers.
+"""The rules of a grammar as one program, as one program per rule, and inlined into their callers.
 
 A rule's body is a tree like any other; it is laid out like any other
 (`explorer.automata.tree.layout`), beside the others. A grammar inside another one, such as a part
@@ -33,7 +33,7 @@ from explorer.jit import jit
 STAGE: Final = "Laying out a grammar"
 
 SmallRule = tuple[Dfa, tuple[int, ...]]
-"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
+"""A rule as a machine over bytes and calls, and the called rule of each call symbol."""
 
 
 def lay_rules(
@@ -43,7 +43,7 @@ def lay_rules(
     written: bool = False,
     machine: Callable[[Node], Dfa] | None = None,
 ) -> Program:
-    """The program of all rules that a tree needs, the first that of the tree itself.
+    """The program of all rules that a tree needs; the first rule is the tree itself.
 
     Args:
         node: The tree: a grammar, or anything with grammars inside.
@@ -51,7 +51,7 @@ def lay_rules(
         written: Also tell where each arc was written; then repeats are counted, assertions count
             as if they held, the first rule stands around the tree, and rules that nobody wrote
             (those of a schema) have the call of them for origin.
-        machine: Builds the parts that are machines of their own; default anew.
+        machine: Builds the parts that are machines of their own; default: builds each anew.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -85,7 +85,7 @@ def lay_rules(
         meter, builder=machine or (lambda inner: build(inner, meter)), call=called,
         with_origin=written, relax=written, counts=written,
     )  # fmt: skip
-    whole: dict[int, int] = {}  # By the identity of rules that nobody wrote, their one origin.
+    whole: dict[int, int] = {}  # The one origin of unwritten rules, by identity.
     for name, body, rules in waiting:  # The list grows while it is read.
         here = rules
         nobody_s = written and rules is not None and rules.locate is not None
@@ -106,7 +106,7 @@ def _able(
     by_entry: NDArray[np.int64], to_entry: Int32, calls: Int32, entry: Int32, ends: Int32,
     states: int,
 ) -> Bool:  # fmt: skip
-    """A search backwards; a call goes on once its rule can end and the state after it is alive."""
+    """The states from which their rule can end, by a search backwards over arcs and calls."""
     alive = np.zeros(states, np.bool_)
     queue = np.empty(states, np.int32)
     size = 0
@@ -141,7 +141,7 @@ def _able(
 
 
 def alive(program: Program) -> Bool:
-    """bool[states], those from which the end of their rule can be reached."""
+    """bool[states], whether the end of its rule can be reached from each state."""
     moves = program.arcs[:, [0, 3]], program.epsilons, program.counts[:, :2]
     tail, head = np.ascontiguousarray(np.concatenate(moves).T)
     entry = np.array([first for _, first in program.rules], np.int32)
@@ -154,13 +154,13 @@ def alive(program: Program) -> Bool:
 
 
 def pieces_of(program: Program, most: int) -> tuple[Program | None, ...]:
-    """The rules that have words, each alone; one that is called in one place only is laid in there.
+    """One program for each rule that has words; a rule called in one place only is inlined there.
 
     Args:
-        most: The most states of a rule with all that is laid into it; 0 to lay none in.
+        most: The most states of a rule with its inlined rules; 0 to inline none.
 
     Returns:
-        A program for each rule; ``None`` where there are no words, or it was laid in.
+        The program of each rule; ``None`` for a rule without words or an inlined one.
     """
     able = alive(program)[[first for _, first in program.rules]]
     calls, rule_of = program.calls, program.rule_of
@@ -179,7 +179,7 @@ def pieces_of(program: Program, most: int) -> tuple[Program | None, ...]:
     local[order] = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[rule_of[order]]
 
     def split(rows: Int32) -> list[Int32]:
-        """The rows of each rule, which begin and end with a state."""
+        """The rows of each rule, with local state numbers in the first and the last column."""
         of = rule_of[rows[:, 0]]
         by = np.argsort(of, kind="stable")
         rows = rows[by]
@@ -195,7 +195,7 @@ def pieces_of(program: Program, most: int) -> tuple[Program | None, ...]:
 
 
 def _into(program: Program, rule_of: Int32, most: int) -> NDArray[np.int64]:
-    """The rule that each rule is laid into: itself, or in the end that of its only call."""
+    """The rule into which each rule is finally inlined; the rule itself if it stays."""
     called: list[int] = program.calls[:, 1].tolist()
     calling: list[int] = rule_of[program.calls[:, 0]].tolist()
     callers: dict[int, list[int]] = {}
@@ -209,7 +209,7 @@ def _into(program: Program, rule_of: Int32, most: int) -> NDArray[np.int64]:
     rules = range(len(program.rules))
     sizes: list[int] = np.bincount(rule_of, minlength=len(rules)).tolist()
     into = [*rules]
-    # The innermost first. Rules that are called only by each other are never come to.
+    # The innermost first. Rules that only call each other are never reached.
     order = [k for k in rules if k not in parent]
     for k in order:  # The list grows while it is read.
         order += inner.get(k, ())
@@ -224,10 +224,10 @@ def _into(program: Program, rule_of: Int32, most: int) -> NDArray[np.int64]:
 
 
 def with_loops(piece: Program, number: int) -> Program:
-    """A rule that calls itself only as the last thing it does: it goes back to its start instead.
+    """Replace the calls of a rule to itself by jumps to its start, if all of them are last calls.
 
     Args:
-        number: Its own number.
+        number: The number of the rule.
     """
     own = piece.calls[:, 1] == number
     if not own.any():
@@ -245,8 +245,8 @@ def with_loops(piece: Program, number: int) -> Program:
 
 
 def piece_of(rule: SmallRule) -> Program:
-    """A machine over bytes and calls as a piece; its states are counted from 1, and its one ε-arc
-    leads from state 0 to its start.
+    """A machine over bytes and calls as a piece: state s becomes s + 1, and the one ε-arc goes from
+    state 0 to its start.
     """
     nfa = dfa_to_nfa(rule[0])
     one_more = np.array([1, 0, 0, 1], np.int32)
@@ -268,12 +268,13 @@ def laid_in(
     piece: Program, machines: Mapping[int, SmallRule], limit: int | None = None,
     places: Set[tuple[int, int]] | None = None,
 ) -> Program:  # fmt: skip
-    """A rule with some machines in the place of their calls.
+    """A rule with some of its calls replaced by machines.
 
     Args:
-        machines: For some of the rules that it calls their machines.
-        limit: The most states; a call that would make more stays.
-        places: Only these pairs of a state, counted without the first, and what it calls.
+        machines: The machines of some of the rules that it calls, by number.
+        limit: The most states; a call that would exceed it stays.
+        places: The calls to replace, as pairs of a state (minus 1) and the called rule; default
+            all.
     """
     arcs, epsilons = [piece.arcs], [piece.epsilons]
     calls: list[Int32] = []
@@ -317,11 +318,11 @@ def determinized(piece: Program, meter: Meter) -> SmallRule:
 
 
 def reached(start: Iterable[int], following: dict[int, list[int]]) -> set[int]:
-    """Everything that can be reached.
+    """The nodes of a graph that can be reached from others.
 
     Args:
-        start: Where to begin.
-        following: What comes after each.
+        start: The nodes to begin with.
+        following: The successors of each node; a node without any may be missing.
     """
     seen = set(start)
     waiting = list(seen)
@@ -334,10 +335,10 @@ def reached(start: Iterable[int], following: dict[int, list[int]]) -> set[int]:
 
 
 def components(following: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The strongly connected components, each after those that it leads to (Tarjan 1972).
+    """The strongly connected components in reverse topological order (Tarjan 1972).
 
     Args:
-        following: What each node leads to.
+        following: The successors of each node.
 
     Example:
         >>> components([[1], [2], [1], [0]])

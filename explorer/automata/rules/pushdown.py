@@ -1,4 +1,4 @@
-"""A push-down automaton as it is drawn: states, and arcs that read, pop and push.
+"""A push-down automaton for drawings: states, and arcs that read, pop and push.
 
 The machine of one stack (`explorer.automata.stacks.single`) works its moves out as
 it goes. Here they are written down: for each state and each symbol that can be on top, what a byte
@@ -24,7 +24,7 @@ from explorer.budget import Meter
 STAGE: Final = "Writing down a push-down automaton"
 
 EMPTY: Final = -1
-"""As the last symbol that an arc pops: the stack must be empty below."""
+"""As the last symbol that an arc pops, it asks for an empty stack below."""
 
 Config = tuple[int, tuple[int, ...]]
 """A state and a stack, the innermost symbol first."""
@@ -32,14 +32,14 @@ Config = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, order=True)
 class PushdownArc:
-    """An arc.
+    """An arc of a push-down automaton.
 
     Args:
         source, target: The states.
-        label: What it reads: a byte, or the id of a token.
-        pops: The symbols that it takes from the stack, the innermost first; with `EMPTY` at the end
-            only if the stack is then empty.
-        pushes: The symbols that it puts there afterwards, the innermost first.
+        label: The byte or the token id that it reads.
+        pops: The symbols that it takes from the stack, the innermost first; `EMPTY` at the end asks
+            for an empty stack below.
+        pushes: The symbols that it then puts on the stack, the innermost first.
     """
 
     source: int
@@ -63,11 +63,11 @@ class PushdownArc:
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
-    """A push-down automaton that begins with an empty stack, and ends with one.
+    """A push-down automaton that begins and ends with an empty stack.
 
     Args:
-        start: The state to begin in.
-        finals: The states in which a text may end, if the stack is empty.
+        start: The start state.
+        finals: The states in which a text may end if the stack is empty.
     """
 
     start: int
@@ -76,7 +76,7 @@ class Pushdown:
 
     @property
     def states(self) -> tuple[int, ...]:
-        """The states that arcs lead to, and the start."""
+        """The start state and the states of the arcs, ascending."""
         known = {self.start, *(arc.source for arc in self.arcs), *(arc.target for arc in self.arcs)}
         return tuple(sorted(known))
 
@@ -84,7 +84,7 @@ class Pushdown:
         """The configurations after one label; a deterministic automaton has at most one.
 
         Args:
-            config: Where it is read.
+            config: The configuration before it.
             label: A byte or a token.
         """
         state, stack = config
@@ -97,7 +97,7 @@ class Pushdown:
 
 
 def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
-    """The automaton over bytes of a deterministic network.
+    """The push-down automaton over bytes of a deterministic network.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -110,7 +110,7 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
         members[symbol].append(byte)
 
     def moved(state: int, symbol: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        """The symbols that a class of bytes pops and pushes, and the state that it leads to."""
+        """The symbols that a class of bytes pops and pushes, and the state after it."""
         way = int(actions.act[state, symbol])
         if way == END:
             for top in sorted(tops[network.rule[state]] - {EMPTY}):
@@ -123,7 +123,7 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
     def ended(
         pops: tuple[int, ...], pushes: tuple[int, ...], target: int
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        """A rule that can only end has ended."""
+        """The same triple after the end of every rule that can only end."""
         while pushes and actions.only_exits[target]:
             target, pushes = pushes[0], pushes[1:]
         if not actions.only_exits[target]:
@@ -150,7 +150,7 @@ def pushdown_of(network: Network, actions: Actions, meter: Meter) -> Pushdown:
 
 
 def _tops(network: Network, start: int) -> list[set[int]]:
-    """For each rule the symbols that can be on top of the stack while it reads."""
+    """The symbols that can be on top of the stack while each rule reads, by rule."""
     tops: list[set[int]] = [set() for _ in network.entry]
     tops[network.rule[start]].add(EMPTY)
     changed = True
@@ -166,7 +166,7 @@ def _tops(network: Network, start: int) -> list[set[int]]:
 
 
 def composed(machine: Pushdown, words: Sequence[bytes | None], meter: Meter) -> Pushdown:
-    """The automaton over tokens (Koo et al. 2024, Algorithm 3).
+    """The push-down automaton over tokens (Koo et al. 2024, Algorithm 3).
 
     Args:
         words: The bytes of each token; ``None`` or empty for a token that writes nothing.
@@ -208,7 +208,7 @@ def composed(machine: Pushdown, words: Sequence[bytes | None], meter: Meter) -> 
 
 
 def _trimmed(machine: Pushdown) -> Pushdown:
-    """The arcs whose state can be reached with their symbols on top, as a least fixpoint."""
+    """The automaton without arcs that no text can take, by a least fixpoint."""
     leaving: dict[int, list[PushdownArc]] = {}
     for arc in machine.arcs:
         leaving.setdefault(arc.source, []).append(arc)
@@ -240,7 +240,10 @@ def _trimmed(machine: Pushdown) -> Pushdown:
 def _joined(
     pops: tuple[int, ...], pushes: tuple[int, ...], arc: PushdownArc
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """One more arc behind others: what it pops was pushed there, or stood below."""
+    """The pops, pushes and target of a sequence of arcs and one more arc; ``None`` if impossible.
+
+    The last arc pops symbols that the others pushed, then symbols from below them.
+    """
     left, taken = [*pushes], [*pops]
     for symbol in arc.pops:
         emptied = bool(taken) and taken[-1] == EMPTY

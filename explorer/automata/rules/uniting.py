@@ -1,4 +1,4 @@
-"""Rules that recurse laid into their callers, where that is what leads to one stack.
+"""Inlining of recursive rules into their callers, where it makes a grammar deterministic.
 
 A rule such as ``sum ::= term (ws "+" ws term)*`` that may be followed by white space cannot know
 whether a blank is its own, or that of the rule that called it; and where two rules begin alike it
@@ -26,14 +26,14 @@ from explorer.budget import Meter
 STAGE: Final = "Uniting rules of a grammar"
 
 MOST_ROUNDS: Final = 12
-"""How often rules are laid into their callers at most."""
+"""The most rounds of inlining."""
 
 MOST: Final = 20_000
-"""The most states of all rules together for which this is tried, and of each afterwards."""
+"""The most states of all rules together before a round, and of each rule after it."""
 
 
 def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
-    """The network of some rules with one stack; ``None`` where this does not lead there.
+    """The deterministic network of a grammar after inlining; ``None`` if inlining fails.
 
     Args:
         program: The rules of a grammar that has words.
@@ -54,7 +54,7 @@ def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
 
 
 def _to_unite(network: Network, conflicts: tuple[Conflict, ...]) -> dict[int, set[int]]:
-    """For rules that do not call themselves the states at which they are to be laid in."""
+    """The rules to inline, none of which calls itself, and the states that call them."""
     callers: dict[int, set[int]] = {}
     for state, pairs in enumerate(network.calls):
         for inner, _ in pairs:
@@ -89,11 +89,11 @@ def _to_unite(network: Network, conflicts: tuple[Conflict, ...]) -> dict[int, se
 def _with_fewer(
     rules: SmallRules, order: tuple[int, ...], wanted: dict[int, set[int]], meter: Meter
 ) -> SmallRules | None:
-    """The rules with some of them laid in where they are called; ``None`` if not one can be.
+    """The rules after inlining some of them; ``None`` if none can be inlined.
 
     Args:
-        order: The number of each rule of the network.
-        wanted: For rules of the network the states of the network.
+        order: The number in ``rules`` of each rule of the network.
+        wanted: The rules of the network to inline, and the states that call them.
     """
     made = dict(rules.made)
     first = np.cumsum([0, *(made[k][0].num_states for k in order)]).tolist()

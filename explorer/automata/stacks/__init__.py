@@ -1,6 +1,6 @@
 """Byte machines with a stack.
 
-Read in this order: `stacks` (every stack that a text can lead to), `single` with `single_rows` and
-`single_words` (the machine of one stack, and its kernels), `of_grammar` (which
-of the two a grammar gets).
+Reading order: `stacks` (the machine of several stacks), `single` with `single_rows` and
+`single_words` (the machine of one stack, and its kernels), `of_grammar` (chooses between the two
+for a grammar).
 """

@@ -1,4 +1,4 @@
-"""From a tree with grammars inside to the byte machine that reads it."""
+"""The byte machine of a tree with grammars inside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explorer.budget import Budget, Meter
 from explorer.memo import memo
 
 Decided = tuple[Network, Actions | tuple[Conflict, ...]]
-"""A network that has words, and its one move for each state and class, or its conflicts."""
+"""A network that has words, with its table of moves or its conflicts."""
 
 
 @memo
@@ -27,7 +27,7 @@ def _kept(rules: Rules) -> list[Decided]:
 
 
 def decided(node: Node, meter: Meter) -> Decided | None:
-    """The network of a tree and its moves, kept as long as a grammar lives; ``None`` without words.
+    """The network of a tree and its moves, cached with a grammar; ``None`` without words.
 
     Args:
         node: The tree.
@@ -54,11 +54,11 @@ def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
 
     Args:
         node: The tree.
-        budget: Limits for what the machine meets while it is used.
-        meter: Watches what is made now.
+        budget: The limits of the machine while it discovers its states.
+        meter: Watches the construction.
 
     Returns:
-        With one stack where the moves leave no choice, else with all.
+        A machine of one stack if the network is deterministic, else one of several stacks.
 
     Raises:
         BudgetExceeded: A limit was reached.

@@ -50,11 +50,11 @@ from explorer.automata.stacks.stacks import STAGE
 from explorer.budget import Meter
 
 MOST_KEPT: Final = 64_000_000
-"""Bytes of the words that are kept for states, whatever stands below them on the stack."""
+"""The most bytes of cached walks, which do not depend on the stack below a state."""
 
 
 class _Above(NamedTuple):
-    """The walk of a vocabulary from a state on an unknown bottom."""
+    """The walk of a vocabulary from a state of the network on an unknown stack."""
 
     state: int
     words: UInt32
@@ -67,7 +67,7 @@ class SingleStack:
     """The kind of a `Discovered` machine over a deterministic network.
 
     Args:
-        met: The configurations that were met before.
+        met: The configurations met before.
     """
 
     stage = STAGE
@@ -78,7 +78,7 @@ class SingleStack:
         self._plain_ways = tuple(actions)
         self._met = empty_met(network.num_classes) if met is None else met
         self.symbol_class = network.symbol_class
-        self._trie: UInt8 | None = None  # The vocabulary that `_above` is about.
+        self._trie: UInt8 | None = None  # The vocabulary of `_above`.
         self._above: dict[int, tuple[UInt32, Int32]] = {}
         self._aside: tuple[_Above, Met] | None = None
         self._target = NO_ARC
@@ -87,7 +87,7 @@ class SingleStack:
 
     @property
     def stacks(self) -> SingleStack:
-        """The stack, which the kind itself knows."""
+        """The kind itself, which knows the stack."""
         return self
 
     @property
@@ -102,7 +102,7 @@ class SingleStack:
 
     @property
     def held(self) -> int:
-        """The bytes of what was met."""
+        """The bytes of memory used so far."""
         met = self._met if self._aside is None else self._aside[1]
         return sum(part.nbytes for part in met)
 
@@ -112,7 +112,7 @@ class SingleStack:
         return self.network.read
 
     def begin(self, meter: Meter) -> int:
-        """Do nothing: the start is there."""
+        """Do nothing: the start state exists."""
         return FINISHED
 
     def can_start(self, meter: Meter) -> bool:
@@ -125,14 +125,14 @@ class SingleStack:
         return cell_filled(self._plain_ways, tuple(self._met), state, symbol)
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
-        """Fill the cells that words come by."""
+        """Fill the cells that the words of a trie need."""
         self._aside = None
         if not again:
             self._met.progress[AT] = 0
         return fill_trie(self._ways, self._met, trie.byte, trie.depth, trie.skip, stack)
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
-        """Set the bits of words: those above the bottom of a rule, then those that leave it."""
+        """Set the bits of words: those that stay within the rule, then those that leave it."""
         trie = walk.plain
         if not again:
             self._aside, self._target = None, NO_ARC
@@ -175,7 +175,7 @@ class SingleStack:
         return reason
 
     def make_room(self, reason: int, most: int, meter: Meter) -> None:
-        """Make room where it is needed."""
+        """Give the kernel the room that it asked for."""
         met = self._met if self._aside is None else self._aside[1]
         if reason == PAUSED:
             met.progress[WORK] = 0
@@ -193,11 +193,11 @@ class SingleStack:
         return True
 
     def symbols(self, state: int) -> tuple[int, tuple[int, ...]]:
-        """The state of the network and those to return to, the innermost first."""
+        """The state of the network and the return states, the innermost first."""
         return self.configuration(state)
 
     def configuration(self, state: int) -> tuple[int, tuple[int, ...]]:
-        """A state of the network, and the states to return to, the innermost first."""
+        """The state of the network and the return states of a configuration, innermost first."""
         node = int(self._met.node[state])
         stack: list[int] = []
         while node > 0:
@@ -210,9 +210,9 @@ class SingleStack:
         return ((int(self._met.state[state]), int(self._met.node[state])),)
 
     def returns(self, node: int) -> tuple[tuple[int, int], ...]:
-        """The state that a stack node returns to, and the node around it; none for the bottom."""
+        """The return state of a stack node and its parent node; none for the bottom."""
         return ((int(self._met.after[node]), int(self._met.below[node])),) if node > 0 else ()
 
     def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:
-        """The grammar, and what was met."""
+        """The constructor and its arguments: the network, its moves, and a copy of the tables."""
         return SingleStack, (self.network, self._ways, deepcopy(self._met))

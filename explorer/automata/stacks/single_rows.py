@@ -1,8 +1,8 @@
-"""One stack, a byte at a time: the kernel of the machine of a deterministic grammar.
+"""The kernels of the machine of a deterministic grammar, which has one stack.
 
-A configuration is a state of the network and a stack node: a state to return to and the node
-around it. Both are kept once, under their numbers, and found by hash tables. A cell of a row is
-filled when the byte is first asked for.
+A configuration is a state of the network and a stack node: a return state and the parent node.
+Hash tables keep each configuration and node once, under its number. A cell of a row is filled when
+the byte is first asked for.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ AT: Final = 2
 WORK: Final = 3
 
 MUCH: Final = 2_000_000
-"""Moves between two looks at the clock."""
+"""The number of moves between two looks at the clock."""
 
 
 class Met(NamedTuple):
-    """The configurations and stack nodes that were met.
+    """The configurations and stack nodes met so far.
 
     Args:
         state, node: int32[room], of each configuration.
@@ -46,9 +46,10 @@ class Met(NamedTuple):
         slots: int32[2^k], the hash table of configurations.
         table: int32[room, classes], a configuration, `NO_ARC` or `UNKNOWN`.
         after, below: int32[room], of each stack node; the bottom is 0.
-        may_end: bool[room], whether all open rules may end from there.
+        may_end: bool[room], whether all rules from a stack node down may end.
         node_slots: int32[2^k], the hash table of nodes.
-        progress: int64[4], how many configurations and nodes, the place in a trie, moves made.
+        progress: int64[4], the numbers of configurations and nodes, the place in a trie, and the
+            number of moves made.
     """
 
     state: Int32
@@ -65,7 +66,7 @@ class Met(NamedTuple):
 
 @jit
 def pushed(ways: Actions, met: Met, after: int, below: int) -> int:
-    """The stack node of a return; −1 without room."""
+    """The stack node with a return state and a parent node; −1 without room."""
     mask = met.node_slots.shape[0] - 1
     slot = first_slot(folded(mixed(mixed(SEED, after), below)), mask)
     while met.node_slots[slot] >= 0:
@@ -113,12 +114,12 @@ def configured(ways: Actions, met: Met, state: int, node: int) -> int:
 def fill_cell(
     ways: Actions, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
 ) -> int:
-    """Fill one cell, and say why the kernel returned; without room nothing is filled.
+    """Fill one cell, and return the reason why the kernel stopped; without room nothing is filled.
 
     Args:
         ways, met: The machine.
         configuration, symbol: The cell.
-        at_bottom: What stands in the cell if the rule at the bottom of the stack ends.
+        at_bottom: The value of the cell if the rule at the bottom of the stack ends.
     """
     state = met.state[configuration]
     node = met.node[configuration]
@@ -158,8 +159,10 @@ def fill_row(ways: Actions, met: Met, configuration: int) -> int:
 def cell_filled(
     ways: tuple[Any, ...], met: tuple[Any, ...], configuration: int, symbol: int
 ) -> int:
-    """Fill a cell, or the `WHOLE_ROW`; the arrays of `Actions` and of `Met` come as plain tuples,
-    because to look up the types of named ones takes longer than to fill a cell."""
+    """Fill a cell, or the `WHOLE_ROW`, with the `Actions` and the `Met` as plain tuples.
+
+    Numba takes longer to look up the types of named tuples than to fill a cell.
+    """
     if symbol == WHOLE_ROW:
         return fill_row(Actions(*ways), Met(*met), configuration)
     return fill_cell(Actions(*ways), Met(*met), configuration, symbol)
@@ -167,7 +170,7 @@ def cell_filled(
 
 @jit
 def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
-    """Fill the cells that the words of a trie need, and say why the kernel returned.
+    """Fill the cells that the words of a trie need, and return the reason why the kernel stopped.
 
     Args:
         ways, met: The machine.
@@ -197,7 +200,7 @@ def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, s
 
 
 def empty_met(classes: int) -> Met:
-    """The tables before anything was met but the bottom of the stack."""
+    """The tables before any configuration is met, with the bottom of the stack only."""
     met = Met(
         np.zeros(256, np.int32), np.zeros(256, np.int32), np.zeros(256, np.bool_),
         np.full(512, -1, np.int32), np.full((256, classes), UNKNOWN, np.int32),
@@ -219,7 +222,7 @@ def _filed(first: Int32, second: Int32, begin: int, count: int, slots: Int32) ->
 
 
 def with_more(met: Met, reason: int) -> Met:
-    """The same with twice the room of the kind that a kernel came back for."""
+    """A copy of the tables with twice the room of the kind that a kernel asked for."""
     if reason == NEEDS_ARENA:
         room, count = 2 * len(met.after), int(met.progress[NODES])
         parts = _longer(met.after, room), _longer(met.below, room)

@@ -1,10 +1,10 @@
-"""The words that a configuration allows, most of it worked out once for every stack.
+"""The words that a configuration allows, computed mostly once per state of the network.
 
-Most words never look below the rule that they begin in: what they do depends on the state alone. So
-the vocabulary is walked once for each state, over a stack whose bottom is not known. That gives the
-words that stay above the bottom, as packed words, and the places in the trie at which the rule at
-the bottom ends. For a configuration with a stack only these places are walked further, from where
-the rule returns to. (Dong et al. 2024, section 3.1, keep such words as context-independent.)
+Most words end before the rule in which they begin, so whether they can be read depends on the state
+alone. So the vocabulary is walked once for each state, over an unknown stack. The result is the
+words that stay above the bottom, as a packed mask, and the nodes of the trie at which the rule at
+the bottom ends. For a configuration with a known stack only these nodes are walked further, from
+the return state. (Dong et al. 2024, section 3.1, cache such words as context-independent.)
 
 Cost at 131,072 tokens: a walk of the whole trie for a state, some milliseconds inside of a string;
 then some tens of microseconds for each stack.
@@ -24,7 +24,7 @@ from explorer.automata.stacks.single_rows import AT, MUCH, WORK, Met, fill_cell
 from explorer.jit import jit
 
 ENDS_BELOW: Final = -3
-"""In a cell: the rule at the bottom of the stack ends, and what follows depends on its caller."""
+"""The value of a cell after which the rule at the bottom ends; its caller decides what follows."""
 
 
 @jit
@@ -32,15 +32,15 @@ def words_above(
     ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """Set the bits of the words that stay above the bottom, and note where others leave it.
+    """Set the bits of the words that stay above the bottom, and note the nodes of the others.
 
     Args:
         ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
         byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
         stack: int32[deepest + 1].
         words: uint32[n], the packed words.
-        below: int32[nodes], the nodes of the trie that are read after the bottom.
-        count: int64[1], how many of those.
+        below: int32[nodes], the first nodes of the trie below the bottom.
+        count: int64[1], the number of these nodes.
     """
     at = met.progress[AT]
     while at < byte.shape[0]:
@@ -75,11 +75,11 @@ def words_below(
     ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, words: UInt32, below: Int32, configuration: int,
 ) -> int:  # fmt: skip
-    """Set the bits of the words that leave the rule at the bottom, from where it returns to.
+    """Set the bits of the words that leave the rule at the bottom, from its return state on.
 
     Args:
         ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `words_above`.
-        configuration: Where the rule returns to.
+        configuration: The configuration after the return of the rule.
     """
     k = met.progress[AT]
     while k < below.shape[0]:
@@ -95,7 +95,7 @@ def words_below(
                 if met.progress[WORK] <= MUCH:
                     reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
                 if reason != FINISHED:
-                    met.progress[AT] = k  # The place is begun again: bits are set twice at most.
+                    met.progress[AT] = k  # This place is walked again from its start.
                     return reason
                 target = met.table[here, symbol]
             if target < 0:

@@ -36,20 +36,20 @@ from explorer.budget import Meter
 STAGE: Final = "Following the stacks of a grammar"
 
 BOTTOM: Final = 0
-"""The stack node of the rule to begin with; to return from it is to end the text."""
+"""The stack node of the first rule; a return from it ends the text."""
 
 Return = tuple[int, int]
-"""A state to go on in, and the stack node around it. Nodes made just now are negative."""
+"""A return state and the parent stack node. Nodes of the current step are negative."""
 
 Configuration = tuple[tuple[int, int], ...]
 """Pairs of a state of the network and a stack node, ascending."""
 
 
 class StackNodes:
-    """The stack nodes that were met, each once.
+    """The stack nodes met so far, each once.
 
     Attributes:
-        returns: For each node its returns, ascending.
+        returns: The returns of each node, ascending.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class StackNodes:
         return self._new(returns, [returns]) if known is None else known[0]
 
     def circle(self, members: list[tuple[int, tuple[Return, ...]]]) -> list[int]:
-        """The numbers of nodes that return into each other.
+        """The numbers of nodes that return to each other in a circle.
 
         Args:
             members: The rule of each, ascending, and its returns, in which ``-1 - k`` stands for
@@ -84,7 +84,7 @@ class StackNodes:
 
     @property
     def _count(self) -> int:
-        """The number of nodes that have a number."""
+        """The number of nodes, which is the next number to give."""
         return next(reversed(self._numbers.values()))[1] if self._numbers else 1
 
     def _new(self, key: object, made: list[tuple[Return, ...]]) -> int:
@@ -96,15 +96,15 @@ class StackNodes:
 
 
 class _Closing:
-    """The states that can read the next byte, and the stack nodes that the calls before it make."""
+    """The closure of a configuration: the states that read the next byte, and new stack nodes."""
 
     def __init__(self, network: Network, nodes: StackNodes) -> None:
         self._network = network
         self._nodes = nodes
-        self._here: dict[int, int] = {}  # From a rule to the node that calls of it make now.
+        self._here: dict[int, int] = {}  # The new node of each called rule.
         self._rules: list[int] = []
         self._returns: list[dict[Return, None]] = []
-        self._heirs: list[dict[int, None]] = []  # Nodes that have all returns of this one too.
+        self._heirs: list[dict[int, None]] = []  # Nodes that inherit all its returns.
         self._left: list[bool] = []  # Whether the rule may have ended already.
         self._items: dict[tuple[int, int], None] = {}
         self._waiting: list[tuple[int, int]] = []
@@ -160,7 +160,7 @@ class _Closing:
             self._enter(after, below)
 
     def _inherit(self, heir: int, node: int) -> None:
-        """A node gets all returns of another one, also those to come."""
+        """Give a node all returns of another one, now and later."""
         if node == BOTTOM:
             self._add_return(heir, (NO_ARC, BOTTOM))
         elif node > 0:
@@ -184,12 +184,12 @@ class _Closing:
             waiting += [(heir, each) for heir in self._heirs[-1 - node]]
 
     def readers(self) -> list[tuple[int, int]]:
-        """The pairs that read, with nodes made just now, which `kept` gives their numbers."""
+        """The pairs whose state reads; `kept` gives the numbers of their new nodes."""
         arcs = self._network.arcs
         return [item for item in self._items if arcs(item[0])]
 
     def kept(self, wanted: list[tuple[int, int]]) -> dict[int, int]:
-        """The numbers of the nodes made just now, as far as pairs need them."""
+        """The numbers of the new nodes that pairs need."""
         needed: dict[int, int] = {}
         order: list[int] = []
         waiting = [node for _, node in wanted if node < 0]
@@ -228,12 +228,12 @@ class _Closing:
 
 
 class ManyStacks(WholeRows[Configuration]):
-    """The kind of a `Discovered` machine over a network, which follows all stacks.
+    """The kind of a `Discovered` machine that follows all stacks of a network.
 
     Args:
         network: The grammar; it has words.
-        nodes: The stack nodes that were met before.
-        met: The configurations that were met before.
+        nodes: The stack nodes met before.
+        met: The configurations met before.
     """
 
     stage = STAGE
@@ -250,7 +250,7 @@ class ManyStacks(WholeRows[Configuration]):
 
     @property
     def stacks(self) -> ManyStacks:
-        """The stacks, which the kind itself knows."""
+        """The kind itself, which knows the stacks."""
         return self
 
     @property
@@ -263,18 +263,18 @@ class ManyStacks(WholeRows[Configuration]):
         return self._accepting.get(state)
 
     def symbols(self, state: int) -> None:
-        """Nothing: there may be several stacks."""
+        """``None``: there may be several stacks."""
 
     def heads(self, state: int) -> Configuration:
         """The pairs of a state of the network and a stack node; see `returns`."""
         return self._met[state]
 
     def returns(self, node: int) -> tuple[Return, ...]:
-        """The states that a stack node returns to, each with the node around it."""
+        """The return states of a stack node, each with the parent node."""
         return self._nodes.returns[node]
 
     def row(self, state: int, meter: Meter) -> list[int]:
-        """The configurations after each class of bytes; notes whether the text may end here."""
+        """Compute the configurations after each class of bytes, and whether the text may end."""
         closing = _Closing(self.network, self._nodes)
         closing.close(self._met[state])
         readers = closing.readers()
@@ -295,5 +295,5 @@ class ManyStacks(WholeRows[Configuration]):
         return row
 
     def sent(self) -> tuple[Callable[..., ManyStacks], tuple[Any, ...]]:
-        """The grammar, the stack nodes and the configurations that were met."""
+        """The constructor and its arguments: the network, and the nodes and configurations."""
         return ManyStacks, (self.network, deepcopy(self._nodes), tuple(self._met))

@@ -1,4 +1,4 @@
-"""The construction as the textbook has it, by pynini: what the fast one is compared with.
+"""The textbook construction with pynini, a reference for the fast construction.
 
 Reading order: `detokenizing` (the transducer T_V, and Algorithm 1 line by line), `composition`
 (Algorithm 2, from end to end and stage by stage), `pushdown_composition` (Algorithm 3), `steps`

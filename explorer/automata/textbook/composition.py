@@ -1,4 +1,4 @@
-"""The composition as the textbook has it, by pynini: from end to end, and stage by stage.
+"""The textbook composition with pynini, in one go and stage by stage.
 
 Koo, Liu & He 2024, Algorithm 2: compose the detokenizing FST with the character FSA, keep the input
 side, and determinize. `compose` is that, token by token: the definition. Tokens of one word over
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def fst_letters(fst: pynini.Fst) -> DrawnTransducer:
-    """A machine of pynini, its start first; labels by its symbol tables, or as characters.
+    """A pynini machine as a drawing, with labels from its symbol tables, or as characters.
 
     Example:
         >>> import pynini
@@ -70,7 +70,7 @@ COMPOSING: Final = "Composition by pynini"
 
 @memo
 def _transducer(vocabulary: Vocabulary) -> pynini.Fst:
-    """T_V without names, its arcs sorted for composition."""
+    """T_V without symbol tables, its arcs sorted for composition."""
     transducer = cast(Any, detokenizing_fst(vocabulary))
     transducer.set_input_symbols(None)
     transducer.set_output_symbols(None)
@@ -78,7 +78,7 @@ def _transducer(vocabulary: Vocabulary) -> pynini.Fst:
 
 
 def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32, Bool]:
-    """The deterministic machine over token ids, by the textbook: T_V has an arc for every token.
+    """The deterministic machine over token ids, from a T_V with an arc for every token.
 
     ``compile(method="pynini")`` makes the same machine sooner, from words over byte classes.
 
@@ -106,8 +106,8 @@ def deterministic(
         acceptor: What reads the transducer's output.
 
     Returns:
-        The start state; int32[arcs, 3], rows ``(source, input label, target)``; bool[states], where
-        the text may end. No states where nothing that the transducer writes is accepted.
+        The start state; int32[arcs, 3], rows ``(source, input label, target)``; bool[states],
+        whether the text may end. No states if nothing that the transducer writes is accepted.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -131,10 +131,10 @@ def deterministic(
 
 
 LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
-"""For the composition: states of the character FSA × states of the restricted T_V."""
+"""The limits of the stages; ``states`` counts pairs of a character state and a state of T_V."""
 
 NO_TOKEN: Final = -1
-"""An arc that reads nothing."""
+"""The token of an arc that reads nothing."""
 
 STAGES: Final = ("composed", "ε-free", "determinized", "trimmed")
 
@@ -163,7 +163,7 @@ class Stage:
 
     @property
     def num_epsilons(self) -> int:
-        """The number of arcs that read nothing."""
+        """The number of ε-arcs."""
         return sum(token == NO_TOKEN for _, token, _ in self.arcs)
 
 
@@ -176,7 +176,7 @@ def composition_stages(
         The four stages, in order.
 
     Raises:
-        BudgetExceeded: The composition could be too large to look at.
+        BudgetExceeded: The composition could be too large for a picture.
         VocabularyError: ``only`` names an id that is not a text token.
 
     Example:
@@ -202,7 +202,7 @@ def composition_stages(
     single = operations.determinize(free)
     trimmed = single.copy()
     trimmed.connect()
-    # Taking out ε leaves the states as they are; afterwards each is what its tokens lead to.
+    # Removing ε keeps the states; a state then stands for the text of the tokens that reach it.
     return (
         _stage("composed", composed, pairs),
         _stage("ε-free", free, pairs),
@@ -214,7 +214,7 @@ def composition_stages(
 
 
 def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bytes, int]]:
-    """For each state of T_V ∘ A, the bytes that T_V has written of a token, and the state of A."""
+    """The bytes written of a token and the state of A, for each state of T_V ∘ A."""
     if composed.start() < 0:
         return {}
     _, root, inner, _ = openfst.read_fst(transducer.write_to_string())
@@ -233,7 +233,7 @@ def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[byte
 
 
 def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
-    """For each state of a deterministic machine, the state of A that the tokens' text leads to."""
+    """The state of A after the tokens' text, for each state of a deterministic machine."""
     if fst.start() < 0:
         return {}
     place_of = {fst.start(): (b"", machine.start)}
@@ -244,7 +244,7 @@ def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, t
 
 
 def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
-    """The arcs that the start state leads to, each after one into its source."""
+    """The reachable arcs, each after an arc into its source."""
     _, start, arcs, _ = openfst.read_fst(fst.write_to_string())
     leaving: dict[int, list[tuple[int, int, int, int]]] = {}
     for source, token, byte, target in arcs.tolist():
@@ -279,7 +279,7 @@ def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
 
 
 def _after(machine: Dfa, state: int, data: bytes) -> int:
-    """The state after some bytes; `NO_ARC` from the first failure on."""
+    """The state after some bytes; `NO_ARC` if a byte has no arc."""
     for byte in data:
         if state == NO_ARC:
             break

@@ -37,10 +37,10 @@ Form = Literal["compact", "original"]
 SymbolTable = Any
 
 _AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
-"""Matches text that, after a backslash, a reader would take for an escape or its beginning."""
+"""Characters that look like an escape, or the beginning of one, after a backslash."""
 
 _LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
-"""Text that looks like what `show_bytes` writes."""
+"""A pattern of text that looks like the output of `show_bytes`."""
 
 
 def readable(data: bytes) -> str:
@@ -57,7 +57,7 @@ def readable(data: bytes) -> str:
         \\<C3> \\ \\" \\\\n
     """
     parts: list[str] = []
-    backslashes = 0  # So many end the text so far.
+    backslashes = 0  # The number of backslashes at the end of the text so far.
     text = data.decode(errors="surrogateescape")
     for at, character in enumerate(text):
         code = ord(character)
@@ -81,7 +81,7 @@ def readable(data: bytes) -> str:
 
 
 def byte_symbols() -> SymbolTable:
-    """Names for byte labels: printable ASCII as itself, other bytes as ``<C3>``."""
+    """The symbol table of byte labels: printable ASCII as itself, other bytes as ``<C3>``."""
     table = installed("pynini", "A symbol table").SymbolTable("bytes")
     table.add_symbol("ε", EPSILON)
     for byte in range(NUM_BYTES):
@@ -92,7 +92,7 @@ def byte_symbols() -> SymbolTable:
 
 
 def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -> SymbolTable:
-    """Names for token labels: the token's text, with its id where another id has the same.
+    """The symbol table of token labels: a token's text, with its id if two ids share the text.
 
     Args:
         vocabulary: The tokens; ids that are not text are left out.
