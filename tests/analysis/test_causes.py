@@ -135,6 +135,28 @@ def test_all_that_a_change_changes_is_said() -> None:
     assert "property_order" not in str(late)
 
 
+def test_a_control_token_may_begin_the_reasoning() -> None:
+    vocabulary = load_model("tiny-chat").vocabulary
+    special = {name: token for token, name in vocabulary.special.items()}
+    machine = explorer.compile(explorer.json_schema(PERSON), vocabulary)
+    cause = explain(machine, machine.start, special["<think>"]).cause
+    assert cause is not None
+    assert cause.change.cause == "reasoning block"
+    changed = explorer.compile(cause.constraint, vocabulary, lazy=True)
+    thought = vocabulary.encode("Hm. <b>") or ()
+    answer = vocabulary.encode('{"name') or ()
+    for way in (
+        [special["<think>"], *thought, special["</think>"], *answer],
+        [*answer],
+    ):
+        state = changed.start
+        for token in way:
+            after = changed.step(state, token)
+            assert after is not None
+            state = after
+    assert explain(machine, machine.start, special["<tool_call>"]).cause is None
+
+
 def test_the_token_budget_is_the_reason_where_the_constraint_allows_the_token() -> None:
     session = explorer.Session(
         load_model("tiny"), explorer.regex("[a-z]{3}( [a-z]{3})*"), max_tokens=3

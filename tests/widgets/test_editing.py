@@ -6,8 +6,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from pydantic import BaseModel, Field
 
-from explorer import Budget, json_schema, load_model, regex
+from explorer import Budget, from_type, json_schema, load_model, regex
 from explorer.decoding.models.model import LanguageModel
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
@@ -271,6 +272,55 @@ def test_the_cause_of_a_masked_token_is_told_and_can_be_undone(written: Page) ->
     assert written.made.editor["remark"] == "whitespace='flexible', escapes='any'"
     assert written.made.session.text.startswith('{"name')
     assert written.ask("why", token=wanted, k=k)["explanation"]["allowed"]
+
+
+class Patient(BaseModel):
+    name: str = Field(max_length=3)
+
+
+DECLARED = """from pydantic import BaseModel
+
+class Patient(BaseModel):
+    name: str
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "remark"),
+    [
+        ('{"name', '": "', "whitespace='flexible'"),
+        ('{"name":"', "Maria", "its schema was changed"),
+    ],
+)
+def test_the_change_of_a_type_is_shown_beside_its_name(
+    text: str, wanted: str, remark: str, worker: CompileWorker
+) -> None:
+    made = Explorer(load_model("tiny"), from_type(Patient))
+    made.shown.editing.worker = worker
+    page = Page(made)
+    session = made.session
+    assert made.editor["remark"] == ""
+    for token in session.vocabulary.encode(text) or ():
+        page.ask("take", token=token)
+    k = made.session.index
+    token = (session.vocabulary.encode(wanted) or [-1])[0]
+    assert page.answer(page.tell("relax", token=token, k=k))["ok"]
+    assert made.editor["text"] == "from_type(Patient)"
+    assert made.editor["remark"] == remark
+    assert page.ask("why", token=token, k=k)["explanation"]["allowed"]
+    made.close()
+
+
+def test_an_edit_keeps_the_options_of_a_type(worker: CompileWorker) -> None:
+    made = Explorer(load_model("tiny"), from_type(Patient, whitespace="flexible"))
+    made.shown.editing.worker = worker
+    page = Page(made)
+    assert page.answer(page.tell("edit", kind="Python type", text=DECLARED, prompt=""))["ok"]
+    assert made.editor["remark"] == "whitespace='flexible'"
+    constraint = made.session.constraint
+    assert constraint is not None
+    assert constraint.accepts('{ "name": "Maria" }')
+    made.close()
 
 
 def test_a_token_without_a_cause_is_an_error_that_changes_nothing(written: Page) -> None:

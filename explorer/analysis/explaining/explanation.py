@@ -126,9 +126,10 @@ class Explanation(Answered):
 
     @property
     def offered(self) -> bytes:
-        """The bytes of the token, and of those after it in the text that was asked about."""
+        """The bytes of the token, and those after it in the text; else a control token's name."""
+        vocabulary = self.machine.vocabulary
         ids = self.asked[self.index :] if self.verdict.data else ()
-        return self.machine.vocabulary.written(ids)
+        return vocabulary.written(ids) or vocabulary.special.get(self.token, "").encode()
 
     @property
     def writable(self) -> bytes:
@@ -261,9 +262,7 @@ class Explanation(Answered):
     def hints(self) -> tuple[str, ...]:
         """Further remarks, one sentence each."""
         show = self._show
-        hints: list[str] = []
-        if self.note:
-            hints.append(self.note)
+        hints = [self.note] if self.note else []
         if len(self.asked) > 1:
             pieces = " ".join(show(token) for token in self.asked)
             last = "the last" if self.allowed else "the first that is masked"

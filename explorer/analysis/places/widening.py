@@ -29,6 +29,7 @@ from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, regex
+from explorer.languages.phases.functions import any_tokens, token
 from explorer.languages.stages.staged import token_stages
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
@@ -174,6 +175,16 @@ _AROUND: Final[tuple[tuple[tuple[bytes, ...], Change, Callable[[Constraint], Con
 """Text around an answer that models write and constraints seldom allow: its openings, the change in
 words, and the constraint that has room for it."""
 
+_REASONING: Final = _AROUND[-1][1]
+
+
+def _after_reasoning(asked: Constraint) -> Constraint:
+    """The constraint, with room before it for a block of reasoning between control tokens."""
+    end = "</think>"
+    block = token("<think>") + any_tokens(excluding=[end]) + token(end) + regex(r"\s*")
+    return (block + asked) | asked
+
+
 _SAYS_NOTHING: Final = b"<"
 """A beginning of `<think>` that is one of tags and of much else."""
 
@@ -185,9 +196,10 @@ def cause_of(
 
     Args:
         constraint: The constraint; ``None`` has no cause.
-        verdict: Why; only the stage ``constraint`` has a cause.
+        verdict: Why; only the stage ``constraint`` has a cause, and a control token that begins a
+            block of reasoning.
         parts: The parts of the source that decide.
-        offered: The token and all that was asked about after it.
+        offered: The token and all that was asked about after it; the name of a control token.
 
     Example:
         >>> from explorer.languages.schema.functions import json_schema
@@ -196,7 +208,11 @@ def cause_of(
         >>> explain_text(asked, '{"name": ').cause.change.sentence
         'The model writes white space here, and this constraint has none.'
     """
-    if constraint is None or verdict.stage != "constraint" or verdict.byte_offset is None:
+    if constraint is None:
+        return None
+    if verdict.stage == "not_text" and not verdict.prefix and offered == b"<think>":
+        return Cause(_REASONING, _after_reasoning(constraint))
+    if verdict.stage != "constraint" or verdict.byte_offset is None:
         return None
     if constraint.over_tokens or token_stages(constraint.source):
         return None  # What the text allows, they may still mask.

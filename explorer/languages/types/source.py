@@ -12,7 +12,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 from explorer.arguments import instance, whole_number
 from explorer.automata.tree.nodes import Node, Source, Written
@@ -104,6 +104,9 @@ class DescribedType(Combination):
         return self.called(self.name)
 
 
+_CHANGED: Final = "Its schema was changed, and is no longer the one that the type has."
+
+
 @register("Python type")
 @dataclass(frozen=True)
 class JsonType(DescribedType):
@@ -147,6 +150,25 @@ class JsonType(DescribedType):
     def knowing(self, described: object) -> Self:
         """The same schema with the type, and what makes values of it."""
         return replace(self, described=described, adapter=adapter_of(described))
+
+    @property
+    def remark(self) -> str:
+        """The options of the schema that are not as usual, and whether it is still the type's."""
+        changed = "its schema was changed" if _CHANGED in self.notes else ""
+        return ", ".join(filter(None, [self.part.remark, changed]))
+
+    def with_children(self, children: tuple[Source, ...]) -> Self:
+        """The type with another schema; that it is another is noted."""
+        made = super().with_children(children)
+        same = children[0].text == self.part.text or _CHANGED in self.notes
+        return made if same else replace(made, notes=(*self.notes, _CHANGED))
+
+    def edited(self, text: str) -> Self | None:
+        """The type that a text declares, with the options of this one's schema."""
+        options = cast(JsonSchema, self.part).options
+        made = self.read(text)
+        part = replace(cast(JsonSchema, made.part), options=options)
+        return None if part == made.part else replace(made, part=part)
 
     def __getstate__(self) -> dict[str, object]:
         """The fields without the type, which a process that compiles may not be able to import."""
