@@ -1,7 +1,7 @@
 """JSON text: numbers, strings, and the ways to write them.
 
-Read in this order: `sketch` (machines put together from pieces), `numbers`, `exponents`, `ecma`
+Read in this order: `sketch` (automata put together from pieces), `numbers`, `exponents`, `ecma`
 (patterns of JSON Schema), `formats`, `strings` (literals), `escapes` and `spelling` (more ways to
 write a literal), `layers` (literals of so many characters), `names` (all literals but some),
-`blank` (a pattern of white space), `drawing` (an automaton with nodes for arcs).
+`blank` (a pattern of white space).
 """

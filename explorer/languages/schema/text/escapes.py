@@ -14,15 +14,17 @@ from typing import Final
 
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.languages.schema.text.sketch import Sketch
-from explorer.languages.schema.text.strings import SHORT_ESCAPES
+from explorer.languages.schema.text.strings import ESCAPED, SHORT_ESCAPES
 
 Runs = tuple[tuple[int, int, int], ...]
 """Intervals of numbers, both ends included, each with what they lead to."""
 
-CHARACTER: Final = (
-    r'[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u(?:[0-9A-CEFa-cef][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
+ESCAPE: Final = (
+    r'\\["\\/bfnrt]|\\u(?:[0-9A-CEFa-cef][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
     r"|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2})"
 )
+"""One character of a JSON string as an escape."""
+CHARACTER: Final = rf'[^"\\\x00-\x1f]|{ESCAPE}'
 """One character of a JSON string in any spelling."""
 
 _LEADS: Final = ((0xC2, 0xDF, 0x1F, 1), (0xE0, 0xEF, 0x0F, 2), (0xF0, 0xF4, 0x07, 3))
@@ -54,7 +56,7 @@ class Escapes:
         for character, letter in (*SHORT_ESCAPES.items(), *_SLASH.items()):
             for low, high, target in characters:
                 if low <= character <= high:
-                    sketch.byte(backslash, letter, self._inside[target])
+                    sketch.text(backslash, letter, self._inside[target])
         units = [
             (low, min(high, _FIRST_PAIRED - 1), self._inside[target])
             for low, high, target in characters
@@ -69,10 +71,9 @@ class Escapes:
         arcs = [(byte, byte, step(state, byte)) for byte in range(0x20, 0x80) if byte not in b'"\\']
         backslash = step(state, 0x5C)
         if backslash != NO_ARC:
-            for character in (*range(0x20), 0x22, 0x5C):
-                letters = SHORT_ESCAPES.get(character, b"u%04x" % character)
+            for character, escape in ESCAPED.items():
                 here = backslash
-                for letter in letters:
+                for letter in escape[1:]:
                     here = step(here, letter) if here != NO_ARC else NO_ARC
                 arcs.append((character, character, here))
         for lowest, highest, bits, more in _LEADS:
@@ -153,7 +154,7 @@ class Escapes:
             if part:
                 after = part[0][2] if count == 1 else self._node(count - 1, part)
                 for letter in {b"%x" % digit, b"%X" % digit}:
-                    sketch.byte(here, letter, after)
+                    sketch.text(here, letter, after)
         return here
 
 

@@ -22,7 +22,7 @@ from explorer.automata.construction.operations import intersection, union
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
-from explorer.languages.schema.text.numbers import INTEGER, PLAIN, any_integer, any_number
+from explorer.languages.schema.text.numbers import INTEGER, PLAIN, any_integer
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.strings import among
 
@@ -65,13 +65,6 @@ MOST_KEPT: Final = 200
 
 Every = Literal["number", "integer"]
 """All numbers, or all whole ones."""
-
-
-def every_of(machine: Dfa) -> frozenset[Every]:
-    """Whether all numbers, or all whole ones, are in a set that nothing was taken away from."""
-    if machine is any_number():
-        return frozenset(("number", "integer"))
-    return frozenset(("integer",)) if machine is any_integer() else frozenset()
 
 
 @cache

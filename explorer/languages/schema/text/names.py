@@ -11,18 +11,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-import numpy as np
-
-from explorer.automata.machine import Int32, Nfa
+from explorer.automata.machine import Nfa
 from explorer.automata.valid_utf8 import WELL_FORMED
+from explorer.budget import Meter
+from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.spelling import free_escapes
-from explorer.languages.schema.text.strings import SHORT_ESCAPES
+from explorer.languages.schema.text.strings import ESCAPED
 
 _QUOTE, _BACKSLASH = 0x22, 0x5C
-_ESCAPED: Final = {chr(code): b"\\" + letter for code, letter in SHORT_ESCAPES.items()} | {
-    chr(code): b"\\u%04x" % code for code in range(0x20) if code not in SHORT_ESCAPES
-}
-"""The characters that must be escaped, as `json.dumps` writes them."""
+_ESCAPED: Final = {chr(byte): data for byte, data in ESCAPED.items()}
 
 Ranges = tuple[tuple[int, int], ...]
 """Intervals of bytes that come one after the other."""
@@ -32,8 +29,8 @@ class _Literals:
     """Draws the rest of a literal that may hold anything, and tries beside it."""
 
     def __init__(self) -> None:
-        self._arcs: list[tuple[int, int, int, int]] = []
-        self._count = 0
+        self._sketch = Sketch(Meter())
+        self.state, self.arc = self._sketch.state, self._sketch.interval
         self.end, self.body = self.state(), self.state()
         self._ways: dict[Ranges, int] = {(): self.body}
         self._leaving: int | None = None
@@ -42,28 +39,11 @@ class _Literals:
         for row in WELL_FORMED[1:]:
             self.arc(self.body, *row[0], self._way(row[1:]))
         self.arc(self.body, _QUOTE, _QUOTE, self.end)
-        escapes, states = free_escapes()
-        shift = self._count - 1
-        self._count += states - 1
-        rows = escapes.copy()
-        for column in (0, 3):
-            inside = escapes[:, column] + shift
-            rows[:, column] = np.where(escapes[:, column] == 0, self.body, inside)
-        self._escapes: Int32 = rows
-
-    def state(self) -> int:
-        """A new state."""
-        self._count += 1
-        return self._count - 1
-
-    def arc(self, source: int, low: int, high: int, target: int) -> None:
-        """An arc over an interval of bytes."""
-        self._arcs.append((source, low, high, target))
+        self._sketch.block(*free_escapes(), self.body)
 
     def nfa(self, start: int) -> Nfa:
         """The automaton that was drawn, from a state to the end of the literal."""
-        arcs = np.concatenate([np.array(self._arcs, np.int32), self._escapes]).astype(np.int32)
-        return Nfa(self._count, start, arcs, np.empty((0, 2), np.int32), np.array([self.end]))
+        return self._sketch.drawn(start, [self.end])
 
     def _way(self, ranges: Ranges) -> int:
         """The state before the last bytes of a character after which anything may come."""

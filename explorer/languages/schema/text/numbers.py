@@ -61,127 +61,67 @@ def any_digits() -> Dfa:
     return _pattern(DIGITS)
 
 
-@cache
-def plain_values() -> Dfa:
-    """One spelling of each number, the shortest plain one."""
-    return _pattern(r"0|-?(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])")
-
-
 def _digits_of(bound: Decimal) -> tuple[str, str]:
     """The digits of a bound's magnitude before and after the point, without needless zeros."""
     whole, _, fraction = f"{bound.copy_abs():f}".partition(".")
     return whole.lstrip("0") or "0", fraction.rstrip("0")
 
 
-def _compare_plain(
-    sketch: Sketch, begin: int, whole: str, fraction: str, wanted: Callable[[Order], bool]
-) -> list[int]:
-    """Draw unsigned plain numbers from ``begin``; the states where the order is as wanted."""
-    accepting: list[int] = []
-    count = len(whole)
-    state: dict[tuple[int, Order], int] = {}
-    after: dict[tuple[int, Order], int] = {}
-    point: dict[Order, int] = {}
-
-    def note(number: int, order: Order) -> int:
-        if wanted(order):
-            accepting.append(number)
-        return number
-
-    def order_at(position: int, order: Order) -> Order:
-        return "<" if position < count else ">" if position > count else order
-
-    def whole_state(position: int, order: Order) -> int:
-        position = min(position, count + 1)
-        order = order if position <= count else ">"
-        if (position, order) not in state:
-            state[position, order] = note(sketch.state(), order_at(position, order))
-            todo.append((position, order))
-        return state[position, order]
-
-    def fraction_state(place: int, order: Order) -> int:
-        """After ``place`` decimals, all equal so far where the order is still open."""
-        place = min(place, len(fraction)) if order == "=" else 0
-        key = (place, order)
-        if key not in after:
-            # Open, and decimals of the bound left: so far the number is smaller.
-            final: Order = "<" if order == "=" and place < len(fraction) else order
-            after[key] = note(sketch.state(), final)
-            open_fractions.append(key)
-        return after[key]
-
-    todo: list[tuple[int, Order]] = []
-    open_fractions: list[tuple[int, Order]] = []
-    zero = sketch.state()
-    first_order: Order = "=" if whole == "0" else "<"
-    note(zero, order_at(1, first_order) if not (whole == "0" and fraction) else "<")
-    sketch.byte(begin, ord("0"), zero)
-    dots: list[tuple[int, Order]] = [(zero, order_at(1, first_order))]
-    for digit in "123456789":
-        order: Order = "<" if digit < whole[0] else ">" if digit > whole[0] else "="
-        sketch.byte(begin, ord(digit), whole_state(1, order))
-    while todo:
-        position, order = todo.pop()
-        here = state[position, order]
-        dots.append((here, order_at(position, order)))
-        for digit in "0123456789":
-            if position >= count:
-                following: Order = ">"
-            elif order != "=":
-                following = order
-            else:
-                following = (
-                    "<" if digit < whole[position] else ">" if digit > whole[position] else "="
-                )
-            sketch.byte(here, ord(digit), whole_state(position + 1, following))
-    for here, order in dots:
-        if order not in point:
-            point[order] = sketch.state()
-            _after_point(sketch, point[order], order, fraction, fraction_state)
-        sketch.byte(here, ord("."), point[order])
-    done: set[tuple[int, Order]] = set()
-    while open_fractions:
-        key = open_fractions.pop()
-        if key in done:
-            continue
-        done.add(key)
-        _decimals(sketch, after[key], key, fraction, fraction_state)
-    # A whole number that equals the bound's whole part is smaller if the bound has decimals.
-    if fraction:
-        equal = state.get((count, "="))
-        for number in [equal] if equal is not None else []:
-            if number in accepting:
-                accepting.remove(number)
-            note(number, "<")
-    return accepting
-
-
-def _after_point(
-    sketch: Sketch, here: int, order: Order, fraction: str,
-    fraction_state: Callable[[int, Order], int],
-) -> None:  # fmt: skip
-    _decimals(sketch, here, (0, order), fraction, fraction_state)
-
-
-def _decimals(
-    sketch: Sketch, here: int, key: tuple[int, Order], fraction: str,
-    fraction_state: Callable[[int, Order], int],
-) -> None:  # fmt: skip
-    place, order = key
-    for digit in "0123456789":
-        following = order
-        if order == "=":
-            expected = fraction[place] if place < len(fraction) else "0"
-            following = "<" if digit < expected else ">" if digit > expected else "="
-        sketch.byte(here, ord(digit), fraction_state(place + 1, following))
+def _order(digit: str, expected: str) -> Order:
+    return "<" if digit < expected else ">" if digit > expected else "="
 
 
 def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> Dfa:
     """Unsigned plain numbers whose order to a bound of 0 or more is as wanted."""
     sketch = Sketch(meter)
-    begin = sketch.state()
     whole, fraction = _digits_of(bound)
-    return sketch.finish(begin, _compare_plain(sketch, begin, whole, fraction, wanted))
+    accepting: list[int] = []
+
+    def ending(order: Order) -> int:
+        """A new state, where a number in this order to the bound may end."""
+        state = sketch.state()
+        if wanted(order):
+            accepting.append(state)
+        return state
+
+    # Behind the point: the order that is decided, or how many decimals were equal so far.
+    begin = sketch.state()
+    point: dict[Order, int] = {"<": sketch.state(), "=": sketch.state(), ">": sketch.state()}
+    decided: dict[Order, int] = {"<": ending("<"), ">": ending(">")}
+    for order, state in decided.items():
+        sketch.interval(point[order], 48, 57, state)
+        sketch.interval(state, 48, 57, state)
+    expected = fraction or "0"
+    equal = [point["="]]
+    equal += [ending("<" if k < len(fraction) else "=") for k in range(1, len(expected) + 1)]
+    for here, following, digits in zip(equal, [*equal[1:], equal[-1]], expected + "0", strict=True):
+        for digit in "0123456789":
+            order = _order(digit, digits)
+            sketch.byte(here, ord(digit), following if order == "=" else decided[order])
+
+    # Before it, digit by digit. With as many digits but no decimals a number is smaller.
+    def whole_part(order: Order) -> int:
+        """A new state, where the whole part of a number in this order may end."""
+        state = ending("<" if order == "=" and fraction else order)
+        sketch.byte(state, ord("."), point[order])
+        return state
+
+    sketch.byte(begin, ord("0"), whole_part("=" if whole == "0" else "<"))
+    before: dict[Order, int] = {"=": begin}
+    for position, digits in enumerate(whole):
+        after: dict[Order, int] = {}
+        for known, source in before.items():
+            for digit in "0123456789"[position == 0 :]:
+                order = _order(digit, digits) if known == "=" else known
+                if order not in after:
+                    is_last = position == len(whole) - 1
+                    after[order] = whole_part(order if is_last else "<")
+                sketch.byte(source, ord(digit), after[order])
+        before = after
+    longer = whole_part(">")
+    for source in (*before.values(), longer):
+        sketch.interval(source, 48, 57, longer)
+    return sketch.finish(begin, accepting)
 
 
 @lru_cache(maxsize=256)

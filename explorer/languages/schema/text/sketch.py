@@ -1,7 +1,7 @@
-"""Put a machine together from finished pieces: states, arcs, and whole DFAs as fragments.
+"""Put an automaton together from finished pieces: states, arcs, whole machines, and nodes.
 
 Objects and arrays are little grammars over the texts of their members. Each is drawn as an NFA
-whose pieces are the minimal machines of keys and values, and determinized once.
+whose pieces are the machines of names, and nodes for the values.
 """
 
 from __future__ import annotations
@@ -14,49 +14,54 @@ import numpy as np
 
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
+from explorer.automata.tree.nodes import Node, Outline
 from explorer.budget import Meter
 
 STAGE: Final = "The machine of a schema"
 
-MOST_KEPT: Final = 16
-"""Machines of so many states are kept as arcs, since the same few come in every schema."""
+SPACES: Final = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20))
 
 
 @lru_cache(maxsize=1024)
-def _small_nfa(machine: Dfa) -> Nfa:
+def _nfa(machine: Dfa) -> Nfa:
+    """The arcs of a machine; the same few come in every schema."""
     return dfa_to_nfa(machine)
 
 
 class Sketch:
-    """An NFA under construction; `finish` makes it a minimal DFA."""
+    """An NFA under construction; `finish` makes it a minimal DFA.
 
-    def __init__(self, meter: Meter) -> None:
+    Args:
+        meter: Watches every limit.
+        states: The number of states to begin with.
+    """
+
+    def __init__(self, meter: Meter, states: int = 0) -> None:
         self._meter = meter
-        self._states = 0
+        self._states = states
         self._arcs: list[tuple[int, int, int, int]] = []
         self._blocks: list[Int32] = []
         self._epsilons: list[tuple[int, int]] = []
-        self._known: dict[int, tuple[Dfa, Nfa]] = {}
+        self._parts: list[tuple[int, Node, int]] = []
 
     def state(self) -> int:
         """A new state."""
         self._states += 1
         return self._states - 1
 
-    def byte(self, source: int, byte: int | bytes, target: int) -> None:
-        """An arc over one byte, or a chain of arcs over several."""
-        if isinstance(byte, int):
-            self._arcs.append((source, byte, byte, target))
-            return
-        if not byte:
+    def byte(self, source: int, byte: int, target: int) -> None:
+        """An arc over one byte."""
+        self._arcs.append((source, byte, byte, target))
+
+    def text(self, source: int, data: bytes, target: int) -> None:
+        """A chain of arcs."""
+        if not data:
             self.epsilon(source, target)
             return
-        here = source
-        for value in byte[:-1]:
-            self._arcs.append((here, value, value, self._states))
-            here = self._states
-            self._states += 1
-        self._arcs.append((here, byte[-1], byte[-1], target))
+        for byte in data[:-1]:
+            self.byte(source, byte, self._states)
+            source = self.state()
+        self.byte(source, data[-1], target)
 
     def interval(self, source: int, low: int, high: int, target: int) -> None:
         """An arc over the bytes of an interval, both ends included."""
@@ -66,32 +71,36 @@ class Sketch:
         """An arc that reads nothing."""
         self._epsilons.append((source, target))
 
+    def spaces(self, state: int) -> None:
+        """White space at a state."""
+        self._arcs += [(state, low, high, state) for low, high in SPACES]
+
+    def part(self, source: int, node: Node, target: int) -> None:
+        """A node for an arc; only for an `outline`."""
+        self._parts.append((source, node, target))
+
     def machine(self, source: int, machine: Dfa, target: int) -> None:
         """A copy of a machine between two states; nothing is drawn where it accepts nothing."""
-        if machine.start == NO_ARC or machine.num_states == 0:
-            return
-        known = self._known.get(id(machine))
-        if known is None:
-            small = machine.num_states <= MOST_KEPT
-            nfa = _small_nfa(machine) if small else dfa_to_nfa(machine)
-            known = self._known[id(machine)] = (machine, nfa)
-        nfa = known[1]
-        offset = self._states
-        self._states += nfa.num_states
-        self._meter.check(STAGE, states=self._states)
-        shift = np.array([offset, 0, 0, offset], np.int32)
-        self._blocks.append(nfa.arcs + shift)
-        self._epsilons.append((source, offset + nfa.start))
+        if machine.start != NO_ARC and machine.num_states:
+            self.nfa(source, _nfa(machine), target)
+
+    def nfa(self, source: int, nfa: Nfa, target: int) -> None:
+        """A copy of an automaton between two states."""
+        offset = self._copied(nfa).start
+        self.epsilon(source, offset + nfa.start)
+        self._epsilons += [(a + offset, b + offset) for a, b in nfa.epsilons.tolist()]
         self._epsilons += [(offset + int(state), target) for state in nfa.accepting]
 
     def copy(self, machine: Dfa) -> range:
         """A copy of a machine's states and arcs; state q of it is entry q of the result."""
-        nfa = dfa_to_nfa(machine)
+        return self._copied(dfa_to_nfa(machine))
+
+    def _copied(self, nfa: Nfa) -> range:
         offset = self._states
-        self._states += machine.num_states
+        self._states += nfa.num_states
         self._meter.check(STAGE, states=self._states)
         self._blocks.append(nfa.arcs + np.array([offset, 0, 0, offset], np.int32))
-        return range(offset, offset + machine.num_states)
+        return range(offset, self._states)
 
     def block(self, arcs: Int32, states: int, here: int) -> int:
         """A copy of finished arcs; state k of them, but for 0, is k plus the result."""
@@ -120,3 +129,7 @@ class Sketch:
             np.array(self._epsilons, np.int32).reshape(-1, 2),
             np.array(sorted(set(accepting)), np.int32),
         )
+
+    def outline(self) -> Outline:
+        """What was drawn from state 0 to state 1, with nodes for arcs."""
+        return Outline(self.drawn(0, [1]), tuple(self._parts))

@@ -15,7 +15,8 @@ import numpy as np
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.budget import Meter
-from explorer.languages.schema.text.escapes import CHARACTER, Escapes
+from explorer.languages.regex import compile_pattern
+from explorer.languages.schema.text.escapes import CHARACTER, ESCAPE, Escapes
 from explorer.languages.schema.text.sketch import Sketch
 
 Whitespace = Literal["compact", "dumps", "pretty", "flexible"]
@@ -86,26 +87,11 @@ def _after_escape(machine: Dfa, backslash: int) -> set[int]:
 @cache
 def free_escapes() -> tuple[Int32, int]:
     """Every escape from state 0, inside a free string, back to it; and how many states it takes."""
-    sketch = Sketch(Meter())
-    here, backslash, code = sketch.state(), sketch.state(), sketch.state()
-    sketch.byte(here, 0x5C, backslash)
-    for letter in b'"\\/bfnrt':
-        sketch.byte(backslash, letter, here)
-    sketch.byte(backslash, ord("u"), code)
-    _hexadecimal(sketch, code, here)
-    drawn = sketch.drawn(here, [])
-    return drawn.arcs, drawn.num_states
-
-
-def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Neighbouring bytes with one target as intervals."""
-    runs: list[tuple[int, int, int]] = []
-    for byte, target in row:
-        if runs and runs[-1][1] == byte - 1 and runs[-1][2] == target:
-            runs[-1] = (runs[-1][0], byte, target)
-        else:
-            runs.append((byte, byte, target))
-    return runs
+    machine = compile_pattern(ESCAPE, Meter())[1]
+    arcs = dfa_to_nfa(machine).arcs.copy()
+    arcs[np.isin(arcs[:, 3], np.flatnonzero(machine.accepting)), 3] = 0
+    assert machine.start == 0
+    return arcs, machine.num_states
 
 
 def _free_states(machine: Dfa) -> list[int]:
@@ -129,32 +115,3 @@ def _is_free(machine: Dfa, state: int) -> bool:
             return False
     backslash = machine.step(state, 0x5C)
     return backslash != NO_ARC and all(machine.step(backslash, c) == state for c in b'"\\bfnrt')
-
-
-def _hexadecimal(sketch: Sketch, code: int, after: int) -> None:
-    """Draw the four digits of a character, or of the two halves of a surrogate pair."""
-
-    def digits(source: int, wanted: str, target: int) -> None:
-        bytes_ = sorted({*wanted.encode(), *wanted.upper().encode()})
-        for low, high, _ in _runs([(byte, target) for byte in bytes_]):
-            sketch.interval(source, low, high, target)
-
-    every = "0123456789abcdef"
-    three, two, one = sketch.state(), sketch.state(), sketch.state()
-    digits(code, "0123456789abcef", three)
-    digits(three, every, two)
-    digits(two, every, one)
-    digits(one, every, after)
-    d, high = sketch.state(), sketch.state()
-    digits(code, "d", d)
-    digits(d, "01234567", two)
-    digits(d, "89ab", high)
-    last, slash, u, low, low_d, low_two, low_one = (sketch.state() for _ in range(7))
-    digits(high, every, last)
-    digits(last, every, slash)
-    sketch.byte(slash, 0x5C, u)
-    sketch.byte(u, ord("u"), low)
-    digits(low, "d", low_d)
-    digits(low_d, "cdef", low_two)
-    digits(low_two, every, low_one)
-    digits(low_one, every, after)

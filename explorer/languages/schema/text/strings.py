@@ -26,7 +26,13 @@ SHORT_ESCAPES: Final = {
 }  # fmt: skip
 """The characters that have an escape of two characters, as `json.dumps` writes them."""
 
-_HEX: Final = b"0123456789abcdef"
+ESCAPED: Final = {
+    byte: b"\\" + SHORT_ESCAPES.get(byte, b"u%04x" % byte) for byte in (*range(0x20), 0x22, 0x5C)
+}
+"""The characters that must be escaped, as `json.dumps` writes them."""
+
+_THEMSELVES: Final = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xFF))
+"""The bytes that stand for themselves."""
 
 
 def literals(texts: Dfa, meter: Meter) -> Dfa:
@@ -39,82 +45,35 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
         (True, True, False)
     """
     nfa = dfa_to_nfa(texts)
-    arcs: list[tuple[int, int, int, int]] = []
     first, last = nfa.num_states, nfa.num_states + 1
-    states = nfa.num_states + 2
-    backslash: dict[int, int] = {}
-    four: dict[tuple[int, str], int] = {}
+    escapes: list[tuple[int, int, int, int]] = [(first, 0x22, 0x22, nfa.start)]
+    escapes += [(int(state), 0x22, 0x22, last) for state in nfa.accepting]
+    after: dict[tuple[int, bytes], int] = {}
 
-    def escape(source: int) -> int:
-        nonlocal states
-        if source not in backslash:
-            backslash[source] = states
-            arcs.append((source, 0x5C, 0x5C, states))
-            states += 1
-        return backslash[source]
+    def read(source: int, data: bytes) -> int:
+        """The state after the beginning of an escape."""
+        if not data:
+            return source
+        if (source, data) not in after:
+            here = read(source, data[:-1])
+            after[source, data] = nfa.num_states + 2 + len(after)
+            escapes.append((here, data[-1], data[-1], after[source, data]))
+        return after[source, data]
 
-    def under(source: int, digits: str) -> int:
-        """The state after a backslash and the beginning of ``u00..``."""
-        nonlocal states
-        if (source, digits) in four:
-            return four[source, digits]
-        here = escape(source)
-        for length in range(1, len(digits) + 1):
-            key = (source, digits[:length])
-            if key not in four:
-                four[key] = states
-                byte = ord(digits[length - 1])
-                arcs.append((here, byte, byte, states))
-                states += 1
-            here = four[key]
-        return here
-
-    for source, low, high, target in nfa.arcs.tolist():
-        themselves, short, long = _written(low, high)
-        arcs += [(source, *interval, target) for interval in themselves]
-        if short:
-            here = escape(source)
-            arcs += [(here, letter, letter, target) for letter in short]
-        for digits, last_digits in long:
-            here = under(source, digits)
-            arcs += [(here, *interval, target) for interval in last_digits]
-    arcs.append((first, 0x22, 0x22, nfa.start))
-    arcs += [(int(state), 0x22, 0x22, last) for state in nfa.accepting]
-    quoted = Nfa(
-        states, first, np.array(arcs, np.int32).reshape(-1, 4), nfa.epsilons,
-        np.array([last], np.int32),
-    )  # fmt: skip
-    return minimal_dfa(quoted, meter)
-
-
-Interval = tuple[int, int]
-
-
-@lru_cache(maxsize=256)
-def _written(
-    low: int, high: int
-) -> tuple[list[Interval], list[int], list[tuple[str, list[Interval]]]]:
-    """The spellings of the bytes of an interval: as themselves, by the letter of their escape, and
-    by the digits of it, of which the last ones are intervals."""
-    special = [byte for byte in (*range(0x20), 0x22, 0x5C) if low <= byte <= high]
-    themselves: list[Interval] = []
-    begin = low
-    for byte in special:
-        if byte > begin and byte >= 0x20:
-            themselves.append((begin, byte - 1))
-        begin = byte + 1
-    if max(begin, 0x20) <= high:
-        themselves.append((max(begin, 0x20), high))
-    short = [SHORT_ESCAPES[byte][0] for byte in special if byte in SHORT_ESCAPES]
-    long: dict[str, list[Interval]] = {}
-    for byte in special:
-        if byte not in SHORT_ESCAPES:
-            runs, digit = long.setdefault(f"u00{byte >> 4:x}", []), _HEX[byte & 15]
-            if runs and runs[-1][1] == digit - 1:
-                runs[-1] = runs[-1][0], digit
-            else:
-                runs.append((digit, digit))
-    return themselves, short, list(long.items())
+    source, low, high, target = nfa.arcs.T
+    for byte, data in ESCAPED.items():
+        for row in np.flatnonzero((low <= byte) & (byte <= high)).tolist():
+            here = read(int(source[row]), data[:-1])
+            escapes.append((here, data[-1], data[-1], int(target[row])))
+    rows = [np.array(escapes, np.int32)]
+    for begin, end in _THEMSELVES:
+        kept = nfa.arcs[(low <= end) & (begin <= high)]
+        kept[:, 1] = np.maximum(kept[:, 1], begin)
+        kept[:, 2] = np.minimum(kept[:, 2], end)
+        rows.append(kept)
+    states = nfa.num_states + 2 + len(after)
+    ends = np.array([last], np.int32)
+    return minimal_dfa(Nfa(states, first, np.concatenate(rows), nfa.epsilons, ends), meter)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -43,11 +43,11 @@ from explorer.languages.schema.reading.keywords import (
     parts_of,
 )
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
-from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.amounts import Numbers, can_divide
 from explorer.languages.schema.values.deepening import Depth
-from explorer.languages.schema.values.scalars import can_divide
+from explorer.languages.schema.values.wanted import Conjunction
 
 DEEPEST: Final = 40
 """How many subschemas inside each other are looked through."""
@@ -84,14 +84,15 @@ Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
 class Certain:
     """Says which subschemas are sound and certain."""
 
-    def __init__(self, inside: Inside) -> None:
+    def __init__(self, inside: Inside, numbers: Callable[[Conjunction], Numbers]) -> None:
         self._inside = inside
+        self._numbers = numbers
         self._sound: dict[object, bool] = {}
         self._certain: dict[object, bool] = {}
 
     def may_wait(self, sub: Subschema, depth: Depth) -> bool:
         """Whether the values of a subschema may be made later."""
-        return self._is_sound(sub) and self._is_certain(sub, depth)
+        return self.is_sound(sub) and self._is_certain(sub, depth)
 
     def _has_plain(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
         """Whether keywords of which none brings others in place surely leave a value."""
@@ -99,12 +100,12 @@ class Certain:
         return bool(
             types & {"null", "boolean"}
             or ("string" in types and _has_string(schema))
-            or (types & {"number", "integer"} and _has_number(schema, "number" in types))
+            or (types & {"number", "integer"} and self._numbers((sub,)))
             or ("array" in types and self._has_array(sub, schema, depth))
             or ("object" in types and self._has_object(sub, schema, depth))
         )
 
-    def _is_sound(self, sub: Subschema) -> bool:
+    def is_sound(self, sub: Subschema) -> bool:
         """Whether a subschema and all that it leads to can be followed."""
         key = sub.key
         known = self._sound.get(key)
@@ -334,42 +335,3 @@ def _shortest(pattern: str) -> int | None:
         elif not isinstance(node, _SIMPLE):
             return None
     return width(root)[0]
-
-
-def _has_number(schema: dict[str, Any], fractions: bool) -> bool:
-    with localcontext(EXACT):
-        return _has_exact_number(schema, fractions)
-
-
-def _has_exact_number(schema: dict[str, Any], fractions: bool) -> bool:
-    """Whether one of a few numbers is between the bounds, and a multiple where one is asked for."""
-    low, high = (
-        [decimal(schema[word]) for word in words
-         if word in schema and not isinstance(schema[word], bool)]
-        for words in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
-    )  # fmt: skip
-    step = decimal(schema["multipleOf"]) if "multipleOf" in schema else None
-    # Of two bounds on one side nobody asks which is strict: if one of all is, all are.
-    given = [schema.get(word, False) for word in ("exclusiveMinimum", "exclusiveMaximum")]
-    strict = any(bound is not False for bound in given)  # A bound of 0 is one.
-    least, most = max(low, default=None), min(high, default=None)
-    if any(abs(each) > 10**18 for each in (*low, *high)):
-        return False
-    tried = [Decimal(0), *low, *high]
-    if least is not None and most is not None:
-        tried.append((least + most) / 2)
-    unit = step or Decimal(1)
-    for each in list(tried):
-        whole = (each / unit).to_integral_value()
-        tried += [(whole + k) * unit for k in (-1, 0, 1)]
-
-    def is_in(number: Decimal) -> bool:
-        if least is not None and (number < least or (strict and number == least)):
-            return False
-        if most is not None and (number > most or (strict and number == most)):
-            return False
-        if step is not None and number % step:
-            return False
-        return fractions or number == number.to_integral_value()
-
-    return any(map(is_in, tried))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
 from functools import partial
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast
 
-from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.words import is_finite, words
 from explorer.budget import Meter
@@ -17,9 +15,8 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.cases import Case, Expansion, in_place, synthetic
 from explorer.languages.schema.reading.keywords import TYPES, bounds, constants_of, types_of
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
-from explorer.languages.schema.text import numbers
-from explorer.languages.schema.text.exponents import every_of
 from explorer.languages.schema.text.formats import FORMATS
+from explorer.languages.schema.values.amounts import Numbers
 from explorer.languages.schema.values.certain import Certain
 from explorer.languages.schema.values.containers import (
     Arc,
@@ -35,14 +32,7 @@ from explorer.languages.schema.values.deepening import ENDLESS, Deepening, Depth
 from explorer.languages.schema.values.formula import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.scalars import Scalars
-from explorer.languages.schema.values.texts import (
-    Numbers,
-    StringPart,
-    Strings,
-    Words,
-    checked,
-    no_numbers,
-)
+from explorer.languages.schema.values.texts import StringPart, Strings, Words, checked
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 SCALARS: Final = (*TYPES[:4], "integer")
@@ -81,7 +71,7 @@ class ValueSets:
         self._asked: set[object] = set()
         self._assumed = False
         self.deepening = Deepening(cast("Any", self), endless=endless)
-        self._certain = Certain(self.deepening.inside)
+        self._certain = Certain(self.deepening.inside, self._plain_numbers)
 
     def watch(self, meter: Meter) -> None:
         """From here on another meter counts."""
@@ -219,14 +209,13 @@ class ValueSets:
 
     def numbers(self, wanted: Wanted) -> Numbers:
         """The numbers of a set."""
-        return self._gathered(wanted, ("number", "integer"), no_numbers(), self._plain_numbers)
+        return self._gathered(wanted, ("number", "integer"), Numbers(), self._plain_numbers)
 
     def _plain_numbers(self, subs: Conjunction) -> Numbers:
         types = types_of(subs)
         if not types & {"number", "integer"}:
-            return no_numbers()
-        dfa = self._scalars.number(subs, constants_of(subs), integer="number" not in types)
-        return Numbers(dfa, every_of(dfa))
+            return Numbers()
+        return self._scalars.number(subs, constants_of(subs), integer="number" not in types)
 
     def strings(self, wanted: Wanted) -> Strings:
         """The strings of a set."""
@@ -349,6 +338,11 @@ class ValueSets:
             return False
         return not wanted.held or self._certain.may_wait(wanted.held[0], depth or ENDLESS)
 
+    def is_sound(self, wanted: Wanted) -> bool:
+        """Whether making the machine of a set surely cannot be refused."""
+        parts = chain(wanted.held, *wanted.excluded)
+        return all(map(self._certain.is_sound, parts))
+
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
         if self.may_wait(wanted, depth):
             return True
@@ -433,10 +427,10 @@ class ValueSets:
     def _values(self, wanted: Wanted, site: Site, most: int) -> list[object] | None:
         """The values of a set, at most so many; ``None`` if there are infinitely many."""
         values: list[object] = [WORDS[word] for word in sorted(self.words(wanted))]
-        once = intersection(self.numbers(wanted).dfa, numbers.plain_values(), self.meter)
-        if not is_finite(once):
+        numbers = self.numbers(wanted).values(most)
+        if numbers is None:
             return None
-        values += [_number(word) for word, _ in zip(words(once), range(most), strict=False)]
+        values += [int(it) if it == it.to_integral_value() else it for it in numbers]
         machine = self.strings(wanted).machine(self.meter)
         if machine is None or not is_finite(machine):
             return None
@@ -478,8 +472,3 @@ class ValueSets:
                     letter = (arc.label, value) if kind == "object" else value
                     todo.append((arc.target, (*so_far, letter)))
         return values
-
-
-def _number(word: bytes) -> object:
-    number = Decimal(word.decode())
-    return int(number) if number == number.to_integral_value() else number

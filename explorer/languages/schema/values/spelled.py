@@ -21,10 +21,9 @@ from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import check_well_formed
-from explorer.languages.schema.text.drawing import STAGE, TextDrawing
-from explorer.languages.schema.text.exponents import with_exponents
 from explorer.languages.schema.text.layers import in_layers
 from explorer.languages.schema.text.names import free_string, other_names
+from explorer.languages.schema.text.sketch import STAGE, Sketch
 from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_strings, respelled
 from explorer.languages.schema.text.strings import among, literals
 from explorer.languages.schema.values.certain import is_small
@@ -75,19 +74,20 @@ class JsonTexts:
 
     def whole(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
         """The texts of a whole value, with white space around it."""
-        drawing = TextDrawing(self._sets.meter)
+        drawing = Sketch(self._sets.meter, 2)
         begin, end = 0, 1
         if self._options.spaces:
             begin, end = drawing.state(), drawing.state()
-            drawing.epsilons += [(0, begin), (end, 1)]
-            drawing.loops(begin)
-            drawing.loops(end)
+            drawing.epsilon(0, begin)
+            drawing.epsilon(end, 1)
+            drawing.spaces(begin)
+            drawing.spaces(end)
         self._draw(drawing, begin, end, wanted, site, depth, 0)
         return drawing.outline()
 
     def inside(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
         """The texts of a value by itself, without white space around it."""
-        drawing = TextDrawing(self._sets.meter)
+        drawing = Sketch(self._sets.meter, 2)
         self._draw(drawing, 0, 1, wanted, site, depth, 0)
         return drawing.outline()
 
@@ -106,8 +106,7 @@ class JsonTexts:
                 return node
         for sub in wanted.held:
             check_well_formed(cast("dict[str, Any]", sub.schema), sub.pointer, sub.draft)
-        may_wait = self._sets.may_wait(wanted, depth)
-        if not may_wait and not self._sets.is_possible(wanted, site, depth):
+        if not self._sets.is_possible(wanted, site, depth):
             return None
 
         def make(meter: Meter) -> Dfa:
@@ -128,7 +127,7 @@ class JsonTexts:
 
         def drawn(meter: Meter) -> Outline:
             self._sets.watch(meter)
-            drawing = TextDrawing(meter)
+            drawing = Sketch(meter, 2)
             self._draw(drawing, 0, 1, wanted, site, depth, level)
             outline = drawing.outline()
             if self._late or self._call is not None:
@@ -139,8 +138,9 @@ class JsonTexts:
             return Outline(dfa_to_nfa(machine), ())
 
         small = len(wanted.held) == 1 and not wanted.excluded and is_small(wanted.held[0].schema)
+        late = self._late and not small and self._sets.is_sound(wanted)
         node = Deferred(
-            0, 0, make, outline=outline, is_late=self._late and not small and may_wait,
+            0, 0, make, outline=outline, is_late=late,
             calls=self._call is not None,
         )  # fmt: skip
         self._nodes[key] = node
@@ -148,7 +148,7 @@ class JsonTexts:
 
     def _draw(
         self,
-        drawing: TextDrawing,
+        drawing: Sketch,
         begin: int,
         end: int,
         wanted: Wanted,
@@ -161,8 +161,7 @@ class JsonTexts:
             drawing.text(begin, word.encode(), end)
         numbers = sets.numbers(wanted)
         if numbers:
-            machine = with_exponents(numbers.dfa, numbers.every, sets.meter)
-            drawing.nfa(begin, _nfa(machine), end)
+            drawing.machine(begin, numbers.spelled(sets.meter), end)
         for part in sets.strings(wanted):
             self.string(drawing, begin, part, end)
         for kind in ("array", "object"):
@@ -174,7 +173,7 @@ class JsonTexts:
 
     # Strings.
 
-    def string(self, drawing: TextDrawing, begin: int, part: StringPart, end: int) -> None:
+    def string(self, drawing: Sketch, begin: int, part: StringPart, end: int) -> None:
         """The literals of some strings."""
         escapes, meter = self._options.escapes, self._sets.meter
         if part.listed is not None:
@@ -183,7 +182,7 @@ class JsonTexts:
                 if len(texts) == 1:
                     drawing.text(begin, texts[0].encode(), end)
                 else:
-                    drawing.parts.append((begin, Texts(0, 0, texts), end))
+                    drawing.part(begin, Texts(0, 0, texts), end)
                 return
             machine = literals(among(list(part.listed), meter), meter)
             drawing.nfa(begin, respelled(machine, meter, escapes), end)
@@ -195,9 +194,7 @@ class JsonTexts:
                 after = drawing.state()
                 most = part.low if part.high is None else part.high
                 character = parse(character_in(escapes)).root
-                drawing.parts.append(
-                    (inside, Repeat(0, 0, character, part.low, most, False), after)
-                )
+                drawing.part(inside, Repeat(0, 0, character, part.low, most, False), after)
                 inside = after
                 if part.high is not None:
                     drawing.text(inside, b'"', end)
@@ -223,19 +220,19 @@ class JsonTexts:
     def _comma(self, level: int) -> bytes:
         return b"," + self._options.after_comma + self._line(level)
 
-    def _spaced(self, drawing: TextDrawing, state: int) -> int:
+    def _spaced(self, drawing: Sketch, state: int) -> int:
         """The state after the white space that may stand between two tokens."""
         if self._options.spaces:
-            drawing.loops(state)
+            drawing.spaces(state)
         if self._blank is None:
             return state
         after = drawing.state()
-        drawing.nfa(state, _nfa(self._blank), after)
+        drawing.machine(state, self._blank, after)
         return after
 
     def _array(
         self,
-        drawing: TextDrawing,
+        drawing: Sketch,
         begin: int,
         end: int,
         machine: Arrays,
@@ -254,22 +251,22 @@ class JsonTexts:
                 return
             first, after, close = drawing.state(), drawing.state(), drawing.state()
             drawing.text(begin, b"[" + self._line(level + 1), first)
-            drawing.parts.append((self._spaced(drawing, first), node, after))
+            drawing.part(self._spaced(drawing, first), node, after)
             after = self._spaced(drawing, after)
             drawing.text(close, self._line(level) + b"]", end)
             low, most = max(low - 1, 0), None if high is None else high - 1
             if (low, most) == (0, 0):
-                drawing.epsilons.append((after, close))
+                drawing.epsilon(after, close)
             elif (low, most) == (0, None):
-                drawing.epsilons.append((after, close))
+                drawing.epsilon(after, close)
                 drawing.text(after, self._comma(level + 1), first)
             else:
                 further = self._further(node, level + 1)
-                drawing.parts.append((after, Repeat(0, 0, further, low, most, False), close))
+                drawing.part(after, Repeat(0, 0, further, low, most, False), close)
             return
         self._container(drawing, begin, end, machine, depth, level)
 
-    def _empty(self, drawing: TextDrawing, begin: int, both: bytes, end: int) -> None:
+    def _empty(self, drawing: Sketch, begin: int, both: bytes, end: int) -> None:
         between = drawing.state()
         drawing.text(begin, both[:1], between)
         drawing.text(self._spaced(drawing, between), both[1:], end)
@@ -278,11 +275,11 @@ class JsonTexts:
         """A comma and an item, with white space after both."""
 
         def outline(meter: Meter) -> Outline:
-            drawing = TextDrawing(meter)
+            drawing = Sketch(meter, 2)
             before, after = drawing.state(), drawing.state()
             drawing.text(0, self._comma(level), before)
-            drawing.parts.append((self._spaced(drawing, before), node, after))
-            drawing.epsilons.append((self._spaced(drawing, after), 1))
+            drawing.part(self._spaced(drawing, before), node, after)
+            drawing.epsilon(self._spaced(drawing, after), 1)
             return drawing.outline()
 
         made = Deferred(
@@ -293,7 +290,7 @@ class JsonTexts:
 
     def _container(
         self,
-        drawing: TextDrawing,
+        drawing: Sketch,
         begin: int,
         end: int,
         machine: Arrays | Objects,
@@ -314,7 +311,7 @@ class JsonTexts:
 
     def _from(
         self,
-        drawing: TextDrawing,
+        drawing: Sketch,
         first: int,
         start: InContainer,
         end: int,
@@ -342,7 +339,7 @@ class JsonTexts:
             here = before[is_first, place][1]
             skipped = machine.skipped(place)
             if skipped is not None:
-                drawing.epsilons.append((here, at(is_first, skipped)[1]))
+                drawing.epsilon(here, at(is_first, skipped)[1])
             for arc in machine.arcs(place):
                 entry_key = arc.label, arc.wanted.key, arc.target
                 if entry_key not in entries:
@@ -359,19 +356,19 @@ class JsonTexts:
                         state = self._spaced(drawing, after[arc.target])
                         if waits:
                             rest = self._rest(machine, arc.target, depth, level)
-                            drawing.parts.append((state, rest, end))
+                            drawing.part(state, rest, end)
                         else:
                             self._closed(drawing, state, machine, arc.target, end, level)
                             comma = self._comma(level + 1)
                             drawing.text(state, comma, at(False, arc.target)[0])
-                    drawing.parts.append((value, node, after[arc.target]))
+                    drawing.part(value, node, after[arc.target])
                 entry = entries[entry_key]
                 if entry is not None:
-                    drawing.epsilons.append((here, entry))
+                    drawing.epsilon(here, entry)
 
     def _closed(
         self,
-        drawing: TextDrawing,
+        drawing: Sketch,
         state: int,
         machine: Any,
         place: InContainer,
@@ -388,7 +385,7 @@ class JsonTexts:
 
         def outline(meter: Meter) -> Outline:
             self._sets.watch(meter)
-            drawing = TextDrawing(meter)
+            drawing = Sketch(meter, 2)
             self._closed(drawing, 0, machine, place, 1, level)
             before = drawing.state()
             drawing.text(0, self._comma(level + 1), before)
@@ -411,7 +408,7 @@ class JsonTexts:
             self._finishes[key] = self._sets.can_finish(machine, place, depth)
         return self._finishes[key]
 
-    def _name(self, drawing: TextDrawing, entry: int, machine: Objects, label: str | int) -> int:
+    def _name(self, drawing: Sketch, entry: int, machine: Objects, label: str | int) -> int:
         """Draw a name and the colon; the state after it."""
         escapes, meter = self._options.escapes, self._sets.meter
         named, value = drawing.state(), drawing.state()
@@ -447,8 +444,3 @@ def _of_length(texts: Dfa, low: int, high: int, escapes: EscapesOf) -> Nfa:
     written = literals(texts, Meter())
     nfa = respelled(written, Meter(), "any") if escapes == "any" else dfa_to_nfa(written)
     return in_layers(nfa, in_strings(written), low, high)
-
-
-@lru_cache(maxsize=1024)
-def _nfa(machine: Dfa) -> Nfa:
-    return dfa_to_nfa(machine)

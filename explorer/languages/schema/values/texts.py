@@ -1,4 +1,4 @@
-"""Sets of words, of strings and of numbers, closed under union, intersection and difference.
+"""Sets of words and of strings, closed under union, intersection and difference.
 
 A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 with bounds
 on the number of characters that are not written into the machine. What such a part leaves out is a
@@ -8,7 +8,6 @@ union of three parts, so long bounds never become states here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,6 @@ from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.languages.schema.text.exponents import Every
 from explorer.languages.schema.text.strings import among, length_between, nothing
 
 
@@ -203,50 +201,3 @@ def _after_a_character(byte: Int32, here: Bool) -> Bool:
             reached = np.unique(after[after != NO_ARC])
         following[reached] = True
     return following
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Numbers:
-    """A set of numbers, in the spellings that can be compared.
-
-    Args:
-        dfa: The spellings.
-        every: Whether all numbers, or all whole ones, are in it.
-    """
-
-    dfa: Dfa
-    every: frozenset[Every] = frozenset()
-
-    def __bool__(self) -> bool:
-        return self.dfa.num_states > 0
-
-    def met(self, other: Numbers, meter: Meter) -> Numbers:
-        """The numbers of both."""
-        if self.dfa is other.dfa or not self:
-            return self
-        if not other:
-            return other
-        return Numbers(intersection(self.dfa, other.dfa, meter), self.every & other.every)
-
-    def without(self, other: Numbers, meter: Meter) -> Numbers:
-        """The numbers that the other set does not have."""
-        if not other or not self:
-            return self
-        if self.dfa is other.dfa:
-            return no_numbers()
-        return Numbers(difference(self.dfa, other.dfa, meter))
-
-    def joined(self, other: Numbers, meter: Meter) -> Numbers:
-        """The numbers of either."""
-        if not other or self.dfa is other.dfa:
-            return self
-        if not self:
-            return other
-        both = operations.union([self.dfa, other.dfa], meter)
-        return Numbers(both, self.every | other.every)
-
-
-@cache
-def no_numbers() -> Numbers:
-    """The empty set of numbers."""
-    return Numbers(nothing())
