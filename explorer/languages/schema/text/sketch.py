@@ -131,5 +131,5 @@ class Sketch:
         )
 
     def outline(self) -> Outline:
-        """What was drawn from state 0 to state 1, with nodes for arcs."""
+        """The automaton that was drawn from state 0 to state 1, with nodes for arcs."""
         return Outline(self.drawn(0, [1]), tuple(self._parts))
