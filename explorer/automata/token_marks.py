@@ -1,4 +1,4 @@
-"""The labels that a machine reads besides the bytes of text, as arcs with names to draw.
+"""Named arcs for drawings, of the symbols that a machine reads besides bytes of text.
 
 The end of a token is one symbol. A control token is a letter of many bytes
 (`explorer.automata.control_letters`); drawn, it is one arc that bears the names of tokens.
@@ -23,14 +23,14 @@ END: Final = "end of token"
 ANY_ID: Final = "a token that is not text"
 
 MOST_IDS: Final = 4
-"""How many tokens are named."""
+"""The most tokens that one arc names."""
 
 _ANY_BYTE: Final = 1
-"""A byte that no name holds: where it can be read, any name can."""
+"""A byte that occurs in no name: a state that reads it reads any name."""
 
 
 def marks_from(machine: ByteMachine, state: int) -> tuple[tuple[str, int], ...]:
-    """The arcs of a state besides those of bytes: their names, and where they lead.
+    """The names and the targets of a state's arcs that do not read a byte of text.
 
     Args:
         machine: Any byte machine; one that reads neither the ends of tokens nor control tokens has
@@ -66,14 +66,14 @@ def marks_from(machine: ByteMachine, state: int) -> tuple[tuple[str, int], ...]:
 def control_tokens_from(
     machine: ByteMachine, state: int, most: int = MOST_IDS + 1
 ) -> list[tuple[str | int | None, int]]:
-    """The control tokens that can be read from a state, and where each leads.
+    """The control tokens that can be read from a state, and the state after each.
 
     Args:
-        most: How many names or ids are looked for.
+        most: The most names or ids to find.
 
     Returns:
-        Pairs of a name or id and a state; of ``None`` and a state for all tokens that are not told
-        apart.
+        Pairs of a name or an id and a state; ``None`` and a state stand for all tokens without a
+        pair of their own.
     """
     begun = machine.step(state, LETTER)
     if begun == NO_ARC:
@@ -92,9 +92,10 @@ def control_tokens_from(
 
 
 def _names(machine: ByteMachine, begun: int) -> Iterator[tuple[str | None, int, int]]:
-    """The names that lead to another state than names do that nothing speaks of, and that one.
+    """The names whose state differs from that of an unmentioned name.
 
-    ``None`` for the latter; each with the state after the name, and that after any other name.
+    Yields each with the state after it and the state after an unmentioned name; ``None`` stands for
+    the unmentioned names.
     """
     free = machine.step(begun, _ANY_BYTE)
     if free != NO_ARC:
@@ -113,7 +114,7 @@ def _names(machine: ByteMachine, begun: int) -> Iterator[tuple[str | None, int, 
 
 
 def _ids(machine: ByteMachine, digits: int, other: int) -> Iterator[tuple[int | None, int]]:
-    """The ids that can be read, as `control_tokens_from` has them; ``None`` if any can."""
+    """The ids that can be read and the state after each; ``None`` if all ids can."""
     here, every = digits, True
     for _ in range(ID_DIGITS):
         row = {machine.step(here, each) for each in range(FIRST_ID_DIGIT, LAST_ID_DIGIT + 1)}

@@ -114,7 +114,7 @@ def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -
 
 
 def _original(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int, int, int]]]:
-    """A cycle per token: its bytes but the last, then its id together with the last byte."""
+    """One cycle per token: arcs for all bytes but the last, then one for the id and the last."""
     arcs: list[tuple[int, int, int, int]] = []
     states = 1
     for data, token in tokens:
@@ -128,7 +128,7 @@ def _original(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int
 
 
 def _compact(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int, int, int]]]:
-    """A state per proper prefix; in byte order, the path of one token begins like the last's."""
+    """One state per proper prefix of a token; in byte order, paths share their beginnings."""
     arcs: list[tuple[int, int, int, int]] = []
     states = 1
     path = [0]
@@ -213,12 +213,13 @@ LINES: Final = (
     "        make a state, draw the arc ε : b to it, stand there",
     "    draw the arc v : (the last byte of v) back to the root",
 )
-"""The algorithm in our words; the original form, in which tokens share no states (section 2.3)."""
+"""The lines of the algorithm in our words, in the form where tokens share no states (section 2.3).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutedLine:
-    """One line that was executed.
+    """One executed line of the algorithm.
 
     Args:
         line: Its number in `LINES`, from 1.

@@ -32,7 +32,7 @@ _CALLS: Final = 1_000
 _PARENTHESES: Final = 1_000_000
 
 SECONDS: Final = 60.0
-"""The most that OpenFST may take."""
+"""The most seconds that OpenFST may take."""
 
 
 def token_sequences_by_pynini(
@@ -44,7 +44,7 @@ def token_sequences_by_pynini(
         network: The rules, such as ``machine.byte_machine.stacks.network``.
         words: The bytes of each token; ``None`` for an id that is not text.
         most: The most tokens of a sequence.
-        seconds: The most time that it may take.
+        seconds: The time limit.
 
     Returns:
         Ids, ascending.
@@ -80,7 +80,7 @@ def token_sequences_by_pynini(
 
 
 def _rule(network: Network, rule: int) -> dict[str, object]:
-    """A rule as an acceptor: bytes by their labels, and calls by those of rules."""
+    """A rule as an acceptor over labels of bytes and of called rules."""
     states = [state for state, own in enumerate(network.rule) if own == rule]
     states.sort(key=lambda state: state != network.entry[rule])
     number = {state: k for k, state in enumerate(states)}
@@ -100,7 +100,7 @@ def _rule(network: Network, rule: int) -> dict[str, object]:
 def _composed(
     rules: list[dict[str, Any]], words: list[list[int] | None], most: int
 ) -> list[list[int]]:
-    """The token sequences; called in a process of its own."""
+    """The token sequences; runs in a separate process."""
     import pynini
 
     library = cast(Any, pynini)

@@ -1,4 +1,4 @@
-"""Subsets, blocks and pairs: three constructions step by step, for machines that are looked at.
+"""Subsets, blocks and pairs: three constructions step by step, for small machines in drawings.
 
 The fast constructions (`explorer.automata.construction`) compute the same machines and forget the
 way. Here the sets, the blocks and the pairs are the result, in the order in which they are found.
@@ -21,7 +21,7 @@ from explorer.automata.machine import Nfa
 from explorer.budget import Budget, Meter
 
 LIMITS = Budget(states=2_000, seconds=5.0)
-"""For a machine that is looked at; the number of sets can double with every state."""
+"""The limits of a construction; the number of sets can double with every state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Subsets:
     """The sets of states that a nondeterministic machine can be in.
 
     Args:
-        sets: Each once, in the order in which they are found; the first is that of the start.
-        arcs: ``(source, low, high, target)``: from the set with the number ``source`` every symbol
-            of ``low .. high`` leads to the set ``target``.
+        sets: Each set once, in the order of discovery; the first is that of the start.
+        arcs: ``(source, low, high, target)``: after the set with the number ``source``, every
+            symbol of ``low .. high`` gives the set ``target``.
     """
 
     sets: tuple[frozenset[int], ...]
@@ -40,10 +40,10 @@ class Subsets:
 
 
 def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
-    """Follow every symbol from every set of states, beginning with the start.
+    """The subset construction: follow every symbol from every set of states, from the start on.
 
     Raises:
-        BudgetExceeded: There are more sets.
+        BudgetExceeded: There are more sets than the budget allows.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -77,10 +77,10 @@ def subsets_of(nfa: Nfa, meter: Meter | None = None) -> Subsets:
 
 
 def closure(states: frozenset[int], free: list[tuple[int, ...]]) -> frozenset[int]:
-    """Some states, and those that arcs that read nothing lead to from them.
+    """The ε-closure of some states.
 
     Args:
-        free: The arcs that read nothing, ``(source, target)``.
+        free: The ε-arcs, ``(source, target)``.
 
     Example:
         >>> sorted(closure(frozenset([0]), [(0, 2), (2, 3), (4, 5)]))
@@ -101,7 +101,7 @@ Blocks = tuple[int, ...]
 
 
 def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
-    """The blocks after each round, until a round changes nothing.
+    """The blocks of Moore's algorithm after each round, until a round changes nothing.
 
     Args:
         machine: A deterministic machine from `subsets_of`; from each of its states a text can end.
@@ -144,7 +144,7 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
 
 
 def _numbered(kinds: Sequence[object]) -> Blocks:
-    """Numbers for kinds, in the order in which they come."""
+    """Number kinds in the order of their first occurrence."""
     number: dict[object, int] = {}
     return tuple(number.setdefault(kind, len(number)) for kind in kinds)
 
@@ -155,8 +155,8 @@ class FoundArc:
 
     Args:
         source, target: Pairs of states, by their numbers in `PairMachine.pairs`.
-        byte: What it writes and the acceptor reads; empty if it writes nothing.
-        new: Whether the target was not known before.
+        byte: The byte that the transducer writes and the acceptor reads; empty for none.
+        new: Whether the arc discovers its target.
     """
 
     source: int
@@ -168,11 +168,11 @@ class FoundArc:
 
 @dataclass(frozen=True, slots=True)
 class PairMachine:
-    """The product of a transducer and an acceptor, as far as the start leads.
+    """The reachable product of a transducer and an acceptor.
 
     Args:
         pairs: ``(state of the transducer, state of the acceptor)``, in the order they are found.
-        machine: The same as an acceptor of what the transducer reads.
+        machine: The product as an acceptor of the transducer's input.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -181,7 +181,7 @@ class PairMachine:
 
 
 def pairs_of(transducer: DrawnTransducer, acceptor: DrawnTransducer) -> PairMachine:
-    """Follow both machines from the pair of their starts.
+    """The product of two machines, explored from the pair of their starts.
 
     Raises:
         BudgetExceeded: There are too many pairs.

@@ -1,9 +1,9 @@
-"""The tree that all sources lower to, and how it becomes a byte machine.
+"""The syntax tree of all sources, and its compilation to a byte machine.
 
-Read in this order: `charset` (sets of characters, and as machines over bytes), `changes` (changes
-of a source that a person is offered), `nodes` (the tree, and what a source is), `walking`
-(questions about any node), `origin` (the place that an arc came from), `layout` (a tree as a
-program), `assertions` and `lookaround` (anchors, boundaries and lookarounds, the only part that is
-not a textbook construction), `build` (a tree as its minimal machine, over bytes or over the ends of
-tokens too).
+Reading order: `charset` (sets of characters, and their machines over bytes), `changes` (suggested
+changes of a source), `nodes` (the nodes of the tree, and the sources), `walking` (functions on any
+node), `origin` (the place in a source from which an arc comes), `layout` (a tree as a program),
+`assertions` and `lookaround` (anchors, boundaries and lookarounds, the only part that is not a
+textbook construction), `build` (the minimal machine of a tree, over bytes or over bytes and the
+ends of tokens).
 """

@@ -1,7 +1,7 @@
-"""The assertions of a pattern, and the same pattern with fewer of them.
+"""Removal of redundant assertions from a pattern.
 
-Anchors that stand at an edge of the whole pattern, as in ``^...$``, always hold in a full match.
-Of several assertions that say the same of one place, one is enough.
+Anchors at an edge of the whole pattern, as in ``^...$``, always hold in a full match. Of several
+equal assertions at one place, one is enough.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from explorer.budget import Meter
 JUDGING: Final = "Finding where the assertions of the pattern hold"
 
 _MANY: Final = 1024
-"""The nodes that are visited between two looks at the clock."""
+"""The number of nodes visited between two looks at the clock."""
 
 _AT_START: Final = frozenset({AssertionKind.TEXT_START, AssertionKind.LINE_START})
 _AT_END: Final = frozenset(
@@ -39,7 +39,7 @@ _AT_END: Final = frozenset(
 
 
 def looks(meter: Meter | None) -> Callable[[], None]:
-    """A function to call at every node: it looks at the clock now and then."""
+    """A function to call at every node, which checks the time at every `_MANY`-th call."""
     visited = 0
 
     def look() -> None:
@@ -52,7 +52,7 @@ def looks(meter: Meter | None) -> Callable[[], None]:
 
 
 def without_edge_anchors(root: Node, meter: Meter | None = None) -> Node:
-    """The same pattern without anchors that always hold, because they stand at an edge.
+    """A pattern without the anchors at its edges, which always hold.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -81,7 +81,7 @@ def _strip(
             order = range(len(items)) if first else range(len(items) - 1, -1, -1)
             for k in order:
                 items[k] = item = _strip(items[k], kinds, look, first=first)
-                # What lies further in is at the edge only if nothing is read before it.
+                # The next item is at the edge only if nothing is read before it.
                 if not isinstance(item, Empty | Assertion):
                     break
             kept = tuple(item for item in items if not isinstance(item, Empty))
@@ -91,7 +91,7 @@ def _strip(
 
 
 def each_once(node: Node, meter: Meter | None = None) -> Node:
-    """The same pattern with duplicate assertions at one place written once.
+    """A pattern without duplicate assertions at one place.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -119,7 +119,7 @@ def _each_once(node: Node, look: Callable[[], None]) -> Node:
             return node if body is node.body else replace(node, body=body)
         case Concat():
             items: list[Node] = []
-            here: set[Hashable] = set()  # What is said of the place that has been reached.
+            here: set[Hashable] = set()  # The assertions at the current place.
             for item in node.items:
                 item = _each_once(item, look)
                 if isinstance(item, Assertion):
@@ -155,5 +155,5 @@ def meaning(node: Node) -> Hashable:
             return ("assert", node.kind, node.negated, node.word, body)
         case Literal() | Class() | Dot():
             return node.chars
-        case _:  # Nothing else stands in a pattern; two such nodes are never taken for one.
+        case _:  # Other nodes do not occur in patterns; no two of them are equal.
             return id(node)

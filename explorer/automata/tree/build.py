@@ -1,4 +1,4 @@
-"""A tree becomes its minimal machine: over bytes, or over bytes *and the ends of tokens*.
+"""The minimal machine of a tree, over bytes, or over bytes *and the ends of tokens*.
 
 What Thompson's construction can express is laid out as one NFA and determinized once.
 Intersections, differences and complements are products of the machines of their parts; a pattern
@@ -72,7 +72,7 @@ from explorer.errors import ConstraintError, NotRegular
 
 
 def build(node: Node, meter: Meter) -> Dfa:
-    """The machine of a tree.
+    """The minimal machine of a tree over bytes.
 
     Returns:
         The minimal machine over the 256 bytes, in canonical form. It has no state if there are no
@@ -138,7 +138,7 @@ def build_over_tokens(node: Node, meter: Meter) -> Dfa:
 
 
 def texts_of(machine: Dfa, meter: Meter) -> Dfa:
-    """The texts of a machine over token ends, however they are cut; control tokens are left out.
+    """The texts of a machine over token ends, in any tokenization, without control tokens.
 
     Args:
         machine: From `build_over_tokens`.
@@ -159,10 +159,10 @@ def texts_of(machine: Dfa, meter: Meter) -> Dfa:
 
 
 def texts_are_those_of(node: Node) -> bool:
-    """Whether the texts of a tree over tokens are those that `build` reads, which takes no marks.
+    """Whether the texts of a tree over tokens are those of its machine over bytes.
 
-    So it is where nothing but limits speaks about tokens, and no limit stands in what is taken
-    away: a text that is one token keeps every limit.
+    True if only limits speak about tokens, and no limit occurs in a complement or a subtracted
+    part: a text that is one token keeps every limit.
     """
     match node:
         case TokenPiece():
@@ -183,7 +183,7 @@ def _speaks_of_tokens(node: Node) -> bool:
 
 
 def _part(node: Node, meter: Meter) -> Dfa:
-    """The machine of a part, over `NUM_PART_SYMBOLS`."""
+    """The machine of a part over the `NUM_PART_SYMBOLS` symbols."""
     while isinstance(node, Group | Written):
         node = node.body
     match node:
@@ -212,10 +212,10 @@ def _part(node: Node, meter: Meter) -> Dfa:
 
 
 def _regular(node: Rules, meter: Meter) -> Dfa:
-    """The machine of rules that do not recurse.
+    """The machine of rules without recursion.
 
     Raises:
-        ConstraintError: They do: a stack and the ends of tokens are not followed together.
+        ConstraintError: They recurse; a stack and the ends of tokens cannot be followed together.
     """
     try:
         return build(node, meter)
@@ -269,11 +269,11 @@ def _fragment(chars: CharSet) -> Fragment:
 
 @lru_cache(maxsize=32)
 def _at_most(most: int) -> Dfa:
-    """Pieces that at most so many tokens write.
+    """The pieces that at most ``most`` tokens write.
 
-    A token writes the bytes between two marks, so those runs are counted. The first and the last
-    run may be the end and the beginning of tokens that also write what stands around the piece. A
-    letter is a run as well: a control token counts as one.
+    A token writes the bytes between two marks, so the machine counts these runs. The first and the
+    last run may belong to tokens that begin before the piece or end after it. A letter is a run as
+    well: a control token counts as one.
     """
     marks = ((TOKEN_END, TOKEN_END), (TOKEN_BEGIN, TOKEN_BEGIN))
     written = ((0, NUM_BYTES - 1),)
@@ -290,7 +290,7 @@ def _at_most(most: int) -> Dfa:
 
 @cache
 def _any_tokens() -> Dfa:
-    """Any text, cut in any way; what a complement is taken in."""
+    """Any text in any tokenization, the universe of a complement."""
     return in_any_tokens(any_text(), Meter())
 
 
@@ -299,7 +299,7 @@ def _any_tokens() -> Dfa:
 
 @cache
 def _tokenized() -> Dfa:
-    """Texts cut into tokens that are not empty, and letters between them: what T_V writes."""
+    """The output of T_V: texts cut into nonempty tokens, and letters between them."""
     text = any_text()
     n = text.num_states
     plain = operations.dfa_to_nfa(text)
@@ -322,7 +322,7 @@ def _tokenized() -> Dfa:
 
 
 def _without_beginnings(dfa: Dfa, meter: Meter) -> Dfa:
-    """Between two tokens only a beginning can come, so its arc is as good as none."""
+    """The machine without beginnings: between two tokens nothing else can come."""
     if dfa.num_states == 0:
         return operations.empty_dfa(NUM_TOKEN_SYMBOLS)
     begun = dfa.table[:, dfa.symbol_class[TOKEN_BEGIN]]

@@ -1,4 +1,4 @@
-"""Changes of a source that a person is offered, and the words for each."""
+"""Suggested changes of a source, in words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that makes a constraint allow more, in words.
+    """The words for a change that makes a constraint allow more.
 
     Args:
         cause: A short name of what is not allowed without it, such as ``"white space"``.
         sentence: A sentence on what the model does, and what the constraint does not allow.
         remedy: A sentence on the change.
         label: The change as the words of a button.
-        missing: Whether something is missing before the token, so that going on helps as well.
+        missing: Whether something is missing before the token, so that more text helps as well.
     """
 
     cause: str
@@ -27,15 +27,15 @@ class Change:
 
 
 class Changeable:
-    """The part of a source that answers for changes of it; by itself it has none to offer."""
+    """The base class of sources that can suggest changes; the default has none."""
 
     @property
     def remark(self) -> str:
-        """The options that the text does not say, for a view; empty where there are none."""
+        """The options that the text does not show, for a view; empty if there are none."""
         return ""
 
     def edited(self, text: str) -> Self | None:
-        """The source of another text with the same options; ``None`` where it has none.
+        """The source of another text with the same options; ``None`` if it has no text.
 
         Raises:
             ExplorerError: The text is wrong.
@@ -43,9 +43,9 @@ class Changeable:
         return None
 
     def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
-        """Propose sources of this kind that allow more, the usual cause first.
+        """Suggest sources of this kind that allow more, with the most common cause first.
 
         Args:
-            labels: The labels of the places that decide, such as JSON Pointers.
+            labels: The labels of the places where the text fails, such as JSON Pointers.
         """
         return iter(())

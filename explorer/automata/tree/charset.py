@@ -1,5 +1,4 @@
-"""A set of characters, as sorted ranges of code points: what one step of a pattern reads; and as a
-machine over the bytes of UTF-8 (`utf8_fragment`).
+"""Sets of characters as sorted ranges of code points, and as machines over UTF-8 bytes.
 
 All sets are *interned*: two equal sets are one object. So the sets hash and compare by
 identity, at no cost even for the 734 ranges of ``\\w``, and whatever is derived from one (its
@@ -69,7 +68,7 @@ def intern_ranges(ranges: Ranges) -> CharSet:
 
 
 def char_set(ranges: Iterable[tuple[int, int]]) -> CharSet:
-    """The set of any ranges, in any order; surrogates are left out.
+    """The set of characters in ranges, which come in any order; surrogates are left out.
 
     Example:
         >>> char_set([(99, 100), (97, 98)]).ranges
@@ -150,7 +149,7 @@ _CONTINUATION: Final = 0x80
 _BASE_BITS: Final = 6
 
 _MANY_ARCS: Final = 64
-"""From here on, copying arcs is quicker with numpy than in a Python loop."""
+"""The number of arcs from which numpy copies them faster than a Python loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +196,7 @@ def utf8_fragment(chars: CharSet) -> Fragment:
 
 
 class _Builder:
-    """Arcs so far, and the state of each remainder: a set of numbers of so many digits."""
+    """The arcs so far, and the state of each remainder, a set of numbers with its digit count."""
 
     __slots__ = ("arcs", "known", "num_states")
 
@@ -207,7 +206,7 @@ class _Builder:
         self.num_states = 2
 
     def remainder(self, numbers: Ranges, digits: int) -> int:
-        """The state from which exactly these numbers of so many digits lead to the exit."""
+        """The state that reads exactly the given numbers, written with ``digits`` digits."""
         if digits == 0:
             return EXIT
         key = (digits, numbers)
@@ -219,14 +218,14 @@ class _Builder:
         return state
 
     def add(self, source: int, numbers: Sequence[tuple[int, int]], below: int, bits: int) -> None:
-        """Arcs that read the leading digit of ``numbers``, of which ``below`` digits follow it.
+        """Add arcs that read the leading digit of ``numbers``.
 
         Args:
-            below: How many digits follow the one that is read.
+            below: The number of digits after the leading one.
         """
         shift = _BASE_BITS * below
         full = (1 << shift) - 1
-        # For each digit, or run of digits with everything below them: what remains.
+        # The remainders of each digit, or of each run of digits with all remainders.
         pieces: list[tuple[int, int, list[tuple[int, int]]]] = []
         for low, high in numbers:
             first, last = low >> shift, high >> shift
@@ -262,7 +261,7 @@ def _append(
     last: int,
     rest: tuple[int, int],
 ) -> None:
-    """Add what remains below the digits; one digit may be met by several ranges."""
+    """Add a remainder of a run of digits; several ranges may share one digit."""
     if pieces and pieces[-1][0] == first and pieces[-1][1] == last:
         pieces[-1][2].append(rest)
     else:

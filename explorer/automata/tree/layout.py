@@ -1,4 +1,4 @@
-"""A tree becomes a program: Thompson's construction with few ε-arcs, over bytes or other symbols.
+"""The program of a tree: Thompson's construction with few ε-arcs, over bytes or other symbols.
 
 Every node is laid *between two states*: it adds arcs that leave the first and arcs that arrive
 at the second, never the other way round. So a sequence is a chain, alternatives lie side by
@@ -9,9 +9,9 @@ copy of the body is laid first; then the size of all copies is known, is compare
 budget, and the copies are made as one array operation. Cost: about 0.5 µs per character of an
 ordinary pattern.
 
-Where a caller asks for it, a long repeat is counted instead of copied, parts are left for later,
-calls of rules stay calls, and each arc and call remembers where it came from: which source, which
-span of its text, so that a run of the program can be shown on the source.
+Options of the caller: count a long repeat instead of copying it, leave parts for later, keep calls
+of rules as calls, and record the origin of each arc and call: a source and a span of its text, so
+that a run of the program can be shown on the source.
 """
 
 from __future__ import annotations
@@ -67,19 +67,18 @@ from explorer.errors import ExplorerError
 STAGE: Final = "Writing out the pattern as an automaton"
 
 COUNTED_FROM: Final = 9
-"""Repeats of fewer copies than this are written out: a few copies are quicker than a counter."""
+"""The number of copies from which a repeat is counted; fewer copies are faster written out."""
 
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
 _TILE_FROM: Final = 200
-"""Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
+"""The number of arcs above which numpy copies them faster than a Python loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The alphabet that a program is laid out over: how a set of characters is written in it
-    (`lookaround` writes symbol classes), and the symbol that an assertion is.
-    """
+    """The alphabet of a program: how it writes a set of characters and an assertion; `lookaround`
+    writes symbol classes."""
 
     count: int = NUM_BYTES
     write: Callable[[CharSet], Fragment] = utf8_fragment
@@ -106,13 +105,13 @@ def lay_out(
         machine: Builds the nodes that only a machine can express (an intersection, a pattern with
             assertions), which is laid between the two states; over another alphabet also texts.
         relax_assertions: Read every assertion as if it always held: more texts than the pattern's.
-        late: Whether long repeats are counted, and parts that may wait are left for later.
+        late: Whether to count long repeats, and to leave parts that may wait for later.
         call: The rule that is called, by its number, and the one of a grammar inside; by default a
             grammar is one of the nodes that ``machine`` builds, and a call is refused.
 
     Raises:
         BudgetExceeded: The program would be too large.
-        ExplorerError: An assertion stands in the pattern, and assertions are not relaxed.
+        ExplorerError: The pattern has an assertion, and assertions are not relaxed.
 
     Example:
         >>> from explorer.languages.regex import parse
@@ -132,7 +131,7 @@ def lay_out(
 
 @dataclass(slots=True)
 class ProgramLayout:
-    """A program that is being laid out; the arguments are those of `lay_out`."""
+    """A program under construction; the arguments are those of `lay_out`."""
 
     meter: Meter
     symbols: Symbols = BYTES
@@ -151,7 +150,7 @@ class ProgramLayout:
     counting: GrowingRows = field(default_factory=lambda: GrowingRows(4))
     scopes: list[Scope] = field(default_factory=list[Scope])
     scope: int = -1
-    """The scope that is being laid; −1 outside all."""
+    """The current scope; −1 outside all."""
 
     arc_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
     call_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
@@ -160,19 +159,19 @@ class ProgramLayout:
         default_factory=dict[tuple[object, ...], int]
     )
     whole: int | None = None
-    """The one origin of everything that is laid now, where nobody wrote the rules."""
+    """The one origin of all arcs added now, for rules that are in no source."""
     source: Source | None = None
     label: str = ""
     phases: tuple[str, ...] = ()
-    # By the identity of what the tree holds: a repeat lays its body often.
+    # By the identity of the tree's objects: a repeat lays its body many times.
     fragments: dict[int, Fragment] = field(default_factory=dict[int, Fragment])
     arc_of: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """Low and high, of the sets that are one arc."""
+    """The lowest and the highest symbol of each set that is one arc."""
     outlines: dict[int, Outline] = field(default_factory=dict[int, Outline])
     machines: dict[int, Program] = field(default_factory=dict[int, Program])
 
     def rule(self, name: str, body: Node) -> None:
-        """Lay one more rule, from its first state to its second."""
+        """Lay out one more rule, from its first state to its second."""
         self.rules.append((name, self.num_states))
         self.origin_index.clear()  # The places of a rule are its own.
         start, end = self.fresh(), self.fresh()
@@ -198,10 +197,10 @@ class ProgramLayout:
         self.num_states = state + 1
         return state
 
-    # One method per kind of node: lay it between two states.
+    # One method per kind of node; each lays it out between two states.
 
     def _lay(self, node: Node, source: int, target: int) -> None:
-        # The frequent kinds first, and by their types: `isinstance` takes its time where it fails.
+        # The frequent kinds first, and by type: a failing `isinstance` is slow.
         if type(node) is Repeat:
             self._repeat(*flattened(node), source, target)
         elif type(node) is Group:
@@ -219,7 +218,7 @@ class ProgramLayout:
             self.rare(node, source, target)
 
     def sequence(self, node: Concat, source: int, target: int) -> None:
-        """Pieces one after the other."""
+        """Lay out pieces one after the other."""
         if len(node.items) >= MANY:
             self.announce(*foreseen(node, self.symbols.write, lambda: self.announce(0, 0)))
         arc_of, append, plain = self.arc_of, self.arcs.rows.append, not self.with_origin
@@ -236,9 +235,11 @@ class ProgramLayout:
         self._lay(node.items[-1], source, target)
 
     def rare(self, node: Node, source: int, target: int) -> None:
-        """Lay a node of the kinds that a pattern has few of."""
+        """Lay out a node of a rare kind."""
         match node:
-            case TokenLimit() if self.symbols.count == NUM_BYTES:  # It says nothing about texts.
+            case TokenLimit() if (
+                self.symbols.count == NUM_BYTES
+            ):  # A limit on tokens does not limit texts.
                 self._lay(node.body, source, target)
             case Empty():
                 self.epsilons.rows.append((source, target))
@@ -306,7 +307,7 @@ class ProgramLayout:
                 self.arc_origins.add(np.full((len(fragment.arcs), 1), index, np.int32))
 
     def origin_of(self, node: Leaf | Texts | Closed | Call, before: bytes = b"") -> int:
-        """The number of the origin of a node that is laid now."""
+        """The number of the origin of the current node."""
         if self.whole is not None:
             return self.whole
         key = (id(node), before, self.label, self.phases)
@@ -325,7 +326,7 @@ class ProgramLayout:
         self.source, self.label, self.phases = outside
 
     def texts(self, node: Texts, source: int, target: int) -> None:
-        """A prefix tree: its leaves are the target, and its inner ends lead there by ε."""
+        """Lay out texts as a prefix tree; a leaf is the target, an inner end has an ε-arc to it."""
         words = sorted(text.encode() for text in node.texts)
         total = sum(map(len, words))
         self.announce(total, total)
@@ -333,7 +334,7 @@ class ProgramLayout:
             held = sum(len(word) * len(word) // 2 for word in words)
             self.meter.check(STAGE, bytes=held)
         states: dict[tuple[int, int], int] = {}
-        # In byte order a word that others go on from comes before them.
+        # In byte order a prefix comes before the words that extend it.
         for k, word in enumerate(words):
             if k % MANY == 0:
                 self.meter.check_time(STAGE)
@@ -354,14 +355,14 @@ class ProgramLayout:
                 self.epsilons.rows.append((here, target))
 
     def outlined(self, outline: Outline, source: int, target: int) -> None:
-        """An automaton with nodes for arcs."""
+        """Lay out an automaton whose arcs are nodes."""
         shift = self.num_states
         self.between(outline.nfa, source, target)
         for before, part, after in outline.parts:
             self._lay(part, before + shift, after + shift)
 
     def between(self, nfa: Program, source: int, target: int) -> None:
-        """The states and arcs of an NFA, between ε-arcs."""
+        """Add the states and arcs of an NFA, between ε-arcs."""
         shift = self.num_states
         self.announce(nfa.num_states, len(nfa.arcs))
         self.num_states += nfa.num_states
@@ -372,8 +373,8 @@ class ProgramLayout:
         self.epsilons.add(nfa.epsilons + np.int32(shift))
 
     def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
-        """A node as its machine, between ε-arcs."""
-        # Nobody asks where the parts of an outline come from.
+        """Lay out a node as its machine, between ε-arcs."""
+        # The parts of an outline have no origins.
         may_outline = not self.with_origin and (self.counts or self.builder is None)
         late = self.late if may_outline else None
         if isinstance(node, Deferred) and node.is_late and late is not None:
@@ -393,7 +394,7 @@ class ProgramLayout:
             nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
         self.between(nfa, source, target)
         if self.with_origin:
-            # The assertions of a pattern are relaxed where origins are asked for.
+            # With origins, the assertions of a pattern are relaxed.
             written = self.whole is not None or not isinstance(node, Whole)
             index = self.origin_of(cast("Closed", node)) if written else -1
             self.arc_origins.add(np.full((len(nfa.arcs), 1), index, np.int32))
@@ -423,9 +424,9 @@ class ProgramLayout:
     def copies(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int
     ) -> None:
-        """A chain of copies of the body, with ε-arcs to the target from the ``minimum``-th on."""
+        """Lay out a chain of copies with ε-arcs to the target from the ``minimum``-th copy on."""
         if width(body)[1] == 0:
-            # What reads nothing holds at a place or does not; to ask again changes nothing.
+            # A body that reads nothing either holds at a place or not; repetition changes nothing.
             if minimum:
                 self._lay(body, source, target)
             else:
@@ -435,7 +436,7 @@ class ProgramLayout:
         if self.counts and count >= COUNTED_FROM:
             self.counted(body, minimum, maximum, source, target)
             return
-        # Cheapest possible body first: if even that is too large, stop before laying anything.
+        # Assume the smallest body first: if that is too large already, stop before any work.
         self.announce(count, 0)
         grown = self.arcs, self.epsilons, self.calls
         ends, before = [rows.end for rows in grown], len(self.arcs) + len(self.calls)
@@ -447,7 +448,7 @@ class ProgramLayout:
         size = len(self.arcs) + len(self.calls) - before
         inner = self.num_states - states
         self.announce((count - 1) * (inner + 1), (count - 1) * size)
-        # Counters and late parts are not copied as arrays.
+        # Counters and late parts cannot be copied as arrays.
         by_hand = noted != (len(self.scopes), len(self.late or ()))
         if by_hand or size * (count - 1) <= _TILE_FROM:
             chain = [source, first_end]
@@ -474,7 +475,7 @@ class ProgramLayout:
     def counted(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int
     ) -> None:
-        """One copy of the body, and a counter."""
+        """Lay out one copy of the body, with a counter."""
         first = self.fresh()
         number, around = len(self.scopes), self.scope
         size = max(minimum, 1) if maximum is None else maximum
@@ -493,7 +494,7 @@ class ProgramLayout:
             self.epsilons.rows.append((source, target))
 
     def announce(self, states: int, arcs: int) -> None:
-        """Compare the sizes that are about to be reached with the budget."""
+        """Check the sizes to be reached next against the budget."""
         states += self.num_states
         arcs += len(self.arcs) + len(self.calls)
         held = states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC

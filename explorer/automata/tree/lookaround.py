@@ -91,10 +91,10 @@ class CharClasses:
     """A partition of all characters.
 
     Args:
-        bounds: int64[n + 1], where the pieces of the code points begin, ascending, and the end.
+        bounds: int64[n + 1], the first code point of each piece, ascending, and the end.
         piece_class: int32[n], the class of each piece, or −1 for the surrogates.
         num_classes: Classes are ``0 .. num_classes - 1``.
-        fragments: For each set that the partition was made for: reading one of its symbols.
+        fragments: For each set of the partition, the fragment that reads one of its symbols.
     """
 
     bounds: NDArray[np.int64]
@@ -103,7 +103,7 @@ class CharClasses:
     fragments: dict[CharSet, Fragment]
 
     def write(self, chars: CharSet) -> Fragment:
-        """A set that the partition was made for, over the symbols."""
+        """The fragment of a set of the partition, over the symbols."""
         return self.fragments[chars]
 
     def intervals(self, chars: CharSet) -> Iterator[tuple[int, int]]:
@@ -181,7 +181,7 @@ def resolve(root: Node, meter: Meter) -> Nfa:
 
 
 def _watched(root: Node, meter: Meter) -> Iterator[Node]:
-    """All nodes, with a look at the clock now and then."""
+    """All nodes, with time checks in between."""
     look = looks(meter)
     for node in walk(root):
         look()
@@ -193,7 +193,7 @@ def _watched(root: Node, meter: Meter) -> Iterator[Node]:
 
 @dataclass(slots=True)
 class Resolver:
-    """The assertions of one pattern and what is known about them.
+    """The assertions of one pattern, and the machines of their pointed words.
 
     Symbols are the character classes, then the point ``#``, then one mark per distinct assertion.
     """
@@ -231,7 +231,7 @@ class Resolver:
 
     @property
     def symbols(self) -> Symbols:
-        """The alphabet of the pattern's own symbols."""
+        """The alphabet of the pattern: its character classes and its marks."""
         return Symbols(self.num_symbols, self.classes.write, self.mark)
 
     def mark(self, assertion: Assertion) -> int:
@@ -244,14 +244,14 @@ class Resolver:
         return self.judged(pattern, _assertions_of(node, self.meter))
 
     def judged(self, marked: Nfa, assertions: Iterable[Assertion]) -> Dfa:
-        """Keep the words whose marks are all in right places, and erase the marks."""
+        """Keep the words whose marks are all at places where they hold, and erase the marks."""
         kept = minimal_dfa(marked, self.meter)
         for mark, assertion in {self.mark(each): each for each in assertions}.items():
             kept = difference(kept, self.misplaced(mark, assertion), self.meter)
         return minimal_dfa(self.erased(kept), self.meter)
 
     def misplaced(self, mark: int, assertion: Assertion) -> Dfa:
-        """All words in which some occurrence of a mark is where its assertion fails."""
+        """All words in which some occurrence of a mark is at a place where its assertion fails."""
         failing = difference(self._everywhere, self.pointed(assertion), self.meter)
         nfa = dfa_to_nfa(failing)
         # The point never shares an interval with a character class here, as it alone leads
@@ -277,7 +277,7 @@ class Resolver:
         )
 
     def erased(self, dfa: Dfa) -> Nfa:
-        """The machine with ε for every mark; the point stays."""
+        """The machine with every mark replaced by ε; the point stays."""
         nfa = dfa_to_nfa(dfa)
         silent = nfa.arcs[:, 2] > self.point
         spoken = nfa.arcs[nfa.arcs[:, 1] <= self.point].copy()
@@ -297,7 +297,7 @@ class Resolver:
         return known
 
     def _holding(self, assertion: Assertion) -> Dfa:
-        """As `pointed`, for the assertion without its negation."""
+        """The pointed words of an assertion, ignoring its negation."""
         match assertion.kind:
             case AssertionKind.TEXT_START:
                 return self.machine([(0, None, 1), (1, ANY, 1)], accepting=[1])
@@ -322,7 +322,7 @@ class Resolver:
                 return self._looked(assertion)
 
     def _boundary(self, assertion: Assertion) -> Dfa:
-        """``\\b``: state 0 is past no word character, 1 past one; 2 to 4 are past ``#``."""
+        """``\\b``: state 1 is after a word character, 0 is not; 2 to 4 are after ``#``."""
         word = assertion.word or ANY
         other = complement(word)
         arcs: list[tuple[int, CharSet | None, int]] = [
@@ -337,11 +337,11 @@ class Resolver:
         return self.machine(arcs, accepting=accepting)
 
     def _looked(self, assertion: Assertion) -> Dfa:
-        """A lookaround: its body beside the point, any text around them, inner marks judged."""
+        """A lookaround: its body beside the point, any text around, inner marks resolved."""
         body = assertion.body or Empty(assertion.start, assertion.end)
         ahead = assertion.kind is AssertionKind.AHEAD
         inner = lay_out(body, self.meter, symbols=self.symbols)
-        # Two states more: one that loops before, one that loops after.
+        # Two more states: one that loops before, one that loops after.
         before, after = inner.num_states, inner.num_states + 1
         last = self.point - 1
         loops = [(before, 0, last, before), (after, 0, last, after)]
