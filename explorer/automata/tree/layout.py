@@ -77,8 +77,7 @@ _TILE_FROM: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The alphabet of a program: how it writes a set of characters and an assertion; `lookaround`
-    writes symbol classes."""
+    """The alphabet of a program: how it writes a set of characters, and an assertion."""
 
     count: int = NUM_BYTES
     write: Callable[[CharSet], Fragment] = utf8_fragment
