@@ -29,7 +29,7 @@ from explorer.budget import Meter
 from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
 from explorer.languages.grammar.parts import rule
-from explorer.languages.stages.valid import ValidUtf8
+from explorer.languages.stages.normalized import ValidUtf8
 from explorer.tokens.schemes.examples import FLAT_OBJECT
 from tests.decoding.models import hash_model
 

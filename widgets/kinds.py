@@ -22,13 +22,12 @@ from explorer.arguments import instance, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
-from explorer.languages.stages.canonical import Canonical
 from explorer.languages.stages.declared import steps_of
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.languages.stages.restricted import Restricted
-from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.languages.stages.stage import PipelineStage
 from explorer.languages.stages.staged import Placed
+from explorer.languages.stages.tokens import Canonical, WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.vocabulary import Vocabulary
 from widgets.tag_texts import TAG_TEXTS
 

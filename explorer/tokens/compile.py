@@ -453,7 +453,7 @@ def _compose(
 def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
     if byte_machine.stacks is not None:
-        from explorer.languages.grammar.diagnosis.conflicts import Shortest
+        from explorer.languages.grammar.diagnosis import Shortest
 
         network = byte_machine.stacks.network
         word = Shortest(network, Meter()).word[0]

@@ -17,7 +17,6 @@ from explorer.cli import main
 from explorer.errors import ConstraintError, ExplorerError, UnsupportedTokenizer
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from explorer.languages.stages.canonical import Canonical
 from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
 from explorer.languages.stages.staged import (
     Staged,
@@ -26,6 +25,7 @@ from explorer.languages.stages.staged import (
     unstaged,
     with_stages,
 )
+from explorer.languages.stages.tokens import Canonical
 from explorer.tokens.filtered.apply import filtered, load_filtered
 from explorer.tokens.machine import filtered_of, storable_of, table_of
 from tests.tokens.canonical_oracle import paths

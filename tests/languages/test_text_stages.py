@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer import Constraint, Vocabulary, choice, regex
+from explorer.automata.interchange.interegular_bridge import alphabet_of
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint
 from explorer.languages.regex.properties import scripts
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from explorer.languages.stages.characters import alphabet_of
 from explorer.languages.stages.forms.normal_forms import Form, normal_form_machines
-from explorer.languages.stages.normalized import Normalized, normal_machine
+from explorer.languages.stages.normalized import Normalized, ValidUtf8
 from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.staged import Staged, stages_of, with_stages
-from explorer.languages.stages.valid import ValidUtf8
 from tests.evidence import examples
 
 ANY = regex("(?s:.*)")
@@ -106,10 +106,15 @@ LETTERS = "aeA\u00e9\u00e8\u1ebd\u1eb9\u1ec7c\u0327\u0301\u0300\u0323\u0302\u030
 OTHERS = "\u09c7\u09be\u09cb\u1100\u1161\u11a8\uac00\uac01\u0344\u212b\ufb01\u0340x\u05d0\u05b0"
 
 
+def _normal_texts(form: Form, alphabet: str) -> Dfa:
+    """The machine of the texts of some characters that are in a form."""
+    return regex("(?s:.*)").restrict(chars=alphabet).normalized(form).dfa
+
+
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 @pytest.mark.parametrize("alphabet", [LETTERS, OTHERS, LETTERS[4:] + OTHERS[:8]])
 def test_a_normal_form_is_that_of_unicodedata(form: Form, alphabet: str) -> None:
-    machine = normal_machine(form, char_set((ord(c), ord(c)) for c in alphabet), Meter())
+    machine = _normal_texts(form, alphabet)
     texts = ["".join(text) for n in range(3) for text in product(alphabet, repeat=n)]
     random = Random(form)
     texts += ["".join(random.choices(alphabet, k=random.randint(3, 6))) for _ in range(4000)]
@@ -183,7 +188,7 @@ def test_a_machine_that_forgets_the_pending_marks_is_noticed() -> None:
         neighbours = all(
             unicodedata.is_normalized("NFC", text[k : k + 2]) for k in range(len(text))
         )
-        machine = normal_machine("NFC", char_set((ord(c), ord(c)) for c in text), Meter())
+        machine = _normal_texts("NFC", text)
         assert machine.accepts(text.encode()) == unicodedata.is_normalized("NFC", text)
         if text[0] == "\u00e9":
             assert not neighbours

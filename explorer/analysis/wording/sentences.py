@@ -37,7 +37,7 @@ from explorer.analysis.wording.words import (
     title,
     writer_of,
 )
-from explorer.languages.terminals.known import TERMINALS
+from explorer.languages.terminals import TERMINALS
 
 MOST_PLACES = 4
 """The most places of a source that are named."""

@@ -190,6 +190,18 @@ def character_arcs(
     return result
 
 
+def alphabet_of(machine: Dfa) -> CharSet:
+    """The characters that occur in some word of a machine.
+
+    Example:
+        >>> from explorer import regex
+        >>> alphabet_of(regex("[a-c]ä*").dfa).ranges
+        ((97, 99), (228, 228))
+    """
+    arcs = character_arcs(machine)
+    return char_set({(low, high) for pieces in arcs.values() for low, high, _ in pieces})
+
+
 def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Piece]:
     """The state after each character from one state, as code point ranges in order.
 

@@ -113,6 +113,21 @@ def complement(chars: CharSet) -> CharSet:
     return char_set(gaps)
 
 
+def without(chars: CharSet, removed: CharSet) -> CharSet:
+    """The characters of a set that are not in another one.
+
+    Example:
+        >>> without(char_set([(97, 122)]), characters("aez")).ranges
+        ((98, 100), (102, 121))
+    """
+    return complement(char_set([*complement(chars).ranges, *removed.ranges]))
+
+
+def characters(text: Iterable[str]) -> CharSet:
+    """The set of the characters of a text, or of a list of them."""
+    return char_set((ord(char), ord(char)) for char in text)
+
+
 class _CharacterSets(dict[str, CharSet]):
     """The set of each single character, made when first asked for."""
 

@@ -9,7 +9,7 @@ from explorer.arguments import flag, listed, plain, shown, wrong
 from explorer.budget import Budget
 from explorer.errors import ConstraintError, GrammarError
 from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.diagnosis.rewrites import rewrite_of
+from explorer.languages.grammar.diagnosis import rewrite_of
 from explorer.languages.grammar.parts import GrammarRule, RulePart
 from explorer.languages.grammar.source import NOTATIONS, EmbeddingGrammar, GbnfGrammar
 from explorer.languages.grammar.writing import written_rules
@@ -81,10 +81,8 @@ def _of_rules(given: object, ambiguous: bool, budget: Budget | None) -> Constrai
         raise ConstraintError("There is no rule.", remedy="Give the rule with which texts begin.")
     made = written_rules(cast("list[GrammarRule]", rules))
     try:
-        if made.terminals:
-            source = EmbeddingGrammar(made.text, ambiguous, made.terminals).checked(budget)
-            return Constraint(source)
-        return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous, budget=budget))
+        kind = EmbeddingGrammar if made.terminals else GbnfGrammar
+        return Constraint(kind.of(made.text, made.terminals, ambiguous=ambiguous, budget=budget))
     except GrammarError as error:
         line = made.text.splitlines()[error.line - 1]
         kind = error.evidence.get("rewrite")

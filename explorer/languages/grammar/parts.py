@@ -56,19 +56,19 @@ class RulePart(TakesConstraints, ABC):
 
     def __add__(self, other: Operand) -> RulePart:
         """This, then the other."""
-        return _joined(RuleSequence, self, part_of("+", other))
+        return _joined("+", self, part_of("+", other))
 
     def __radd__(self, other: Operand) -> RulePart:
         """The other, then this."""
-        return _joined(RuleSequence, part_of("+", other), self)
+        return _joined("+", part_of("+", other), self)
 
     def __or__(self, other: Operand) -> RulePart:
         """This or the other."""
-        return _joined(RuleAlternatives, self, part_of("|", other))
+        return _joined("|", self, part_of("|", other))
 
     def __ror__(self, other: Operand) -> RulePart:
         """The other or this."""
-        return _joined(RuleAlternatives, part_of("|", other), self)
+        return _joined("|", part_of("|", other), self)
 
     def __and__(self, other: object) -> NoReturn:
         """Refuse: rules have no intersection."""
@@ -137,28 +137,19 @@ class RuleTerminal(RulePart):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleSequence(RulePart):
-    """Parts one after the other."""
+class RuleChain(RulePart):
+    """Parts one after the other (``+``), or one of them (``|``)."""
 
+    sign: str
     parts: tuple[RulePart, ...]
     depth: int
 
     def __repr__(self) -> str:
-        return " + ".join(
-            f"({part!r})" if isinstance(part, RuleAlternatives) else repr(part)
+        return f" {self.sign} ".join(
+            f"({part!r})" if isinstance(part, RuleChain) and part.sign != self.sign == "+"
+            else repr(part)
             for part in self.parts
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RuleAlternatives(RulePart):
-    """One of some parts."""
-
-    parts: tuple[RulePart, ...]
-    depth: int
-
-    def __repr__(self) -> str:
-        return " | ".join(map(repr, self.parts))
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,8 +170,11 @@ class RuleRepeats(RulePart):
 
     def __repr__(self) -> str:
         call = repeating_call(self.fewest, self.most)
-        around = isinstance(self.part, RuleSequence | RuleAlternatives)
-        return f"({self.part!r}).{call}" if around else f"{self.part!r}.{call}"
+        return (
+            f"({self.part!r}).{call}"
+            if isinstance(self.part, RuleChain)
+            else f"{self.part!r}.{call}"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -288,16 +282,14 @@ def part_of(where: str, value: object) -> RulePart:
     )
 
 
-def _joined(
-    kind: type[RuleSequence | RuleAlternatives], left: RulePart, right: RulePart
-) -> RulePart:
+def _joined(sign: str, left: RulePart, right: RulePart) -> RuleChain:
     """Two parts as one; a chain of one sign is one part."""
     parts = tuple(
         inner
         for part in (left, right)
-        for inner in (part.parts if type(part) is kind else (part,))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType] - It is of that kind.
+        for inner in (part.parts if isinstance(part, RuleChain) and part.sign == sign else (part,))
     )
-    return kind(parts, max(map(_deeper, parts)))
+    return RuleChain(sign, parts, max(map(_deeper, parts)))
 
 
 def _deeper(part: RulePart) -> int:

@@ -11,7 +11,6 @@ grammar as the parts of a union are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +19,10 @@ from typing import ClassVar, Final, Self
 
 from explorer.arguments import counted, flag, instance, whole_text
 from explorer.automata.rules.network import regular
-from explorer.automata.tree.nodes import Group, Node, Rules, Source, Written
+from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, GrammarError, caret
-from explorer.languages.grammar.diagnosis.deterministic import check_deterministic
+from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.common import COMMON
 from explorer.languages.grammar.notations.ebnf import EbnfReader
@@ -45,6 +44,7 @@ class GrammarText(Source):
 
     Args:
         ambiguous: Whether a text may lead to several stacks.
+        parts: The sources that stand in it as pieces.
     """
 
     reader: ClassVar[type[GrammarReader]]
@@ -54,6 +54,7 @@ class GrammarText(Source):
 
     grammar: str
     ambiguous: bool = False
+    parts: tuple[Source, ...] = ()
 
     @property
     def text(self) -> str:
@@ -104,7 +105,7 @@ class GrammarText(Source):
 
     def written(self, meter: Meter) -> list[WrittenRule]:
         """The rules of the text, unchecked."""
-        reader = self.reader(self.grammar)
+        reader = self.reader(self.grammar, self.parts)
         reader.meter = meter
         return reader.rules()
 
@@ -131,7 +132,7 @@ class GrammarText(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        return cls.of(text, ambiguous=flag("ambiguous", fields["ambiguous"]))
+        return cls.of(text, children, ambiguous=flag("ambiguous", fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -143,7 +144,10 @@ class GrammarText(Source):
         return cls.of(text)
 
     @classmethod
-    def of(cls, text: str, *, ambiguous: bool = False, budget: Budget | None = None) -> Self:
+    def of(
+        cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool = False,
+        budget: Budget | None = None,
+    ) -> Self:  # fmt: skip
         """The grammar that was written, its errors at once.
 
         Raises:
@@ -156,7 +160,7 @@ class GrammarText(Source):
                 f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
-        return cls(text, ambiguous).checked(budget)
+        return cls(text, ambiguous, parts).checked(budget)
 
     def checked(self, budget: Budget | None = None) -> Self:
         """This grammar, if its rules can be followed.
@@ -173,10 +177,6 @@ class GrammarText(Source):
             given = None if budget is None else meter
             check_deterministic(self.grammar, rules, tree, self.dialect(), given)
         return self
-
-    def with_stacks(self, ambiguous: bool) -> Self:
-        """The same grammar, with one stack or several."""
-        return replace(self, ambiguous=ambiguous)
 
     def __str__(self) -> str:
         more = ", ambiguous=True" if self.ambiguous else ""
@@ -202,10 +202,8 @@ class GbnfGrammar(GrammarText):
 @register("grammar (Lark)")
 @dataclass(frozen=True)
 class LarkGrammar(GrammarText):
-    """A grammar in the notation of Lark; its schemas and control tokens are its children.
-
-    Args:
-        parts: What stands in their places; empty for themselves.
+    """A grammar in the notation of Lark; its schemas and control tokens are its children, unless
+    parts stand in their places.
     """
 
     kind: ClassVar[str] = "lark-grammar"
@@ -223,8 +221,6 @@ class LarkGrammar(GrammarText):
         )
 
     notation: ClassVar[str] = "lark"
-
-    parts: tuple[Source, ...] = ()
 
     @cached_property
     def _leaves(self) -> tuple[Source, ...]:
@@ -252,7 +248,7 @@ class LarkGrammar(GrammarText):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
-        made = super().load(fields, children)
+        made = super().load(fields, ())
         return made.with_children(children) if len(children) == len(made.children) else made
 
     @classmethod
@@ -293,31 +289,6 @@ NOTATIONS: Final[dict[str, type[GrammarText]]] = {
 """The notations by name."""
 
 
-_MARK: Final = re.compile(r"<(\d{1,9}): [^>\n]*>")
-
-
-class EmbeddingReader(GbnfReader):
-    """A grammar in GBNF with constraints for some terminals.
-
-    Args:
-        terminals: The constraints, the first for ``<1: ...>``.
-    """
-
-    def __init__(self, text: str, terminals: tuple[Source, ...]) -> None:
-        super().__init__(text)
-        self.terminals = terminals
-
-    def atom(self) -> Node | None:
-        """The piece that comes next."""
-        mark = _MARK.match(self.text, self.at)
-        if mark is None or not 1 <= int(mark[1]) <= len(self.terminals):
-            return super().atom()
-        self.at = mark.end()
-        number = int(mark[1]) - 1
-        inner = replace(self.terminals[number].tree, child=number)
-        return Group(mark.start(), mark.end(), inner, None, None)
-
-
 @register("grammar with constraints")
 @dataclass(frozen=True)
 class EmbeddingGrammar(GbnfGrammar):
@@ -325,17 +296,3 @@ class EmbeddingGrammar(GbnfGrammar):
 
     kind: ClassVar[str] = "embedding-grammar"
     plain_text: ClassVar[bool] = False
-
-    terminals: tuple[Source, ...] = ()
-
-    def written(self, meter: Meter) -> list[WrittenRule]:
-        """The rules of the text, unchecked."""
-        reader = EmbeddingReader(self.grammar, self.terminals)
-        reader.meter = meter
-        return reader.rules()
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The grammar that was saved, read again."""
-        text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        return cls(text, flag("ambiguous", fields["ambiguous"]), children).checked()

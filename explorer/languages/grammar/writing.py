@@ -15,10 +15,9 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.grammar.parts import (
     GrammarRule,
-    RuleAlternatives,
+    RuleChain,
     RulePart,
     RuleRepeats,
-    RuleSequence,
     RuleTerminal,
     RuleText,
 )
@@ -136,11 +135,10 @@ class _Writer:
                 return _quoted(part.text)
             case RuleTerminal():
                 return self.source(part.source, place)
-            case RuleSequence():
-                return _bracketed(
-                    " ".join(self.part(each, _PIECE) for each in part.parts), _SEQUENCE, place
-                )
-            case RuleAlternatives():
+            case RuleChain(sign="+"):
+                items = [self.part(each, _PIECE) for each in part.parts]
+                return _bracketed(" ".join(items), _SEQUENCE, place)
+            case RuleChain():
                 options = [self.part(each, _SEQUENCE) for each in part.parts]
                 return _bracketed(" | ".join(options), _ALTERNATIVES, place)
             case RuleRepeats():

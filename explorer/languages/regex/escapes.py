@@ -19,6 +19,7 @@ from typing import Final
 
 from explorer.arguments import shown
 from explorer.automata.tree.charset import CharSet
+from explorer.errors import RegexError
 from explorer.languages.regex.properties import known_property, property_remedy
 from explorer.languages.regex.unicode_sets import CLASS_FLAGS, Category, ClassItem, character_class
 
@@ -48,14 +49,9 @@ class Escape:
     reference: int | None = None
 
 
-class BadEscape(Exception):
-    """An escape that `re` does not know: the reason, where it ends, and what to write instead."""
-
-    def __init__(self, reason: str, end: int, remedy: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.end = end
-        self.remedy = remedy
+def fault(pattern: str, reason: str, start: int, end: int | None, remedy: str) -> RegexError:
+    """The error of a pattern; without an end, for one character."""
+    return RegexError(reason, pattern=pattern, start=start, end=end, remedy=remedy)
 
 
 # What people mean by letters that other dialects know.
@@ -73,7 +69,7 @@ def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
     """Read the escape whose backslash is at ``offset``; a character must follow it.
 
     Raises:
-        BadEscape: Wherever `re` raises, but for properties, ``\\z``, and references to groups that
+        RegexError: Wherever `re` raises, but for properties, ``\\z``, and references to groups that
             do not exist.
 
     Example:
@@ -89,76 +85,87 @@ def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
     if letter in "dDsSwW":
         return Escape(end, category=letter)
     if letter in ("p", "P"):
-        return _property(pattern, end, letter)
+        return _property(pattern, offset, letter)
     if letter in ANCHORS and not in_set:
         return Escape(end, anchor=letter)
     if letter in _CONTROL:
         return Escape(end, char=_CONTROL[letter])
     if letter in _HEX_DIGITS:
-        return _hexadecimal(pattern, end, _HEX_DIGITS[letter])
+        return _hexadecimal(pattern, offset, _HEX_DIGITS[letter])
     if letter == "N":
-        return _named(pattern, end)
+        return _named(pattern, offset)
     if "0" <= letter <= "9":
         return _digits(pattern, offset, in_set=in_set)
     if letter.isascii() and letter.isalpha():
         meant = _MEANT.get(
             letter, f"Write {letter} for the letter, or \\\\{letter} for a backslash too."
         )
-        raise BadEscape(f"unknown escape \\{letter}", end, meant)
+        raise fault(pattern, f"unknown escape \\{letter}", offset, end, meant)
     return Escape(end, char=letter)
 
 
 def _hexadecimal(pattern: str, offset: int, count: int) -> Escape:
-    match = _HEX.match(pattern, offset, offset + count)
+    first = offset + 2
+    match = _HEX.match(pattern, first, first + count)
     digits = match.group() if match else ""
-    end = offset + len(digits)
+    end = first + len(digits)
     if len(digits) < count:
-        raise BadEscape(
+        raise fault(
+            pattern,
             f"this escape takes {count} hexadecimal digits",
+            offset,
             end,
             f"Fill up with zeros in front: {digits.zfill(count)}.",
         )
     value = int(digits, 16)
     if value > sys.maxunicode:
-        raise BadEscape("there is no such code point", end, "The last one is \\U0010FFFF.")
+        raise fault(
+            pattern, "there is no such code point", offset, end, "The last one is \\U0010FFFF."
+        )
     return Escape(end, char=chr(value))
 
 
 def _property(pattern: str, offset: int, letter: str) -> Escape:
     """``{L}``, ``{^L}`` or ``L`` behind ``\\p`` or ``\\P``."""
-    match = _PROPERTY.match(pattern, offset)
+    match = _PROPERTY.match(pattern, offset + 2)
     if match is None:
-        raise BadEscape(
+        raise fault(
+            pattern,
             rf"a property is written \{letter}{{...}}",
-            min(offset + 1, len(pattern)),
+            offset,
+            min(offset + 3, len(pattern)),
             rf"For example \{letter}{{L}} or \{letter}{{Greek}}.",
         )
     written = match[2] if match[4] is None else match[4]
     name = known_property(written)
     if name is None:
-        raise BadEscape(
-            f"there is no property {shown(written)} here", match.end(), property_remedy(written)
-        )
+        reason = f"there is no property {shown(written)} here"
+        raise fault(pattern, reason, offset, match.end(), property_remedy(written))
     negated = (letter == "P") != bool(match[1])
     return Escape(match.end(), category=f"{'P' if negated else 'p'}{{{name}}}")
 
 
 def _named(pattern: str, offset: int) -> Escape:
-    close = pattern.find("}", offset)
-    if pattern[offset : offset + 1] != "{" or close < 0:
-        raise BadEscape(
+    brace = offset + 2
+    close = pattern.find("}", brace)
+    if pattern[brace : brace + 1] != "{" or close < 0:
+        raise fault(
+            pattern,
             r"a named character is written \N{...}",
-            min(offset + 1, len(pattern)),
+            offset,
+            min(brace + 1, len(pattern)),
             r"For example \N{BULLET}.",
         )
-    name = pattern[offset + 1 : close]
+    name = pattern[brace + 1 : close]
     try:
         char = unicodedata.lookup(name)
     except (KeyError, ValueError):
         char = ""
     if len(char) != 1:  # Named sequences of several characters are not characters.
-        raise BadEscape(
+        raise fault(
+            pattern,
             f"there is no character named {name!r}",
+            offset,
             close + 1,
             r"Names are the Unicode Standard's, as in \N{BULLET}; or write its code, as in \u2022.",
         )
@@ -171,14 +178,16 @@ def _digits(pattern: str, offset: int, *, in_set: bool) -> Escape:
     digits = octal.group() if octal else ""
     if in_set:
         if not digits:
-            raise BadEscape(
+            raise fault(
+                pattern,
                 "an octal escape has digits from 0 to 7",
+                offset,
                 first + 1,
                 f"Write {pattern[first]} for the digit.",
             )
-        return _octal(digits, first)
+        return _octal(pattern, digits, offset)
     if digits.startswith("0") or len(digits) == 3:
-        return _octal(digits, first)
+        return _octal(pattern, digits, offset)
     # Two digits at most make a reference, whatever follows.
     end = first + 1
     if pattern[end : end + 1] in tuple("0123456789"):
@@ -186,34 +195,18 @@ def _digits(pattern: str, offset: int, *, in_set: bool) -> Escape:
     return Escape(end, reference=int(pattern[first:end]))
 
 
-def _octal(digits: str, first: int) -> Escape:
-    end = first + len(digits)
+def _octal(pattern: str, digits: str, offset: int) -> Escape:
+    end = offset + 1 + len(digits)
     value = int(digits, 8)
     if value > 0o377:
-        raise BadEscape(
-            "an octal escape is at most 377", end, f"Write \\u{value:04x} for the character."
-        )
+        remedy = f"Write \\u{value:04x} for the character."
+        raise fault(pattern, "an octal escape is at most 377", offset, end, remedy)
     return Escape(end, char=chr(value))
 
 
 _SET: Final = re.compile(r"\[\^?\]?(?:[^\\\]]|\\.)*\]", re.DOTALL)
 _known: Final[dict[tuple[str, int], CharSet]] = {}
 _MOST_KNOWN: Final = 4096
-
-
-class BadSet(Exception):
-    """A set that `re` refuses; the parser makes a `RegexError` of it.
-
-    Args:
-        start, end: Where, in characters of the pattern; no end for a single character.
-    """
-
-    def __init__(self, reason: str, start: int, end: int | None, remedy: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.start = start
-        self.end = end
-        self.remedy = remedy
 
 
 def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
@@ -237,7 +230,7 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
         flags: Flags of `re` that hold there.
 
     Raises:
-        BadSet: `re` would refuse it.
+        RegexError: `re` would refuse it.
 
     Example:
         >>> chars, end = read_set("x[a-c]y", 1, 0)
@@ -254,7 +247,7 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
     items: list[ClassItem] = []
     while True:
         if pos >= len(text):
-            raise _unclosed(start)
+            raise _unclosed(text, start)
         if text[pos] == "]" and pos > first:
             break
         low_start = pos
@@ -264,25 +257,27 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
             continue
         pos += 1
         if pos >= len(text):
-            raise _unclosed(start)
+            raise _unclosed(text, start)
         if text[pos] == "]":
             items.append(low)
             items.append((0x2D, 0x2D))
             break
         high, pos = _item(text, pos)
         if isinstance(low, str) or isinstance(high, str):
-            raise BadSet(
+            raise fault(
+                text,
                 "a range goes from one character to another",
                 low_start,
                 pos,
-                remedy=r"Write \- for the character.",
+                r"Write \- for the character.",
             )
         if high[0] < low[0]:
-            raise BadSet(
+            raise fault(
+                text,
                 "this range ends before it begins",
                 low_start,
                 pos,
-                remedy=r"Swap its ends, or write \- for the character.",
+                r"Swap its ends, or write \- for the character.",
             )
         items.append((low[0], high[0]))
     chars = character_class(tuple(dict.fromkeys(items)), negated, flags)
@@ -296,21 +291,19 @@ def _item(text: str, pos: int) -> tuple[ClassItem, int]:
     char = text[pos]
     if char != "\\":
         return (ord(char), ord(char)), pos + 1
-    try:
-        escape = read_escape(text, pos, in_set=True)
-    except BadEscape as bad:
-        raise BadSet(bad.reason, pos, bad.end, bad.remedy) from None
+    escape = read_escape(text, pos, in_set=True)
     if escape.category is not None:
         return escape.category, escape.end
     code_point = ord(escape.char or "")
     return (code_point, code_point), escape.end
 
 
-def _unclosed(start: int) -> BadSet:
-    return BadSet(
+def _unclosed(text: str, start: int) -> RegexError:
+    return fault(
+        text,
         "this set is not closed",
         start,
         None,
-        remedy=r"Close it with ], or write \[ for the character. A ] right after the "
+        r"Close it with ], or write \[ for the character. A ] right after the "
         "opening bracket is a character of the set.",
     )

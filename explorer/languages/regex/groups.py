@@ -19,9 +19,10 @@ from explorer.automata.tree.nodes import Assertion, AssertionKind, Group, Node
 from explorer.automata.tree.walking import MAX_REPEAT, width
 from explorer.budget import Meter
 from explorer.errors import RegexError
+from explorer.languages.regex.escapes import fault
 from explorer.languages.regex.terminal_groups import made, read_arguments
+from explorer.languages.terminals import TERMINALS
 from explorer.languages.terminals.kinds import Terminal
-from explorer.languages.terminals.known import TERMINALS
 
 _TEMPLATE: Final = 1
 """The flag ``t`` that `re` knew up to Python 3.12: it forbids every quantifier."""
@@ -43,6 +44,9 @@ KINDS: Final = int(re.ASCII | re.LOCALE | re.UNICODE)
 """The flags that exclude each other: what an alphabet is."""
 
 
+_FLAGS: Final = "Write (?i) at the start of the pattern, or (?i:...) and (?-i:...) around a part."
+
+
 @dataclass(frozen=True, slots=True)
 class InlineFlags:
     """The flags that a run of flag letters adds and removes.
@@ -59,42 +63,35 @@ class InlineFlags:
     whole_pattern: bool
 
 
-class BadFlags(Exception):
-    """Flags that `re` does not take: the reason, and the offset where it shows."""
-
-    def __init__(self, reason: str, offset: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.offset = offset
-
-
-def read_flags(pattern: str, offset: int) -> InlineFlags:
-    """Read the letters after ``(?``.
+def read_flags(pattern: str, start: int) -> InlineFlags:
+    """Read the letters after the ``(?`` at a place.
 
     Raises:
-        BadFlags: Wherever `re` raises.
+        RegexError: Wherever `re` raises.
 
     Example:
-        >>> read_flags("(?i-s:a)", 2)
+        >>> read_flags("(?i-s:a)", 0)
         InlineFlags(added=2, removed=16, end=6, whole_pattern=False)
     """
-    added, offset = _letters(pattern, offset, ")-:", removing=False)
+    added, offset = _letters(pattern, start, start + 2, ")-:", removing=False)
     stop = pattern[offset]
     if stop == ")":
         return InlineFlags(added, 0, offset + 1, True)
     if added & TEMPLATE:
-        raise BadFlags("flag 't' is for the whole pattern only", offset - 1)
+        raise fault(pattern, "flag 't' is for the whole pattern only", start, offset, _FLAGS)
     removed = 0
     if stop == "-":
-        removed, offset = _letters(pattern, offset + 1, ":", removing=True)
+        removed, offset = _letters(pattern, start, offset + 1, ":", removing=True)
         if removed & TEMPLATE:
-            raise BadFlags("flag 't' cannot be turned off", offset - 1)
+            raise fault(pattern, "flag 't' cannot be turned off", start, offset, _FLAGS)
         if added & removed:
-            raise BadFlags("a flag is turned on and off", offset - 1)
+            raise fault(pattern, "a flag is turned on and off", start, offset, _FLAGS)
     return InlineFlags(added, removed, offset + 1, False)
 
 
-def _letters(pattern: str, offset: int, stops: str, *, removing: bool) -> tuple[int, int]:
+def _letters(
+    pattern: str, start: int, offset: int, stops: str, *, removing: bool
+) -> tuple[int, int]:
     """The flags up to the first stop, and where that stop is."""
     flags = 0
     first = offset
@@ -104,17 +101,19 @@ def _letters(pattern: str, offset: int, stops: str, *, removing: bool) -> tuple[
             return flags, offset
         if letter not in LETTERS:
             reason = "unknown flag" if letter.isalpha() else f"expected a flag or one of {stops!r}"
-            raise BadFlags(reason, offset)
+            raise fault(pattern, reason, start, offset + 1, _FLAGS)
         flag = LETTERS[letter]
         if flag & KINDS and removing:
-            raise BadFlags("flags 'a', 'u' and 'L' cannot be turned off", offset)
+            raise fault(
+                pattern, "flags 'a', 'u' and 'L' cannot be turned off", start, offset + 1, ""
+            )
         if letter == "L":
-            raise BadFlags("flag 'L' is for patterns of bytes", offset)
+            raise fault(pattern, "flag 'L' is for patterns of bytes", start, offset + 1, _FLAGS)
         flags |= flag
         if flag & KINDS and flags & KINDS != flag:
-            raise BadFlags("flags 'a' and 'u' exclude each other", offset)
+            raise fault(pattern, "flags 'a' and 'u' exclude each other", start, offset + 1, _FLAGS)
         offset += 1
-    raise BadFlags(f"the flags end without one of {stops!r}", offset)
+    raise fault(pattern, f"the flags end without one of {stops!r}", start, offset + 1, _FLAGS)
 
 
 MAX_NESTING: Final = 100
@@ -213,10 +212,7 @@ class Groups(ABC):
                 start + 2 + len(kind),
                 remedy=r"Write \( for the character, or (?: for a group that captures nothing.",
             )
-        try:
-            inline = read_flags(self.text, start + 2)
-        except BadFlags as bad:
-            raise self.error(bad.reason, start, bad.offset + 1) from None
+        inline = read_flags(self.text, start)
         self.pos = inline.end
         if not inline.whole_pattern:
             if inline.added & KINDS:

@@ -45,7 +45,7 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.tree.walking import MAX_REPEAT, walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
-from explorer.languages.regex.escapes import BadEscape, BadSet, known_set, read_escape, read_set
+from explorer.languages.regex.escapes import fault, known_set, read_escape, read_set
 from explorer.languages.regex.groups import TEMPLATE, Groups
 from explorer.languages.regex.terminal_groups import unlabelled
 from explorer.languages.regex.unicode_sets import (
@@ -96,15 +96,6 @@ QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 """A quantifier without its mode; a brace that does not match is an ordinary character."""
 
 
-class BadCount(Exception):
-    """Counts that `re` refuses; the parser makes a `RegexError` of it."""
-
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
-
-
 def counts(match: re.Match[str]) -> tuple[int, int | None]:
     """The least and the most repetitions; ``None`` for no end.
 
@@ -112,7 +103,7 @@ def counts(match: re.Match[str]) -> tuple[int, int | None]:
         match: Of `QUANTIFIER`.
 
     Raises:
-        BadCount: They are in the wrong order, or too large.
+        RegexError: They are in the wrong order, or too large.
 
     Example:
         >>> [counts(match) for match in QUANTIFIER.finditer("*?{2,}{,3}{4}")]
@@ -126,27 +117,23 @@ def counts(match: re.Match[str]) -> tuple[int, int | None]:
     if symbol == "?":
         return 0, 1
     low, comma, high = match.groups()
-    minimum = _count(low) if low else 0
+    minimum = _count(match, low) if low else 0
     if not comma:
         return minimum, minimum
     if not high:
         return minimum, None
-    maximum = _count(high)
+    maximum = _count(match, high)
     if maximum < minimum:
-        raise BadCount(
-            "the least number of repetitions is above the most",
-            remedy=f"Write {{{maximum},{minimum}}}.",
-        )
+        reason = "the least number of repetitions is above the most"
+        raise fault(match.string, reason, *match.span(), f"Write {{{maximum},{minimum}}}.")
     return minimum, maximum
 
 
-def _count(digits: str) -> int:
+def _count(match: re.Match[str], digits: str) -> int:
     significant = digits.lstrip("0")
     if len(significant) > 10 or int(significant or "0") >= MAX_REPEAT:
-        raise BadCount(
-            "the number of repetitions is too large",
-            remedy=f"It can be at most {MAX_REPEAT - 1}; leave it out for no limit.",
-        )
+        remedy = f"It can be at most {MAX_REPEAT - 1}; leave it out for no limit."
+        raise fault(match.string, "the number of repetitions is too large", *match.span(), remedy)
     return int(significant or "0")
 
 
@@ -384,10 +371,7 @@ class _PatternParser(Groups):
                 self.pos = start + 1
                 return
             self.pos = match.end()
-            try:
-                minimum, maximum = counts(match)
-            except BadCount as bad:
-                raise self.error(bad.reason, start, self.pos, remedy=bad.remedy) from None
+            minimum, maximum = counts(match)
         body = items[-1] if items else None
         if body is None or (isinstance(body, Assertion) and body.body is None):
             raise self.error(
@@ -433,10 +417,7 @@ class _PatternParser(Groups):
     def escape(self, flags: int) -> Node:
         """A backslash and what belongs to it."""
         start = self.pos
-        try:
-            escape = read_escape(self.text, start, in_set=False)
-        except BadEscape as bad:
-            raise self.error(bad.reason, start, bad.end, remedy=bad.remedy) from None
+        escape = read_escape(self.text, start, in_set=False)
         self.pos = escape.end
         if escape.char is not None:
             literal = _readers(flags)[0]
@@ -457,10 +438,7 @@ class _PatternParser(Groups):
     def char_class(self, flags: int) -> Node:
         """``[...]``: characters, ranges and categories."""
         start = self.pos
-        try:
-            chars, self.pos = read_set(self.text, start, flags)
-        except BadSet as bad:
-            raise self.error(bad.reason, bad.start, bad.end, remedy=bad.remedy) from None
+        chars, self.pos = read_set(self.text, start, flags)
         return Class(start, self.pos, chars)
 
 

@@ -23,7 +23,7 @@ from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.regex.groups import LETTERS
 from explorer.languages.regex.parser import Tree, parse
 from explorer.languages.sources.registry import register
-from explorer.languages.terminals.known import TERMINALS
+from explorer.languages.terminals import TERMINALS
 
 
 @register("regex")

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
 
 from explorer.automata.tree.nodes import Assertion, Branch, Concat, Group, Node, Repeat, Written
 from explorer.errors import RegexError
-from explorer.languages.regex.escapes import BadEscape, read_escape
-from explorer.languages.terminals.kinds import Argument, BadArgument, Terminal, TerminalGroup
+from explorer.languages.regex.escapes import read_escape
+from explorer.languages.terminals.kinds import Argument, ErrorAt, Terminal, TerminalGroup
 
 _PLAIN: Final = re.compile(r"[^\\()|]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
-ErrorAt = Callable[[str, int, int, str], RegexError]
-"""The error of a pattern: reason, span, remedy."""
 
 
 def read_arguments(
@@ -69,10 +65,7 @@ def read_arguments(
 
 
 def _escape(text: str, pos: int, error: ErrorAt) -> tuple[str, int]:
-    try:
-        escape = read_escape(text, pos, in_set=True)
-    except BadEscape as bad:
-        raise error(bad.reason, pos, bad.end, bad.remedy) from None
+    escape = read_escape(text, pos, in_set=True)
     if escape.char is None:
         raise error(
             f"an argument is a text, and {text[pos : escape.end]} stands for many characters",
@@ -129,10 +122,7 @@ def made(
         )
     if len(arguments) < terminal.least or (terminal.pattern and item is None):
         raise error(f"{name} needs more arguments", start, end, f"The form is {terminal.form}.")
-    try:
-        body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), item))
-    except BadArgument as bad:
-        raise error(bad.reason, bad.start, max(bad.end, bad.start + 1), bad.remedy) from None
+    body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), error, item))
     return Written(start, end, body, None, name)
 
 

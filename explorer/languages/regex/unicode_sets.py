@@ -31,6 +31,7 @@ from explorer.automata.tree.charset import (
     character,
     complement,
     intern_ranges,
+    without,
 )
 from explorer.languages.regex.properties import property_set
 from explorer.languages.regex.tables import cached, integers
@@ -228,9 +229,7 @@ def _ask_about_cased(
     inside = np.searchsorted(bounds, cased, side="right") % 2 == 1
     removed = np.setdiff1d(cased[inside], np.array(matched, np.int64), assume_unique=True)
     if len(removed):
-        holes = char_set((int(point), int(point)) for point in removed)
-        outside = [*complement(plain).ranges, *holes.ranges]
-        plain = complement(char_set(outside))
+        plain = without(plain, char_set((int(point), int(point)) for point in removed))
     added = np.setdiff1d(np.array(matched, np.int64), cased[inside], assume_unique=True)
     if not len(added):
         return intern_ranges(plain.ranges)

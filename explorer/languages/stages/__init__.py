@@ -4,8 +4,7 @@
 
 Reading order: `stage` (what a stage is, and the one registry of them), `staged` (a source with a
 stage around it), `methods` (what users call), then one file per kind of stage. Of the text:
-`valid`, `restricted` (`characters` writes its machines over bytes), `normalized` (`forms` has the
-normal forms of all of Unicode) and `preprocessed` (`declared` reads a tokenizer's steps, `relation`
-is a step as a transducer, `normalizing` one that looks at several characters). Of the tokens:
-`canonical` and `spellings`.
+`restricted`, `normalized` (`forms` has the normal forms of all of Unicode) and `preprocessed`
+(`declared` reads a tokenizer's steps, `relation` is a step as a transducer, `normalizing` one that
+looks at several characters). Of the tokens: `tokens`.
 """

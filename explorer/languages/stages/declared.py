@@ -17,10 +17,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, cast, get_args
 
-from tokenizers import Tokenizer
-
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.charset import CharSet, char_set, character
+from explorer.automata.tree.charset import (
+    CharSet,
+    char_set,
+    character,
+    characters,
+    complement,
+    without,
+)
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
 from explorer.languages.stages.forms.normal_forms import Form, concerns, joins, written_in
@@ -35,7 +40,6 @@ from explorer.languages.stages.relation import (
     runs_replaced,
     stripped,
     text_replaced,
-    without_characters,
 )
 from explorer.vocabulary.readers.rank_files import RankEncoder
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
@@ -120,9 +124,10 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
             ]
             marks = [m for step in steps if (m := _space_mark(step)) is not None]
             plain = all(step["type"] in _BY_CHARACTER or not _writes(step) for step in steps)
+            rules = tokenizer.normalizer
             harmful = sorted(
-                entry.content for entry in encoder.literal.values()
-                if not plain or _normalized(tokenizer, entry.content) != entry.content
+                text for text in (entry.content for entry in encoder.literal.values())
+                if not plain or (rules is not None and rules.normalize_str(text) != text)
             )  # fmt: skip
             if harmful:
                 steps = [{"type": "added", "texts": harmful}, *steps]
@@ -155,11 +160,6 @@ def parts_of_step(step: Step) -> tuple[Step, ...]:
         return (step,)
     spaces = {"type": "Replace", "pattern": {"String": " "}, "content": step["replacement"]}
     return spaces, step
-
-
-def _normalized(tokenizer: Tokenizer, text: str) -> str:
-    normalizer = tokenizer.normalizer
-    return text if normalizer is None else normalizer.normalize_str(text)
 
 
 def _check_known(step: Step) -> None:
@@ -250,9 +250,8 @@ def _by_character(step: Step, before: TextsBefore) -> Made:
     before.meter.check("Reading a normalizer")
     if not changed:
         return None, before.alphabet
-    others = without_characters(before.alphabet, [char for char, _ in changed])
-    written = [(ord(c), ord(c)) for _, text in changed for c in text]
-    after = char_set([*others.ranges, *written])
+    others = without(before.alphabet, characters(char for char, _ in changed))
+    after = _with(others, "".join(text for _, text in changed))
     if len(changed) > _MANY:
         return EachCharacter({ord(char): text for char, text in changed}, others), after
     return character_map(changed, others), after
@@ -297,7 +296,7 @@ def _prepend(step: Step, before: TextsBefore) -> Made:
 
 
 def _with(alphabet: CharSet, text: str) -> CharSet:
-    return char_set([*alphabet.ranges, *((ord(char), ord(char)) for char in text)])
+    return char_set([*alphabet.ranges, *characters(text).ranges])
 
 
 def _replace(step: Step, before: TextsBefore) -> Made:
@@ -309,7 +308,7 @@ def _replace(step: Step, before: TextsBefore) -> Made:
             return None, before.alphabet
         if len(text) > 1:
             return text_replaced(text, content, before.alphabet), alphabet
-        others = without_characters(before.alphabet, [text])
+        others = without(before.alphabet, character(text))
         return character_map([(text, content)], others), _with(others, content)
     run_of = _RUN.fullmatch(pattern.get("Regex", ""))
     if run_of is None:
@@ -317,14 +316,13 @@ def _replace(step: Step, before: TextsBefore) -> Made:
             step, f"the pattern {pattern.get('Regex', '')!r} is not a run of one character"
         )
     wanted = _WHITE if run_of[1] == "\\s" else character(run_of[1])
-    run = char_set((c, c) for c in _codes(before.alphabet) if c in wanted)
-    others = without_characters(before.alphabet, [chr(c) for c in _codes(run)])
+    run, others = without(before.alphabet, complement(wanted)), without(before.alphabet, wanted)
     return runs_replaced(run, others, int(run_of[3] or 1), content), alphabet
 
 
 def _strip(step: Step, before: TextsBefore) -> Made:
-    spaces = char_set((c, c) for c in _codes(before.alphabet) if c in _WHITE)
-    others = without_characters(before.alphabet, [chr(c) for c in _codes(spaces)])
+    spaces = without(before.alphabet, complement(_WHITE))
+    others = without(before.alphabet, _WHITE)
     left, right = bool(step.get("strip_left", True)), bool(step.get("strip_right", True))
     return stripped(spaces, others, left=left, right=right), before.alphabet
 
@@ -340,7 +338,7 @@ def _byte_level(step: Step, before: TextsBefore) -> Made:
 
 def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Made:
     unless = character(prefix) if ord(prefix) in before.alphabet else char_set([])
-    others = without_characters(before.alphabet, [prefix])
+    others = without(before.alphabet, character(prefix))
     relation = before_pieces(prefix, unless, others, only_first=only_first)
     return relation, _with(before.alphabet, prefix)
 
@@ -359,7 +357,7 @@ def _marks_as_spaces(step: Step, before: TextsBefore) -> Made:
     marks = [mark for mark in step["marks"] if ord(mark) in before.alphabet]
     if not marks:
         return None, before.alphabet
-    others = without_characters(before.alphabet, marks)
+    others = without(before.alphabet, characters(marks))
     return character_map([(mark, " ") for mark in marks], others), _with(others, " ")
 
 

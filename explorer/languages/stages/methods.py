@@ -99,7 +99,7 @@ class StageMethods:
             >>> literal("ä").valid_utf8().accepts("ä")
             True
         """
-        from explorer.languages.stages.valid import ValidUtf8
+        from explorer.languages.stages.normalized import ValidUtf8
 
         return self.through(ValidUtf8())
 
@@ -159,7 +159,7 @@ class StageMethods:
             >>> [machine.step(after, token) is not None for token in (2, 3)]  # é, è
             [False, True]
         """
-        from explorer.languages.stages.spellings import WithoutRedundantBytes
+        from explorer.languages.stages.tokens import WithoutRedundantBytes
 
         return self.through(WithoutRedundantBytes(_vocabulary(tokenizer)))
 
@@ -179,7 +179,7 @@ class StageMethods:
             >>> [lm.vocabulary.tokens[k] for k in machine.allowed(after_a).nonzero()[0]]
             [b' c', b' cat']
         """
-        from explorer.languages.stages.spellings import WithoutIsolatedSpaces
+        from explorer.languages.stages.tokens import WithoutIsolatedSpaces
 
         return self.through(WithoutIsolatedSpaces(_vocabulary(tokenizer)))
 
@@ -207,7 +207,7 @@ class StageMethods:
             >>> regex("[A-Z][a-z]+").canonical()
             regex('[A-Z][a-z]+').canonical()
         """
-        from explorer.languages.stages.canonical import Canonical
+        from explorer.languages.stages.tokens import Canonical
         from explorer.vocabulary.canonical.rules import rules_of
 
         return self.through(Canonical(None if tokenizer is None else rules_of(tokenizer)))

@@ -1,6 +1,7 @@
-"""The stage of texts that are their own normal form.
+"""The stages of what Unicode asks of texts: valid UTF-8, and that a text is its own normal form.
 
-The machines are `explorer.languages.stages.forms.normal_forms`. NFC of most text is the text
+Every constraint is of valid UTF-8, and as a stage that can be looked at. The machines of the normal
+forms are `explorer.languages.stages.forms.normal_forms`. NFC of most text is the text
 itself: where a constraint has no characters that are replaced, joined or ordered, the stage takes
 nothing away and costs nothing. Elsewhere the constraint is intersected with the two machines, in
 closed form where that is small, and else while it is used.
@@ -14,14 +15,14 @@ from typing import ClassVar, Self, cast, get_args
 
 from explorer.arguments import plain, shown
 from explorer.automata.construction.operations import intersection
+from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import CharSet, char_set
-from explorer.automata.tree.nodes import Deferred, Intersect, Node, Written
+from explorer.automata.tree.charset import characters
+from explorer.automata.tree.nodes import Class, Deferred, Intersect, Node, Repeat, Written
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
-from explorer.languages.stages.characters import alphabet_of, over_bytes
 from explorer.languages.stages.forms.normal_forms import Form, concerns, normal_form_machines
 from explorer.languages.stages.stage import TextStage, register_stage
 
@@ -74,8 +75,11 @@ class Normalized(TextStage):
 
     def picture(self, meter: Meter) -> Dfa:
         """The machine for a small alphabet: a letter with two marks that it composes with."""
-        small = char_set([(ord(c), ord(c)) for c in "aeéè\u0301\u0300\u0323"])
-        return normal_machine(self.form, small, meter)
+        small = characters("aeéè\u0301\u0300\u0323")
+        machine = build(Repeat(0, 0, Class(0, 0, small), 0, None, False), meter)
+        for condition in normal_form_machines(self.form):
+            machine = intersection(machine, condition, meter)
+        return machine
 
     @property
     def title(self) -> str:
@@ -104,23 +108,37 @@ class Normalized(TextStage):
         return f"normalized({self.form!r})"
 
 
-def normal_machine(form: Form, alphabet: CharSet, meter: Meter) -> Dfa:
-    """The minimal machine of the texts of some characters that are in a normal form.
+@register_stage
+@dataclass(frozen=True)
+class ValidUtf8(TextStage):
+    """Bytes that are UTF-8: no overlong form, no half of a surrogate pair, nothing past U+10FFFF.
 
-    Args:
-        alphabet: The characters that a text may have.
-
-    Raises:
-        BudgetExceeded: A limit was reached.
-
-    Example:
-        >>> letters = char_set([(0x61, 0x7A), (0xE0, 0xFF), (0x301, 0x301)])
-        >>> machine = normal_machine("NFC", letters, Meter())
-        >>> machine.accepts("é".encode()), machine.accepts("e\\u0301".encode())
-        (True, False)
+    Its machine is the decoder's of Höhrmann (2010, "Flexible and Economical UTF-8 Decoder"): the
+    eight states of the Unicode Standard's table 3-7. All constraints are about texts, so the stage
+    takes nothing away.
     """
-    machine = over_bytes(1, {(0, 0): alphabet}, [0], meter)
-    if concerns(form, alphabet):
-        for condition in normal_form_machines(form):
-            machine = intersection(machine, condition, meter)
-    return machine
+
+    kind: ClassVar[str] = "utf8"
+    in_bytes: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
+
+    @property
+    def title(self) -> str:
+        """The name on the pipeline bar."""
+        return "UTF-8"
+
+    @property
+    def about(self) -> str:
+        """A sentence that says what the stage does."""
+        return "only bytes that are valid UTF-8; true of every constraint, here to be looked at"
+
+    def around(self, part: Written) -> Node:
+        """The part as it is: its texts are valid."""
+        return Written(0, 0, part)
+
+    def picture(self, meter: Meter) -> Dfa:
+        """Höhrmann's machine."""
+        return any_text()
+
+    def __str__(self) -> str:
+        return "valid_utf8()"

@@ -15,6 +15,7 @@ from functools import cache
 from itertools import islice
 from typing import Final, Literal
 
+from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import CharSet
@@ -22,7 +23,6 @@ from explorer.automata.tree.nodes import Texts
 from explorer.automata.words import is_finite, words
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.languages.stages.characters import alphabet_of
 from explorer.languages.stages.forms.normal_forms import Form, decompositions
 from explorer.languages.stages.forms.recomposed import in_normal_form
 from explorer.languages.stages.forms.replaced import characters_replaced

@@ -22,6 +22,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.arguments import listed
 from explorer.automata.construction.operations import empty_dfa
 from explorer.automata.drawn import DrawnTransducer
+from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import char_set
@@ -29,7 +30,6 @@ from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Texts, W
 from explorer.automata.words import words
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
-from explorer.languages.stages.characters import alphabet_of
 from explorer.languages.stages.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
 from explorer.languages.stages.relation import STANDS_FOR_MARK, Relation, Rewriting, drawn
 from explorer.languages.stages.stage import TextStage, register_stage

@@ -20,7 +20,16 @@ from explorer.automata.construction import transduce
 from explorer.automata.construction.transduce import NOTHING, Transducer
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, char_set, character, utf8_fragment
+from explorer.automata.tree.charset import (
+    ENTRY,
+    EXIT,
+    CharSet,
+    char_set,
+    character,
+    characters,
+    utf8_fragment,
+    without,
+)
 from explorer.budget import Meter
 
 CUT: Final = 0xFF
@@ -76,7 +85,7 @@ class Relation:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        return self._composed(machine, None, meter)
+        return transduce.image_of(machine, self.over_bytes(meter), meter)
 
     def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
         """The words of a machine that become words of another one.
@@ -87,14 +96,7 @@ class Relation:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        return self._composed(machine, image, meter)
-
-    def _composed(self, machine: Dfa, image: Dfa | None, meter: Meter) -> Dfa:
-        """The images of a machine's words, or those words themselves that have a wanted image."""
-        transducer = self.over_bytes(meter)
-        if image is None:
-            return transduce.image_of(machine, transducer, meter)
-        return transduce.origins_of(machine, transducer, image, meter)
+        return transduce.origins_of(machine, self.over_bytes(meter), image, meter)
 
     def over_bytes(self, meter: Meter) -> Transducer:
         """The transducer over the bytes of UTF-8."""
@@ -304,7 +306,7 @@ def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
                 n for n in range(held + 1, -1, -1) if pattern.startswith(text[held + 1 - n :])
             )
             arcs.append(RelationArc(held, keep, character(char), text[: len(text) - keep].encode()))
-        rest = without_characters(alphabet, special)
+        rest = without(alphabet, characters(special))
         flushed = states
         states += 1
         arcs += [RelationArc(held, flushed, "", begun.encode()), RelationArc(flushed, 0, rest)]
@@ -343,22 +345,9 @@ def pieces_joined(
                 elif is_tight:
                     arcs.append(RelationArc(state[node], 2, character(char)))
             if not is_tight:
-                rest = without_characters(alphabet, onward)
+                rest = without(alphabet, characters(onward))
                 arcs.append(RelationArc(state[node], 2, rest))
                 if node:
                     arcs.append(RelationArc(state[node], 1, None, after.encode()))
                     arcs.append(RelationArc(state[node], 3, "", after.encode()))
     return Relation(states, tuple(arcs), frozenset([0, 3]))
-
-
-def without_characters(chars: CharSet, removed: Sequence[str]) -> CharSet:
-    """A set of characters without some of them."""
-    codes = sorted(map(ord, removed))
-    pieces: list[tuple[int, int]] = []
-    for low, high in chars.ranges:
-        for code in codes:
-            if low <= code <= high:
-                pieces.append((low, code - 1))
-                low = code + 1
-        pieces.append((low, high))
-    return char_set(pieces)

@@ -10,7 +10,7 @@ underscores, as ``\\w`` has them) is in the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import ClassVar, Final, Self
@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Self
 from explorer.arguments import listed, plain, shown, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import ANY, CharSet, char_set
+from explorer.automata.tree.charset import ANY, CharSet, char_set, without
 from explorer.automata.tree.nodes import (
     Branch,
     Class,
@@ -123,7 +123,7 @@ class Restricted(TextStage):
         allowed = self.characters()
         if not self.words:
             return Repeat(0, 0, Class(0, 0, allowed), 0, None, False)
-        apart = Class(0, 0, char_set(_both(category("W", 0), allowed)))
+        apart = Class(0, 0, without(allowed, category("w", 0)))
         word: Node = Texts(0, 0, self.words)
         again = Concat(0, 0, (word, Repeat(0, 0, apart, 1, None, False)))
         return Concat(
@@ -242,12 +242,3 @@ def _check_script(name: str) -> None:
         f"Hangul and Han; {len(known)} are known.",
         evidence={"name": name},
     )
-
-
-def _both(one: CharSet, other: CharSet) -> Iterable[tuple[int, int]]:
-    """The ranges of the characters that are in both sets."""
-    ranges = list(other.ranges)
-    for low, high in one.ranges:
-        for first, last in ranges:
-            if first <= high and low <= last:
-                yield max(low, first), min(high, last)

@@ -58,12 +58,11 @@ class PipelineStage(ABC):
     def about(self) -> str:
         """One sentence that says what the stage does."""
 
-    @abstractmethod
     def fields(self) -> dict[str, object]:
-        """The fields that `load` takes, as values that JSON can hold."""
+        """The fields that `load` takes, as values that JSON can hold; most stages have none."""
+        return {}
 
     @classmethod
-    @abstractmethod
     def load(cls, fields: Mapping[str, object]) -> Self:
         """The stage that was saved.
 
@@ -73,10 +72,11 @@ class PipelineStage(ABC):
         Raises:
             ExplorerError: It could not have been saved so.
         """
+        return cls()
 
-    @abstractmethod
     def __str__(self) -> str:
         """The call that makes it, such as ``canonical()``."""
+        return f"{self.kind.replace('-', '_')}()"
 
     def picture(self, meter: Meter) -> Dfa | None:
         """The machine of the stage, to be looked at; ``None`` where it is a relation.
@@ -151,7 +151,7 @@ class TokenStage(PipelineStage):
 _STAGES: Final[dict[str, type[PipelineStage]]] = {}
 
 _BUILT_IN: Final = (
-    "canonical", "normalized", "preprocessed", "restricted", "spellings", "valid",
+    "normalized", "preprocessed", "restricted", "tokens",
 )  # fmt: skip
 """The files whose stages every process knows, imported when somebody asks for one by its name."""
 

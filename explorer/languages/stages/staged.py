@@ -93,7 +93,7 @@ def stages_of(source: Source) -> tuple[Placed, ...]:
 
     Example:
         >>> from explorer import regex
-        >>> from explorer.languages.stages.canonical import Canonical
+        >>> from explorer.languages.stages.tokens import Canonical
         >>> [str(stage) for stage, on in stages_of(Staged(regex("a").source, Canonical()))]
         ['canonical()']
     """

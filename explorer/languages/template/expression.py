@@ -15,12 +15,11 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from explorer.arguments import check_whole_characters, instance
 from explorer.automata.tree.nodes import Source
-from explorer.errors import ConstraintError, ExplorerError, Located, RegexError, caret
+from explorer.errors import ConstraintError, ExplorerError, Located, RegexError
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import (
     REPEATING,
@@ -41,21 +40,8 @@ LONGEST: Final = 200_000
 Places = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class _Known:
-    """A function that an expression may call.
-
-    Args:
-        make: From literals and sources to a source.
-        located: Whether it takes two more arguments: the places of the characters of its only
-            positional argument, and the text in which they count.
-    """
-
-    make: Callable[..., Source]
-    located: bool
-
-
-_KNOWN: Final[dict[str, _Known]] = {}
+_KNOWN: Final[dict[str, tuple[Callable[..., Source], bool]]] = {}
+"""The functions that an expression may call, and whether each is told places; see `constructor`."""
 
 
 def constructor(name: str, make: Callable[..., Source], *, located: bool = False) -> None:
@@ -66,7 +52,7 @@ def constructor(name: str, make: Callable[..., Source], *, located: bool = False
         located: Whether it takes two more arguments: the places of the characters of its only
             positional argument, and the text in which they count.
     """
-    _KNOWN[name] = _Known(make, located)
+    _KNOWN[name] = make, located
 
 
 def choices(texts: object, *more: object) -> Source:
@@ -138,12 +124,7 @@ def read_expression(text: str) -> Source:
         offset = min(_offset(wrapped, line, column - 1) - 1, len(text))
         offset = len(text) if offset < 0 else offset  # The parenthesis that was added.
         reason = f"This is not an expression of Python: {getattr(error, 'msg', error)}"
-        reason += "" if reason.endswith((".", "?")) else "."
-        raise ConstraintError(
-            f"{reason}\n{caret(text, offset)}\n",
-            remedy=_remedy(),
-            evidence={"offset": offset, **Located(text, offset, offset + 1).evidence(reason)},
-        ) from error
+        raise Located(text, offset, offset + 1).error(reason.rstrip("."), _remedy()) from error
     try:
         return _ExpressionReader(text, wrapped).source(tree)
     except RecursionError as error:
@@ -228,25 +209,25 @@ class _ExpressionReader:
         return self.source(node)
 
     def _call(self, name: str, node: ast.Call) -> Source:
-        known = _KNOWN.get(name)
-        if known is None:
+        if name not in _KNOWN:
             raise self._error(f"{name!r} is not a function that is known here", node.func)
+        make, located = _KNOWN[name]
         if any(isinstance(each, ast.Starred) for each in node.args) or any(
             each.arg is None for each in node.keywords
         ):
             raise self._error("Arguments are written out here, without stars", node)
         args = [self._argument(each) for each in node.args]
         keywords = {str(each.arg): self._argument(each.value) for each in node.keywords}
-        if known.located:
+        if located:
             if len(args) != 1:
                 raise self._error(f"{name}(...) takes one text before its parts", node)
             args += [self._places(node.args[0]), self._text]
         try:
-            inspect.signature(known.make).bind(*args, **keywords)
+            inspect.signature(make).bind(*args, **keywords)
         except TypeError as error:
             raise self._error(f"{name}(...): {error}", node) from error
         try:
-            return known.make(*args, **keywords)
+            return make(*args, **keywords)
         except ExplorerError as error:
             raise self._placed(error, node) from error
 
@@ -278,10 +259,7 @@ class _ExpressionReader:
 
     def _error(self, reason: str, node: ast.expr) -> ExplorerError:
         start, end = self._span(node)
-        return ConstraintError(
-            f"{reason}:\n{caret(self._text, start, end)}\n", remedy=_remedy(),
-            evidence={"offset": start, **Located(self._text, start, end).evidence(f"{reason}.")},
-        )  # fmt: skip
+        return Located(self._text, start, end).error(reason, _remedy())
 
     def _blamed(self, error: ExplorerError, node: ast.Call) -> ast.expr:
         """The argument that an error names, or the only one; else the call."""
@@ -309,11 +287,8 @@ class _ExpressionReader:
                 break
         reason = error.reason if isinstance(error, RegexError) else error.message.split("\n")[0]
         reason = f"{reason[:1].upper()}{reason[1:]}".rstrip(":.")
-        here = Located(self._text, start, end).evidence(f"{reason}.")
-        return ConstraintError(
-            f"{reason}:\n{caret(self._text, start, end)}\n", remedy=error.remedy,
-            evidence={**error.evidence, "offset": start, "expression": self._text, **here},
-        )  # fmt: skip
+        more = {**error.evidence, "expression": self._text}
+        return Located(self._text, start, end).error(reason, error.remedy, **more)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -97,7 +97,9 @@ def typed(described: object, *, style: object = "json") -> Source:
         ConstraintError: The type cannot be followed exactly, or the text does not declare one.
     """
     if style not in ("json", "python"):
-        raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+        raise wrong(
+            "style", style, "a style", remedy='Write "json" or "python".', error=ConstraintError
+        )
     kind = JsonType if style == "json" else CallType
     return kind.read(described) if isinstance(described, str) else kind.of(described)
 

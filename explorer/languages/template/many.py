@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Final, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
-from explorer.languages.template.splitting import before, beginnings, longest
+from explorer.languages.template.splitting import beginnings, longest
 
 MOST: Final = 10_000
 """The largest number of repetitions that is counted."""
@@ -106,73 +107,47 @@ class Many(Source):
 
     def parse(self, text: str) -> list[object]:
         """The part's value of each stretch; see `stretches` for where one ends."""
-        machine = small_or_discovered(self.part.tree)
-        return [self.part.parse(data.decode()) for data in self.stretches(machine, text.encode())]
+        return [self.part.parse(data.decode()) for data in self.stretches(text.encode())]
 
-    def stretches(self, machine: ByteMachine, data: bytes) -> list[bytes]:
+    def stretches(self, data: bytes) -> list[bytes]:
         """The text of each repetition: each takes as much as it can, from the left."""
-        ends = self._ends(machine, data)
+        ends = self._ends(data)
         separator = self.separator.encode()
         parts: list[bytes] = []
         place = 0
         while not (place == len(data) and len(parts) >= self.minimum):
             begin = place + (len(separator) if parts else 0)
-            place = longest(machine, data, begin, ends[min(len(parts) + 1, len(ends) - 1)])
+            place = longest(self._machine, data, begin, ends[min(len(parts) + 1, len(ends) - 1)])
             parts.append(data[begin:place])
         return parts
 
-    def _ends(self, machine: ByteMachine, data: bytes) -> list[Bool]:
+    def _ends(self, data: bytes) -> list[Bool]:
         """The places where the part may end for the k-th time; the last entry is for the rest."""
         separator = self.separator.encode()
         at_end = np.zeros(len(data) + 1, np.bool_)
         at_end[len(data)] = True
         if self.maximum is None:
-            closed = machine.closed
-            rest = (
-                self._ends_one_by_one(machine, data)
-                if closed is None
-                else self._ends_of_rest(closed, data)
-            )
-            ends, fewest = [rest], self.minimum
+            ends, fewest = [beginnings(self._more, data, at_end)], self.minimum
         else:
             # More repetitions than there are bytes would be empty ones, which nothing needs.
             ends, fewest = [at_end], max(self.minimum, min(self.maximum, len(data) + 1))
         for count in range(fewest - 1, -1, -1):
-            begin = beginnings(machine, data, ends[0])
+            begin = beginnings(self._machine, data, ends[0])
             here = beginnings(separator, data, begin) if count else begin
             ends.insert(0, here | at_end if count >= self.minimum else here)
         return ends
 
-    def _ends_of_rest(self, machine: Dfa, data: bytes) -> Bool:
-        """The places where a repetition may end that is not the last one needed."""
-        separator = self.separator.encode()
-        ends = np.zeros(len(data) + 1, np.bool_)
-        begins = np.zeros(len(data) + 1, np.bool_)
-        finishing = np.zeros(machine.num_states, np.bool_)
-        for place in range(len(data), -1, -1):
-            if place < len(data):
-                finishing = before(machine, data[place], finishing)
-            after = place + len(separator)
-            begins[place] = finishing[machine.start]
-            follows = after <= len(data) and data.startswith(separator, place) and begins[after]
-            ends[place] = place == len(data) or follows
-            if ends[place]:
-                finishing = finishing | machine.accepting
-                begins[place] = finishing[machine.start]
-        return ends
+    @cached_property
+    def _machine(self) -> ByteMachine:
+        """The machine of the part."""
+        return small_or_discovered(self.part.tree)
 
-    def _ends_one_by_one(self, machine: ByteMachine, data: bytes) -> Bool:
-        """The same for a machine whose states are not all known, as that of a grammar."""
-        separator = self.separator.encode()
-        ends = np.zeros(len(data) + 1, np.bool_)
-        begins = np.zeros(len(data) + 1, np.bool_)
-        for place in range(len(data), -1, -1):
-            begins[place] = longest(machine, data, place, ends) > place
-            after = place + len(separator)
-            follows = after <= len(data) and data.startswith(separator, place) and begins[after]
-            ends[place] = place == len(data) or follows
-            begins[place] |= ends[place] and machine.is_accepting(machine.start)
-        return ends
+    @cached_property
+    def _more(self) -> ByteMachine:
+        """The machine of further parts, any number of them, each behind a separator."""
+        between = letters(self.separator, lambda _: (0, 0))
+        part = self.part.tree
+        return small_or_discovered(Repeat(0, 0, Concat(0, 0, (between, part)), 0, None, False))
 
     def fields(self) -> dict[str, object]:
         """The bounds of the repetition, and the separator."""

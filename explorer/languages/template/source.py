@@ -17,7 +17,7 @@ from explorer.arguments import check_whole_characters, instance
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
 from explorer.automata.tree.walking import letters
-from explorer.errors import ConstraintError, caret
+from explorer.errors import ConstraintError, Located
 from explorer.languages.sources.registry import register
 from explorer.languages.template.expression import places_in, read_expression
 from explorer.languages.template.splitting import Piece, split
@@ -71,7 +71,11 @@ class Template(Source):
 
     def lower(self) -> Node:
         """A sequence of letters and of the parts, each under its name."""
-        places = self.places or self._spelled_places()
+        places = self.places
+        if not places:  # In the expression that is spelled out.
+            text = self.format
+            written = places_in(repr(text), len("template("), text)
+            places = tuple(tuple(written[k] for k in row) for row in fields_of(text)[2])
         nodes: list[Node] = []
         for k, text in enumerate(self.fixed):
             if text:
@@ -85,12 +89,6 @@ class Template(Source):
         if len(nodes) < 2:
             return nodes[0] if nodes else Empty(0, 0)
         return Concat(0, len(self.text), tuple(nodes))
-
-    def _spelled_places(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """The places of the fixed texts in the expression that is spelled out."""
-        text = self.format
-        places = places_in(repr(text), len("template("), text)
-        return tuple(tuple(places[k] for k in row) for row in fields_of(text)[2])
 
     def parse(self, text: str) -> dict[str, object]:
         """The value that each part makes of its stretch of the text.
@@ -213,11 +211,8 @@ def fields_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[
         elif end < 0:
             reason = "This brace is not closed"
         if char == "}" or end < 0 or not name.isidentifier():
-            raise ConstraintError(
-                f"{reason}:\n{caret(text, place, None if end < 0 else end + 1)}\n",
-                remedy="Write {name} for a part, {{ and }} for single braces.",
-                evidence={"offset": place},
-            )
+            span = Located(text, place, place + 1 if end < 0 else end + 1)
+            raise span.error(reason, "Write {name} for a part, {{ and }} for single braces.")
         names.append(name)
         fixed.append([])
         offsets.append([])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 
 Piece = bytes | ByteMachine
 """A fixed text, or the machine of a generated part."""
@@ -48,17 +48,12 @@ def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
     finishing = np.zeros(closed.num_states, np.bool_)
     for place in range(len(data), -1, -1):
         if place < len(data):
-            finishing = before(closed, data[place], finishing)
+            targets = closed.table[:, closed.symbol_class[data[place]]]
+            finishing = (targets != NO_ARC) & finishing[targets]
         if ends[place]:
             finishing = finishing | closed.accepting
         begins[place] = finishing[closed.start]
     return begins
-
-
-def before(piece: Dfa, byte: int, finishing: Bool) -> Bool:
-    """The states from which one byte leads to one of some states: bool[states]."""
-    targets = piece.table[:, piece.symbol_class[byte]]
-    return (targets != NO_ARC) & finishing[targets]
 
 
 def longest(piece: Piece, data: bytes, start: int, ends: Bool) -> int:

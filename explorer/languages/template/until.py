@@ -164,7 +164,7 @@ class UntilMatch(BeforeStop):
             about = "tokens" if stop.over_tokens else "the text around it"
             raise ConstraintError(
                 f"The pattern of stop_regex is about {about}: {stop}.",
-                remedy="Write what is read at the stop itself, such as [.!?] or \\\\n\\\\n.",
+                remedy="Write what is read at the stop itself, such as [.!?] or \\n\\n.",
             )
         machine = build(stop.tree, Meter())
         if machine.start == NO_ARC or machine.accepting[machine.start]:

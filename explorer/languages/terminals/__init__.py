@@ -5,8 +5,14 @@ Liu & He 2024, table 1.) A terminal is not a kind of source: it is a part of a p
 knows patterns knows terminals.
 
 Read in this order: `kinds` (what a terminal is, and the register of them), `texts` (strings and
-lists), `pieces` (pieces of a text, items in order), `tokens` (whole tokens, whatever they write),
-`known` (all of them).
+lists), `pieces` (pieces of a text, items in order), `tokens` (whole tokens, whatever they write).
 
 A terminal never matches the empty text; write ``?`` after the group where it may be missing.
 """
+
+from __future__ import annotations
+
+from explorer.languages.terminals import pieces, texts, tokens
+from explorer.languages.terminals.kinds import TERMINALS
+
+__all__ = ["TERMINALS", "pieces", "texts", "tokens"]

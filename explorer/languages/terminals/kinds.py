@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.tree.nodes import Node
-from explorer.errors import ExplorerError
+from explorer.errors import ExplorerError, RegexError
 
 _SYNTAX: Final = re.compile(r"[\\()|]")
 
@@ -29,32 +29,29 @@ class Argument:
     end: int
 
 
-class BadArgument(Exception):
-    """Arguments that a terminal cannot take; the parser makes a `RegexError` of it."""
-
-    def __init__(self, reason: str, start: int, end: int, remedy: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.start = start
-        self.end = end
-        self.remedy = remedy
+ErrorAt = Callable[[str, int, int, str], RegexError]
+"""The error of a pattern: reason, span, remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalGroup:
-    """A terminal as it was written."""
+    """A terminal as it was written.
+
+    Args:
+        error: Makes the errors of the pattern that it stands in.
+    """
 
     name: str
     start: int
     end: int
     arguments: tuple[Argument, ...]
+    error: ErrorAt
     item: Node | None = None
 
-    def bad(self, reason: str, remedy: str, argument: Argument | None = None) -> BadArgument:
+    def bad(self, reason: str, remedy: str, argument: Argument | None = None) -> RegexError:
         """The error for an argument; without one, for the whole group."""
-        if argument is None:
-            return BadArgument(reason, self.start, self.end, remedy)
-        return BadArgument(reason, argument.start, argument.end, remedy)
+        place = argument or self
+        return self.error(reason, place.start, max(place.end, place.start + 1), remedy)
 
 
 @dataclass(frozen=True, slots=True)

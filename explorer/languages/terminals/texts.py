@@ -14,14 +14,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.tree.charset import CharSet, char_set, character, complement
+from explorer.automata.tree.charset import (
+    CharSet,
+    char_set,
+    character,
+    characters,
+    complement,
+    without,
+)
 from explorer.automata.tree.nodes import Branch, Class, Concat, Literal, Node, Repeat
 from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register_terminal
 
 _QUOTE: Final = character('"')
 _BACKSLASH: Final = character("\\")
 _ESCAPED: Final = complement(character("\n"))
-_PLAIN: Final = complement(char_set([(34, 34), (92, 92), (10, 10)]))
+_PLAIN: Final = complement(characters('"\\\n'))
 
 _SCALAR: Final = char_set([
     (0x21, 0x7E), (0xA0, 0x2027), (0x202A, 0xFEFE), (0xFF00, 0xFFFD), (0x10000, 0x10FFFF),
@@ -29,11 +36,6 @@ _SCALAR: Final = char_set([
 """Characters of a plain scalar but the blank: printable ones, no breaks, no byte order mark."""
 
 _INDICATORS: Final = "-?:,[]{}#&*!|>'\"%@`"
-
-
-def _without(chars: CharSet, excluded: str) -> CharSet:
-    outside = [(ord(char), ord(char)) for char in excluded]
-    return complement(char_set([*complement(chars).ranges, *outside]))
 
 
 class _Pieces:
@@ -70,17 +72,17 @@ def _quoted_text(group: TerminalGroup) -> Node:
 def _unquoted_text(group: TerminalGroup) -> Node:
     w = _Pieces(group)
     colons = w.any_number(w.text(":"))
-    solid = _without(_SCALAR, ":")  # A colon never comes last, nor before a blank.
+    solid = without(_SCALAR, characters(":"))  # A colon never comes last, nor before a blank.
 
     def goes_on(but: str = "") -> Node:
         """Colons and a character, or one character that is not among some."""
         some = w.then(w.any_number(w.text(":"), 1), w.one(solid))
-        return w.either(w.one(_without(solid, but)), some)
+        return w.either(w.one(without(solid, characters(but))), some)
 
     blanks = w.any_number(w.text(" "), 1)
     after_blanks = w.then(blanks, goes_on("#"))
     rest = w.any_number(w.either(w.then(colons, w.one(solid)), after_blanks))
-    first = w.then(w.one(_without(_SCALAR, _INDICATORS + ".")), rest)
+    first = w.then(w.one(without(_SCALAR, characters(_INDICATORS + "."))), rest)
     colon = w.then(w.any_number(w.text(":"), 1), w.one(solid), rest)
     question = w.then(w.text("?"), colons, w.one(solid), rest)
     # Three hyphens or dots alone, or before a blank, are marks of a document.

@@ -145,26 +145,6 @@ def _image(ids: tuple[int, ...]) -> Dfa:
     return operations.minimal_dfa(whole, Meter())
 
 
-def _has_newline(data: bytes, offset: int) -> str:
-    return "contains a newline" if data[offset : offset + 1] == b"\n" else ""
-
-
-def _runs_past(data: bytes, offset: int) -> str:
-    return "goes on after the stop phrase" if offset else ""
-
-
-def _is_text(data: bytes, offset: int) -> str:
-    return "is text"
-
-
-def _text_token_of(group: TerminalGroup) -> Node:
-    return TokenPiece(group.start, group.end, _text_token, _some_text)
-
-
-def _paragraph_token_of(group: TerminalGroup) -> Node:
-    return TokenPiece(group.start, group.end, _paragraph_token, _some_paragraph)
-
-
 def _text_until(group: TerminalGroup) -> Node:
     phrase = group.arguments[0].text.encode()
     if not phrase:
@@ -201,7 +181,17 @@ def _over_tokens(
     )
 
 
-_over_tokens("TEXT_TOKEN", "", (0, 0), _text_token_of)
-_over_tokens("PARAGRAPH_TOKEN", "", (0, 0), _paragraph_token_of, _has_newline)
-_over_tokens("TEXT_UNTIL", "stop phrase", (1, 1), _text_until, _runs_past)
-_over_tokens("IMAGE", "id|id|…", (0, None), _image_of, _is_text)
+_over_tokens(
+    "TEXT_TOKEN", "", (0, 0),
+    lambda group: TokenPiece(group.start, group.end, _text_token, _some_text),
+)  # fmt: skip
+_over_tokens(
+    "PARAGRAPH_TOKEN", "", (0, 0),
+    lambda group: TokenPiece(group.start, group.end, _paragraph_token, _some_paragraph),
+    lambda data, at: "contains a newline" if data[at : at + 1] == b"\n" else "",
+)  # fmt: skip
+_over_tokens(
+    "TEXT_UNTIL", "stop phrase", (1, 1), _text_until,
+    lambda data, at: "goes on after the stop phrase" if at else "",
+)  # fmt: skip
+_over_tokens("IMAGE", "id|id|…", (0, None), _image_of, lambda data, at: "is text")

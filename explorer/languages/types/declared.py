@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from explorer.arguments import check_whole_characters
-from explorer.errors import ConstraintError, ExplorerError, Located, caret
+from explorer.errors import ConstraintError, ExplorerError, Located
 from explorer.languages.types.schema import pydantic_module
 
 _PLAIN: Final[dict[str, Any]] = {
@@ -83,12 +83,8 @@ def declared(text: str) -> object:
         line, column = getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1
         before = sum(map(len, text.splitlines(keepends=True)[: line - 1]))
         offset = min(before + max(column - 1, 0), len(text))
-        reason = f"This is not Python: {getattr(error, 'msg', error)}."
-        raise ConstraintError(
-            f"{reason}\n{caret(text, offset)}\n",
-            remedy=_REMEDY,
-            evidence={"offset": offset, **Located(text, offset, offset + 1).evidence(reason)},
-        ) from error
+        reason = f"This is not Python: {getattr(error, 'msg', error)}"
+        raise Located(text, offset, offset + 1).error(reason, _REMEDY) from error
     reader = _Declarations(text)
     found: object = _NO_DEFAULT
     for statement in body:
@@ -121,11 +117,7 @@ class _Declarations:
         column = len(line.encode()[: place.col_offset].decode(errors="ignore"))
         start = sum(map(len, self._lines[: place.lineno - 1])) + column
         end = start + len(ast.get_source_segment(self._text, place) or " ")
-        return ConstraintError(
-            f"{reason}:\n{caret(self._text, start, end)}\n",
-            remedy=_REMEDY,
-            evidence={"offset": start, **Located(self._text, start, end).evidence(f"{reason}.")},
-        )
+        return Located(self._text, start, end).error(reason, _REMEDY)
 
     def class_of(self, node: ast.ClassDef) -> object:
         """The class of a statement."""

@@ -59,7 +59,9 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
     """
     style = plain(style)
     if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+        raise wrong(
+            "style", style, "a style", remedy='Write "json" or "python".', error=ConstraintError
+        )
     _check_type(described)
     kind = JsonType if style == "json" else CallType
     known = _OPTIONS if style == "json" else ("max_depth",)

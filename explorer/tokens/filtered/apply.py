@@ -14,14 +14,14 @@ from typing import Any, Final, TypeVar
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.stages.canonical import Canonical
-from explorer.languages.stages.spellings import (
+from explorer.languages.stages.stage import TokenStage
+from explorer.languages.stages.staged import token_stages
+from explorer.languages.stages.tokens import (
+    Canonical,
     SpellingStage,
     WithoutIsolatedSpaces,
     WithoutRedundantBytes,
 )
-from explorer.languages.stages.stage import TokenStage
-from explorer.languages.stages.staged import token_stages
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.of_tokenizer import check_same

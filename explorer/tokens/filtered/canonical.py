@@ -1,6 +1,6 @@
 """The canonical machine: only what a tokenizer itself would write; all of it is found from here.
 
-c.canonical()   a stage of the constraint, `explorer.languages.stages.canonical`
+c.canonical()   a stage of the constraint, `explorer.languages.stages.tokens`
 its rules       what a tokenizer does, read from it: `explorer.vocabulary.canonical`
 their filter    `neighbours` for a tokenizer that merges (a guard beside a normal form and added
                 tokens), `of_tokenizer` for one that looks ahead for its pieces
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import ByteMachine, whole_table
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.languages.constraint import Constraint
-from explorer.languages.stages.characters import alphabet_of
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.neighbours import CanonicalFilter, GuardedFilter
 from explorer.tokens.filtered.of_tokenizer import TokenizersFilter, WordFilter, kept_filter

@@ -33,7 +33,7 @@ FAULTS = {
     "nothing after a bar": ('root ::= "a" |\nfoo ::= "c"', 2, 1, "'foo' begins where the body"),
     "open brace": ('root ::= "a"{2\nb ::= "a"{3}', 1, 13, "The brace is not closed"),
     "many": ('root ::= "a"{1000000000}', 1, 13, "At most 999,999,999 repetitions"),
-    "above": ('root ::= "\\UFFFFFFFF"', 1, 11, "\\UFFFFFFFF is above the last character"),
+    "above": ('root ::= "\\UFFFFFFFF"', 1, 11, "There is no such code point"),
     "open group": ('root ::= ("a" | "b"', 1, 10, "')' is missing for this"),
     "stray": ('root ::= "a" )', 1, 14, "')' cannot stand here"),
     "nothing to repeat": ("root ::= * ", 1, 10, "Nothing stands before"),

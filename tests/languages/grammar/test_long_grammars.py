@@ -13,7 +13,7 @@ import pytest
 
 from explorer import Budget, grammar
 from explorer.errors import BudgetExceeded
-from explorer.languages.grammar.diagnosis import deterministic
+from explorer.languages.grammar import diagnosis
 
 SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
     "a long text": lambda n: ('root ::= "' + "a" * n + '"', "gbnf"),
@@ -62,7 +62,7 @@ def test_twice_the_length_is_twice_the_work(shape: str) -> None:
 
 def test_the_states_of_the_budget_hold_for_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fixed limit held, and the error said to raise the budget."""
-    monkeypatch.setattr(deterministic, "LIMITS", Budget(states=1_000))
+    monkeypatch.setattr(diagnosis, "LIMITS", Budget(states=1_000))
     many = 'root ::= "a"{3000}'
     with pytest.raises(BudgetExceeded) as raised:
         grammar(many)

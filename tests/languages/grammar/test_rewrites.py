@@ -8,7 +8,7 @@ import explorer
 from explorer import choice, regex
 from explorer.errors import GrammarError
 from explorer.grammars import GrammarRule, rule
-from explorer.languages.grammar.diagnosis.rewrites import SKETCHES
+from explorer.languages.grammar.diagnosis import SKETCHES
 
 SYNTAX = {"gbnf": "gbnf", "lark": "lark", "w3c": "ebnf", "iso": "ebnf"}
 

@@ -26,10 +26,9 @@ from explorer.budget import Budget, Meter
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.languages.sources.registry import name_of
-from explorer.languages.stages.canonical import Canonical
-from explorer.languages.stages.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.languages.stages.stage import DrawnTransducer, PipelineStage, TextStage, stages_alone
 from explorer.languages.stages.staged import stages_of, unstaged
+from explorer.languages.stages.tokens import Canonical, WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.tokens.machine import Filtered, TokenMachine, filtered_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import ranges_label, token_names, token_text

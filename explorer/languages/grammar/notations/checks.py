@@ -106,7 +106,7 @@ def _used(known: Mapping[str, WrittenRule], calls: Mapping[str, list[Call]], roo
 def _check_productive(
     text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
 ) -> None:
-    able = _fixpoint(known, calls, _derives, meter)
+    able = _fixpoint(known, calls, lambda body, able: _holds(body, able, lambda leaf: True), meter)
     # A rule that only calls one that never ends is not the one to mend.
     lost = [name for name in known if name not in able]
     number = {name: k for k, name in enumerate(lost)}
@@ -167,11 +167,6 @@ def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:
             return node.minimum == 0 or _holds(node.body, able, of_leaf)
         case _:
             return of_leaf(node)
-
-
-def _derives(node: Node, able: set[str]) -> bool:
-    """Whether a body has a word, by way of rules that are known to have one."""
-    return _holds(node, able, lambda leaf: True)
 
 
 def _may_be_empty(node: Node, empty: set[str]) -> bool:

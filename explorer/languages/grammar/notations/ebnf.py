@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from explorer.automata.tree.charset import CharSet, char_set, complement
+from explorer.automata.tree.charset import CharSet, char_set, without
 from explorer.automata.tree.nodes import (
     Branch,
     Call,
@@ -31,6 +31,7 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
+    Source,
 )
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
@@ -47,8 +48,8 @@ _REMARK: Final = re.compile(r"\[\s*(?:wfc|vc|nsc)\s*:\s[^\]]*\]", re.IGNORECASE)
 class EbnfReader(GrammarReader):
     """A grammar in EBNF that is being read."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
+        super().__init__(text, given)
         head = _HEAD.search(text)
         self.iso = head is not None and head[1] == "="
         self.sign = "=" if self.iso else "::="
@@ -131,17 +132,16 @@ class EbnfReader(GrammarReader):
             begin = self.at
             self.at += 1
             self.skip()
-            without = self.atom()
+            excluded = self.atom()
             self.skip()
-            one, other = self.characters(item), self.characters(without)
+            one, other = self.characters(item), self.characters(excluded)
             if one is None or other is None:
                 kinds = "/pattern/" if self.iso else "a class such as [^abc], or /pattern/"
                 raise self.wrong(
                     "Only single characters can be left out of single characters",
                     f"Write {kinds} with a lookahead: /(?!no)[a-z]+/.", begin,
                 )  # fmt: skip
-            kept = complement(char_set([*complement(one).ranges, *other.ranges]))
-            return Class(item.start, self.at, kept)
+            return Class(item.start, self.at, without(one, other))
         return item
 
     def atom(self) -> Node | None:

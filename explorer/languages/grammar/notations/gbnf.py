@@ -14,29 +14,33 @@ speaks of token ids (``<[1000]>``, ``<name>``, ``!<name>``) is refused by name.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Dot, Node
+from explorer.automata.tree.nodes import Dot, Group, Node, Source
+from explorer.errors import RegexError
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
     GrammarReader,
     WrittenRule,
     letters_of,
 )
+from explorer.languages.regex.escapes import read_escape
 
 _ESCAPES: Final = {
     "t": "\t", "r": "\r", "n": "\n", "a": "\a", "b": "\b", "f": "\f",
     "v": "\v", "0": "\0", "e": "\x1b",
     **{char: char for char in "\\\"[]'?/-^"},
 }  # fmt: skip
-_DIGITS: Final = {"x": 2, "u": 4, "U": 8}
+_MARK: Final = re.compile(r"<(\d{1,9}): [^>\n]*>")
 _ANY: Final = char_set([(0, 0x10FFFF)])
 
 
 class GbnfReader(GrammarReader):
-    """A grammar in GBNF that is being read."""
+    """A grammar in GBNF that is being read; ``<1: ...>`` is the first source that stands in it."""
 
     sign = "::="
     strays = MappingProxyType(
@@ -48,8 +52,8 @@ class GbnfReader(GrammarReader):
         }
     )
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
+        super().__init__(text, given)
         self.broken: int | None = None
 
     def rules(self) -> list[WrittenRule]:
@@ -108,8 +112,16 @@ class GbnfReader(GrammarReader):
             return self.group()
         if char == "/":
             return self.slashed()
+        mark = _MARK.match(self.text, start)
+        if mark is not None and 1 <= int(mark[1]) <= len(self.given):
+            self.at, number = mark.end(), int(mark[1]) - 1
+            inner = replace(self.given[number].tree, child=number)
+            return Group(start, self.at, inner, None, None)
         if char == "<" or self.sees("!<"):
-            raise self.no_token()
+            raise self.wrong(
+                "A token cannot be named in a grammar: a constraint is a set of texts",
+                "Write the token's text in quotes.",
+            )
         if char in "*+?{":
             raise self.wrong(
                 f"Nothing stands before {char!r} that could be repeated",
@@ -147,30 +159,20 @@ class GbnfReader(GrammarReader):
             return ord(char)
         letter = self.text[self.at : self.at + 1]
         self.at += 1
-        if letter in _DIGITS:
-            digits = self.text[self.at : self.at + _DIGITS[letter]]
-            self.at += len(digits)
+        if letter and letter in "xuU":
             try:
-                code = int(digits, 16)
-            except ValueError:
-                code = -1
-            whole = len(digits) == _DIGITS[letter] and digits.isalnum() and code >= 0
-            if whole and code > 0x10FFFF:
+                escape = read_escape(self.text, begin, in_set=True)
+            except RegexError as error:
                 raise self.wrong(
-                    f"\\U{digits} is above the last character, \\U0010FFFF",
-                    "Write the number of a character.", begin, self.at,
+                    error.reason.capitalize(), error.remedy, begin, error.end
+                ) from None
+            self.at, code = escape.end, ord(escape.char or "")
+            if 0xD800 <= code <= 0xDFFF:
+                raise self.wrong(
+                    "Half of a surrogate pair is not a character",
+                    "Write the character itself, or \\U with eight digits.", begin, self.at,
                 )  # fmt: skip
-            if whole:
-                if 0xD800 <= code <= 0xDFFF:
-                    raise self.wrong(
-                        "Half of a surrogate pair is not a character",
-                        "Write the character itself, or \\U with eight digits.", begin, self.at,
-                    )  # fmt: skip
-                return code
-            raise self.wrong(
-                f"\\{letter} takes {_DIGITS[letter]} hexadecimal digits of a character",
-                "Write \\x41, \\u00e4 or \\U0001F600.", begin, self.at,
-            )  # fmt: skip
+            return code
         if not letter or letter not in _ESCAPES:
             raise self.wrong(
                 f"The escape \\{letter} is not known",

@@ -117,7 +117,7 @@ def _layout(given: object, at: int, end: int, wrong: Wrong) -> dict[str, Any]:
         name = next(iter(said), "item_separator")
         raise wrong(
             f"{name!r} of {_GUIDANCE} is not followed",
-            "Only whitespace_flexible, whitespace_pattern and the separators of json.dumps are.",
+            "Write whitespace_flexible, whitespace_pattern, or the separators of json.dumps.",
             at, end,
         )  # fmt: skip
     if isinstance(pattern, str):
@@ -190,7 +190,8 @@ def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:
     count = sum(high - low + 1 for low, high in pairs)
     if count > MOST_IDS or any(high < low for low, high in pairs):
         raise wrong(
-            f"<[{written[1]}]> has an empty range, or more than {MOST_IDS:,} ids", "Name fewer.",
+            f"<[{written[1]}]> has an empty range, or more than {MOST_IDS:,} ids",
+            f"Write the lower id of a range first, and at most {MOST_IDS:,} ids.",
             at, written.end(),
         )  # fmt: skip
     ids = dict.fromkeys(each for low, high in pairs for each in range(low, high + 1))

@@ -103,8 +103,7 @@ class LarkReader(GrammarReader):
     )
 
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
-        super().__init__(text)
-        self.given = given
+        super().__init__(text, given)
         self.leaves: list[Source] = []
         self.ignored: list[Node] = []
         self.in_rule = self.is_second = False
@@ -222,7 +221,7 @@ class LarkReader(GrammarReader):
                     )  # fmt: skip
                 ending = EarlyEnd(value)
             else:
-                remedy = OTHER_ATTRIBUTES.get(attribute, f"Only capture, {', '.join(ENDING)} are.")
+                remedy = OTHER_ATTRIBUTES.get(attribute, f"Write capture, {', '.join(ENDING)}.")
                 raise self.wrong(
                     f"The attribute {self.text[start : self.at].strip()} is not followed", remedy,
                     start, self.at,
@@ -272,7 +271,7 @@ class LarkReader(GrammarReader):
         """The error for what begins with a percent sign, where only some names do."""
         end = begin + 1 + len(name)
         close = get_close_matches(name, known, 1)
-        usual = f"Only {' and '.join(f'%{each}' for each in known)} are; write the rest out."
+        usual = f"Only {' and '.join(f'%{each}' for each in known)} are read; write the rest out."
         remedy = _REMEDIES.get(name, f"Did you mean %{close[0]}?" if close else usual)
         return self.wrong(f"%{name} is not followed", remedy, begin, end)
 

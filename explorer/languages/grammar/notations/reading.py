@@ -27,6 +27,7 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
+    Source,
 )
 from explorer.budget import Meter
 from explorer.errors import GrammarError, RegexError
@@ -75,6 +76,9 @@ class WrittenRule:
 class GrammarReader(ABC):
     """A grammar that is being read.
 
+    Args:
+        given: The sources that stand in it as pieces; see the notation.
+
     Attributes:
         at: The place in it.
         meter: The budget whose clock is looked at; set it before reading.
@@ -95,8 +99,9 @@ class GrammarReader(ABC):
     comments: tuple[str, ...] = ("#",)
     """The signs that begin a comment, which goes to the end of its line."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         self.text = text
+        self.given = given
         self.at: int = 0
         self.depth = 0
         self.meter = Meter()
@@ -337,13 +342,6 @@ class GrammarReader(ABC):
             )  # fmt: skip
         return self.pattern(inner, start, self.at, given)
 
-    def no_token(self) -> GrammarError:
-        """The error for the name of a token at the place."""
-        return self.wrong(
-            "A token cannot be named in a grammar: a constraint is a set of texts",
-            "Write the token's text in quotes.",
-        )
-
     def repeated_group(self, close: str, most: int | None) -> Node:
         """Read a group whose brackets say that it may be missing, or repeated."""
         start, inner = self.at, self.group(close)
@@ -355,7 +353,8 @@ class GrammarReader(ABC):
         In the quotes a backslash stands before a quote or a backslash, as in every text; before
         anything else it is the pattern's own.
         """
-        if name != "Regex" or not self.sees("(") or self._defines(name):
+        is_rule = name != "Regex" or re.search(rf"(?m)^[?!]?Regex\s*{self.sign}", self.text)
+        if is_rule or not self.sees("("):
             return Call(start, self.at, name)
         written = _REGEX.match(self.text, self.at)
         if written is None:
@@ -366,9 +365,6 @@ class GrammarReader(ABC):
         pattern = "".join(text for text, _ in pieces)
         places = [place + k for text, place in pieces for k in range(len(text))]
         return self.pattern(pattern, start, self.at, places=places or [written.start(1)])
-
-    def _defines(self, name: str) -> bool:
-        return re.search(rf"(?m)^[?!]?{name}\s*{self.sign}", self.text) is not None
 
     # What a notation says
 

@@ -2,6 +2,6 @@
 
 Reading order: `character_table` (a table over classes of characters, as a machine over bytes),
 `normal_forms` (the texts that are in a form), and what the texts of a constraint become in one:
-`replaced` (characters replaced by texts, as decomposing does), `in_order` (their marks ordered) and
-`recomposed` (composed again).
+`replaced` (characters replaced by texts, as decomposing does) and `recomposed` (their marks
+ordered, and composed again).
 """

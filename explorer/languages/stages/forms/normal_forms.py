@@ -56,6 +56,7 @@ _INERT: Final[_Place] = ("", (), 0)
 """The place after which everything may follow."""
 
 
+@cache
 def normal_form_machines(form: Form) -> tuple[Dfa, ...]:
     """Machines over bytes; a text is in the form exactly if all of them accept it.
 
@@ -66,13 +67,13 @@ def normal_form_machines(form: Form) -> tuple[Dfa, ...]:
         >>> order.accepts("e\\u0301\\u0323".encode())  # The dot below comes first.
         False
     """
-    return _machines(form)
+    return (_order(form), _race(form)) if form in ("NFC", "NFKC") else (_order(form),)
 
 
 @cache
 def normal_form_machine(form: Form) -> Dfa:
     """The machine over bytes of all texts in a form: for NFC of 27,000 states."""
-    first, *others = _machines(form)
+    first, *others = normal_form_machines(form)
     for machine in others:
         first = intersection(first, machine, Meter())
     return first
@@ -146,11 +147,6 @@ def _joining(form: Form) -> Bool:
     first = [ord(text[0]) for text in decompositions(apart).values()]
     joining[decomposing_characters(apart)] = joining[first]
     return joining
-
-
-@cache
-def _machines(form: Form) -> tuple[Dfa, ...]:
-    return (_order(form), _race(form)) if form in ("NFC", "NFKC") else (_order(form),)
 
 
 @cache

@@ -1,0 +1,438 @@
+"""The error for a grammar that leads to two stacks: a shortest such text, both derivations,
+and what a rewrite looks like.
+
+By default a grammar is to lead to one stack after every text (decision 29 says what that means and
+why). A conflict is a state of the network that has two moves over one class of bytes
+(`explorer.automata.rules.moves`). The shortest text that comes to it is put together from the
+shortest words of rules and the shortest ways through them (Dijkstra, rule by rule); where one of
+the moves is to end the rule, also from a shortest chain of callers after which the byte may follow.
+
+A rewrite is shown in the notation that the author of the grammar writes. Each sketch is what to
+write and what it stands for, and each is a grammar that the tests read.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from explorer.alphabet import shown_letters
+from explorer.automata.machine import Network
+from explorer.automata.rules.moves import Actions, Conflict, Move, begins_with
+from explorer.automata.stacks.of_grammar import decided
+from explorer.automata.tree.nodes import Rules
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, GrammarError
+from explorer.languages.grammar.notations.reading import WrittenRule
+from explorer.languages.written.configuration import Configurations, LivePlace
+
+STAGE: Final = "The search for an ambiguous text"
+
+MOST_LOOKED_AT: Final = 500
+"""The most conflicts that are looked at for the shortest text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguousText:
+    """A text that leads to two stacks.
+
+    Args:
+        prefix: What was read.
+        byte: The byte that may be read in two ways.
+        rule: The rule in which it is so.
+        kind: ``"left recursion"``, ``"end or go on"`` or ``"begin alike"``.
+        others: The rules that the moves call, in their order.
+    """
+
+    prefix: bytes
+    byte: int
+    rule: str
+    moves: tuple[Move, ...]
+    kind: str
+    others: tuple[str, ...]
+
+
+class Shortest:
+    """Shortest words and ways of a network."""
+
+    def __init__(self, network: Network, meter: Meter) -> None:
+        self._network = network
+        self._meter = meter
+        classes: list[int] = network.symbol_class.tolist()
+        self.byte = [classes.index(c) for c in range(network.num_classes)]
+        printable = [b for b in (*range(97, 123), *range(33, 127)) if b < 127]
+        for b in reversed(printable):
+            self.byte[classes[b]] = b
+        self.word = self._words()
+        self.within = self._ways()
+        self.callers: list[list[tuple[int, int]]] = [[] for _ in network.entry]
+        for state, pairs in enumerate(network.calls):
+            for rule, after in pairs:
+                self.callers[rule].append((state, after))
+        self.enter = self._entries()
+
+    def _words(self) -> list[bytes]:
+        """A shortest word of each rule (Knuth 1977)."""
+        network = self._network
+        back: list[list[tuple[int, bytes]]] = [[] for _ in network.calls]
+        waiting: list[list[tuple[int, int]]] = [[] for _ in network.entry]
+        calls_of: list[list[tuple[int, int]]] = [[] for _ in network.calls]
+        for state, pairs in enumerate(network.calls):
+            for symbol, target in network.arcs(state).items():
+                back[target].append((state, bytes([self.byte[symbol]])))
+            for rule, after in pairs:
+                waiting[rule].append((state, after))
+                calls_of[after].append((state, rule))
+        entry_of = {state: rule for rule, state in enumerate(network.entry)}
+        word: list[bytes | None] = [None] * len(network.entry)
+        rest: list[bytes | None] = [None] * len(network.calls)
+        queue = [(0, b"", state) for state, ends in enumerate(network.exits) if ends]
+        heapq.heapify(queue)
+        while queue:
+            _, text, state = heapq.heappop(queue)
+            if rest[state] is not None:
+                continue
+            self._meter.check_time(STAGE)
+            rest[state] = text
+            before = [(source, read + text) for source, read in back[state]]
+            for source, rule in calls_of[state]:
+                inner = word[rule]
+                if inner is not None:
+                    before.append((source, inner + text))
+            begun = entry_of.get(state)
+            if begun is not None and word[begun] is None:
+                word[begun] = text
+                for source, after in waiting[begun]:
+                    tail = rest[after]
+                    if tail is not None:
+                        before.append((source, text + tail))
+            for source, longer in before:
+                if rest[source] is None:
+                    heapq.heappush(queue, (len(longer), longer, source))
+        return [each or b"" for each in word]
+
+    def _ways(self) -> list[bytes]:
+        """A shortest text from the start of its rule to each state."""
+        network = self._network
+
+        def onward(state: int) -> Iterator[tuple[bytes, int]]:
+            for symbol, target in network.arcs(state).items():
+                yield bytes([self.byte[symbol]]), target
+            for rule, after in network.calls[state]:
+                yield self.word[rule], after
+
+        return _shortest(network.entry, len(network.calls), onward)
+
+    def _entries(self) -> list[bytes]:
+        """A shortest text after which each rule may begin."""
+        network = self._network
+        calls: list[list[tuple[bytes, int]]] = [[] for _ in network.entry]
+        for state, rule in enumerate(network.rule):
+            calls[rule] += [(self.within[state], callee) for callee, _ in network.calls[state]]
+        return _shortest([0], len(network.entry), calls.__getitem__)
+
+    def to(self, state: int, symbol: int, ends: bool) -> bytes:
+        """A shortest text that comes to a state, so that a class may follow if its rule ends."""
+        network, looks = self._network, self._network.arrays
+        queue = [(len(self.within[state]), self.within[state], network.rule[state])]
+        if not ends:
+            return self.enter[network.rule[state]] + self.within[state]
+        best: bytes | None = None
+        seen: set[int] = set()
+        while queue:
+            _, text, rule = heapq.heappop(queue)
+            if rule in seen or (best is not None and len(text) >= len(best)):
+                continue
+            seen.add(rule)
+            for caller, after in self.callers[rule]:
+                longer = self.within[caller] + text
+                around = network.rule[caller]
+                if looks.reads[after, symbol]:
+                    whole = self.enter[around] + longer
+                    if best is None or len(whole) < len(best):
+                        best = whole
+                if looks.empty[after]:
+                    heapq.heappush(queue, (len(longer), longer, around))
+        return best or b""
+
+
+def _shortest(
+    starts: Iterable[int], count: int, onward: Callable[[int], Iterable[tuple[bytes, int]]]
+) -> list[bytes]:
+    """A shortest text to each of some places (Dijkstra); empty where none leads there.
+
+    Args:
+        starts: The places where the texts begin.
+        onward: From a place to the texts that lead on, and where.
+    """
+    known: list[bytes | None] = [None] * count
+    queue = [(0, b"", place) for place in starts]
+    heapq.heapify(queue)
+    while queue:
+        _, text, place = heapq.heappop(queue)
+        if known[place] is None:
+            known[place] = text
+            for more, target in onward(place):
+                if known[target] is None:
+                    heapq.heappush(queue, (len(text) + len(more), text + more, target))
+    return [each or b"" for each in known]
+
+
+def shortest_ambiguous(
+    network: Network, conflicts: Sequence[Conflict], meter: Meter
+) -> AmbiguousText:
+    """A shortest text that leads to two stacks.
+
+    Args:
+        conflicts: Its conflicts, at least one; the first `MOST_LOOKED_AT` are looked at.
+
+    Raises:
+        BudgetExceeded: The time is up.
+    """
+    shortest = Shortest(network, meter)
+    candidates: list[tuple[int, int, bytes, Conflict]] = []
+    for number, (state, symbol, moves) in enumerate(conflicts[:MOST_LOOKED_AT]):
+        ends = any(move[0] == "end" for move in moves)
+        text = shortest.to(state, symbol, ends)
+        candidates.append((len(text), number, text, (state, symbol, moves)))
+    _, _, prefix, (state, symbol, moves) = min(candidates)
+    rule = network.rule[state]
+    called = [move[1] for move in moves if move[0] == "call"]
+    begins = [begins_with(network, each) for each in called]
+    if any(rule in each for each in begins) and network.entry[rule] == state:
+        kind = "left recursion"
+    elif any(move[0] == "end" for move in moves):
+        kind = "end or go on"
+    else:
+        kind = "begin alike"
+    names = tuple(network.names[each] for each in called)
+    byte = shortest.byte[symbol]
+    return AmbiguousText(prefix, byte, network.names[rule], moves, kind, names)
+
+
+# --- what to write instead ------------------------------------------------------------------------
+
+
+Sketch = tuple[str, str]
+"""The rules to write, and the rules that they replace."""
+
+SKETCHES: Final[Mapping[str, Mapping[str, Sketch]]] = MappingProxyType(
+    {
+        "left recursion": {
+            "gbnf": ('e ::= t ("+" t)*', 'e ::= e "+" t | t'),
+            "lark": ('e: t ("+" t)*', 'e: e "+" t | t'),
+            "w3c": ("e ::= t ('+' t)*", "e ::= e '+' t | t"),
+            "iso": ("e = t, { '+', t };", "e = e, '+', t | t;"),
+            "python": ('e = rule("e", t + ("+" + t).star())',
+                       'e = rule("e", rule("e") + "+" + t | t)'),
+        },
+        "end or go on": {
+            "gbnf": ('s ::= "if" s ("else" s)? "fi" | "x"', 's ::= "if" s ("else" s)? | "x"'),
+            "lark": ('s: "if" s ["else" s] "fi" | "x"', 's: "if" s ["else" s] | "x"'),
+            "w3c": ("s ::= 'if' s ('else' s)? 'fi' | 'x'", "s ::= 'if' s ('else' s)? | 'x'"),
+            "iso": ("s = 'if', s, [ 'else', s ], 'fi' | 'x';", "s = 'if', s, [ 'else', s ] | 'x';"),
+            "python": (
+                's = rule("s", "if" + rule("s") + ("else" + rule("s")).optional() + "fi" | "x")',
+                's = rule("s", "if" + rule("s") + ("else" + rule("s")).optional() | "x")',
+            ),
+        },
+        "begin alike": {
+            "gbnf": ('s ::= "(" s ")" | "x" | "y"',
+                     's ::= a | b\na ::= "(" a ")" | "x"\nb ::= "(" b ")" | "y"'),
+            "lark": ('s: "(" s ")" | "x" | "y"',
+                     's: a | b\na: "(" a ")" | "x"\nb: "(" b ")" | "y"'),
+            "w3c": ("s ::= '(' s ')' | 'x' | 'y'",
+                    "s ::= a | b\na ::= '(' a ')' | 'x'\nb ::= '(' b ')' | 'y'"),
+            "iso": ("s = '(', s, ')' | 'x' | 'y';",
+                    "s = a | b;\na = '(', a, ')' | 'x';\nb = '(', b, ')' | 'y';"),
+            "python": ('s = rule("s", "(" + rule("s") + ")" | choice(["x", "y"]))',
+                       'a = rule("a", "(" + rule("a") + ")" | "x")\n'
+                       'b = rule("b", "(" + rule("b") + ")" | "y")\ns = rule("s", a | b)'),
+        },
+        "keyword": {
+            "gbnf": (r"name ::= /(?!(?:if|do)\Z)[a-z]+/", "name ::= [a-z]+"),
+            "lark": (r"NAME: /(?!(?:if|do)\Z)[a-z]+/", "NAME: /[a-z]+/"),
+            "w3c": (r"name ::= /(?!(?:if|do)\Z)[a-z]+/", "name ::= [a-z]+"),
+            "iso": (r"name = /(?!(?:if|do)\Z)[a-z]+/;", "name = /[a-z]+/;"),
+            "python": (r'name = rule("name", regex(r"(?!(?:if|do)\Z)[a-z]+"))',
+                       'name = rule("name", regex("[a-z]+"))'),
+        },
+    }
+)  # fmt: skip
+"""For each kind of ambiguity and each way to write a grammar."""
+
+_ADVICE: Final = {
+    "left recursion": "A rule that begins with itself has a stack for every number of times that "
+    "it may do so. Write a repetition:",
+    "end or go on": "Let what follows tell the two apart: one rule for what may stand before and "
+    "one for the rest (matched and unmatched), a repetition for a rule that calls itself twice, or "
+    "an end of its own for the inner rule:",
+    "begin alike": "Write what the two share once, before the choice:",
+    "keyword": "Write what the two share once, before the choice; or if one is a keyword and the "
+    "other a name, leave the keywords out of the names:",
+}
+
+_LOOSE: Final = (
+    "Or give ambiguous=True, and every stack is followed. For some languages, such as palindromes, "
+    "nothing else helps."
+)
+
+
+def rewrite_of(kind: str, dialect: str) -> str:
+    """The remedy for a text with two stacks.
+
+    Args:
+        kind: A kind of `SKETCHES`.
+        dialect: How the grammar is written: ``gbnf``, ``lark``, ``w3c``, ``iso`` or ``python``.
+    """
+    good, bad = (sketch.replace("\n", "\n  ") for sketch in SKETCHES[kind][dialect])
+    return f"{_ADVICE[kind]}\n  {good}\nfor\n  {bad}\n{_LOOSE}"
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
+"""For the check that comes with reading a grammar, unless a budget is given."""
+
+MOST_BYTES: Final = 300
+"""Up to so many bytes of an ambiguous text are looked through for a keyword."""
+
+LONGEST_QUOTED: Final = 60
+"""The most characters of a pattern that a message quotes."""
+
+MOST_COMPARED: Final = 8
+"""The most ways to read a byte that are compared for that."""
+
+
+def check_deterministic(
+    text: str, rules: Sequence[WrittenRule], node: Rules, dialect: str, given: Meter | None = None
+) -> None:
+    """Refuse a grammar some text of which leads to two stacks.
+
+    Args:
+        dialect: How it is written, for `rewrites`.
+        given: Of the budget that the reader gave; without one, `LIMITS` hold.
+
+    Raises:
+        GrammarError: There is such a text; the message has a shortest one.
+        BudgetExceeded: The grammar is too large to find out.
+    """
+    meter = given or Meter(LIMITS)
+    known = decided(node, meter)
+    if known is None:
+        return
+    network, actions = known
+    if isinstance(actions, Actions):
+        return
+    shortest = shortest_ambiguous(network, actions, meter)
+    place = next((rule for rule in rules if rule.name == shortest.rule), rules[0])
+    where = "At the start" if not shortest.prefix else f"After {_shown(shortest.prefix)}"
+    byte = _shown(bytes([shortest.byte]))
+    ways, keyword = _found(shortest, text, node)
+    kind = "keyword" if keyword and shortest.kind != "left recursion" else shortest.kind
+    raise GrammarError(
+        f"{where}, the text {byte} can be read with two stacks: {_ways(shortest)}",
+        text=text, start=place.start, end=place.end, more=f"{_derivations(ways, text)}{keyword}",
+        remedy=rewrite_of(kind, dialect),
+        evidence={
+            "prefix": shortest.prefix, "byte": shortest.byte, "kind": shortest.kind,
+            "rewrite": kind,
+        },
+    )  # fmt: skip
+
+
+def _ways(found: AmbiguousText) -> str:
+    """The clause that says what the rule may do."""
+    said: dict[str, None] = {}
+    names = iter(found.others)
+    for what, *_ in found.moves:
+        if what == "read":
+            said["read it itself"] = None
+        elif what == "end":
+            said["end, so that what follows it reads it"] = None
+        else:
+            name = next(names)
+            again = "call" if f"call {name!r}" not in said else "call once more"
+            said[f"{again} {name!r}"] = None
+    return f"the rule {found.rule!r} can {' or '.join(said)}"
+
+
+def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace], str]:
+    """Two ways to read the byte, and a line that says which word is a keyword and a name in them;
+    nothing where finding them took too long.
+    """
+    try:
+        written = Configurations(node, LIMITS)
+        ways = _ways_to_read(written, found.prefix, found.byte, 2)
+        return ways, _keyword(written, found.prefix + bytes([found.byte]), text)
+    except BudgetExceeded:
+        return [], ""
+
+
+def _keyword(written: Configurations, data: bytes, text: str) -> str:
+    """A line about the last letters that were read both as they stand and as letters of a class."""
+    if len(data) > MOST_BYTES:
+        return ""
+    word = b""
+    said: tuple[LivePlace, LivePlace] | None = None
+    for at in range(len(data) - 1, -1, -1):
+        ways = _ways_to_read(written, data[:at], data[at], MOST_COMPARED)
+        classes = [way for way in ways if _is_class(text[way.origin.start : way.origin.end])]
+        letters = [way for way in ways if way not in classes]
+        if classes and letters:
+            word, said = data[at : at + 1] + word, (letters[0], classes[0])
+        elif said is not None:
+            break
+    if said is None:
+        return ""
+    letter, other = said
+    return (
+        f"{_shown(word)} is read as it stands in {_at(text, letter.origin.start)}, and by "
+        f"{_cut(text[other.origin.start : other.origin.end])} in {_at(text, other.origin.start)}.\n"
+    )
+
+
+def _ways_to_read(written: Configurations, text: bytes, byte: int, most: int) -> list[LivePlace]:
+    """The shortest different ways in which a byte can be read after a text."""
+    here = written.after(text)
+    return [] if here is None else here.ways(byte, most)
+
+
+def _is_class(written: str) -> bool:
+    """Whether a place is a class, a pattern or an imported terminal, not a letter of a text."""
+    return len(written) > 1 and (written.startswith(("[", "/")) or written.isidentifier())
+
+
+def _derivations(places: Sequence[LivePlace], text: str) -> str:
+    """Two ways to read the byte, each as the rules that are open."""
+    lines = [f"  {_line(text, place)}\n" for place in places]
+    if len(set(lines)) == 1:  # What differs is where the rules are called.
+        lines = [f"  {_line(text, place, calls=True)}\n" for place in places]
+    return f"Two derivations:\n{''.join(lines)}" if len(lines) == 2 else ""
+
+
+def _line(text: str, place: LivePlace, *, calls: bool = False) -> str:
+    outermost_first = list(reversed(place.stack))
+    names = [place.stack[-1].rule] if place.stack else [place.rule]
+    for frame in outermost_first:
+        names.append(f"{frame.called} ({_at(text, frame.start)})" if calls else frame.called)
+    written = _cut(text[place.origin.start : place.origin.end])
+    return f"{' → '.join(names)}, which reads {written} in {_at(text, place.origin.start)}"
+
+
+def _cut(written: str) -> str:
+    """The text of a part as it was written, cut if it is long."""
+    return written if len(written) <= LONGEST_QUOTED else f"{written[: LONGEST_QUOTED - 1]}…"
+
+
+def _at(text: str, start: int) -> str:
+    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    return f"line {line}, column {column}"
+
+
+def _shown(data: bytes) -> str:
+    return repr(shown_letters(data, "backslashreplace"))
