@@ -242,7 +242,9 @@ class Located:
         """The evidence of an error: the span, and the reason without the lines that show it."""
         return {"text": self.text, "start": self.start, "end": self.end, "reason": reason}
 
-    def error(self, reason: str, remedy: str, **more: object) -> ConstraintError:
+    def error(
+        self, reason: str, remedy: str, more: Mapping[str, object] = MappingProxyType({})
+    ) -> ConstraintError:
         """The error that shows the span under a reason, which has no full stop."""
         evidence = {**more, "offset": self.start, **self.evidence(f"{reason}.")}
         return ConstraintError(_pointing(f"{reason}:", self), remedy=remedy, evidence=evidence)

@@ -288,7 +288,7 @@ class _ExpressionReader:
         reason = error.reason if isinstance(error, RegexError) else error.message.split("\n")[0]
         reason = f"{reason[:1].upper()}{reason[1:]}".rstrip(":.")
         more = {**error.evidence, "expression": self._text}
-        return Located(self._text, start, end).error(reason, error.remedy, **more)
+        return Located(self._text, start, end).error(reason, error.remedy, more)
 
 
 def _is_text(node: ast.expr) -> bool:
