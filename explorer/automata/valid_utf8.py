@@ -15,7 +15,7 @@ from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Dfa, Nfa
 from explorer.budget import Meter
 
-# One row of table 3-7 after the other: the byte ranges of each length and lead byte.
+# The rows of table 3-7: the byte ranges of each length and lead byte.
 WELL_FORMED: Final = (
     ((0x00, 0x7F),),
     ((0xC2, 0xDF), (0x80, 0xBF)),

@@ -1,4 +1,4 @@
-"""The words of a machine: a shortest one, the first n, how many there can be."""
+"""The words of a machine: a shortest one, all in order, and whether there are finitely many."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _lowest_symbols(dfa: Dfa) -> list[int]:
 
 
 def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
-    """A function from a state to its lowest byte to each target, and the target, by byte."""
-    marks = len(machine.symbol_class) > NUM_BYTES  # The ends of tokens write nothing: they are -1.
+    """A function from a state to its targets, each with the lowest byte, sorted by byte."""
+    marks = len(machine.symbol_class) > NUM_BYTES  # The end of a token is -1, as it writes nothing.
     dfa = machine.closed
     if dfa is None:
 
@@ -63,12 +63,12 @@ def shortest_word(
 
     Args:
         machine: A machine over bytes.
-        state: Where to begin; default its start.
+        state: The state to begin in; default the start.
         meter: Watches the time, if given.
 
     Raises:
         BudgetExceeded: The time is up.
-        EmptyConstraint: No word can be read from there.
+        EmptyConstraint: No word can be read from the state.
 
     Example:
         >>> from explorer import regex
@@ -114,19 +114,19 @@ def accepts(machine: ByteMachine, data: bytes) -> bool:
 
 
 def has_no_word(machine: ByteMachine) -> bool:
-    """Whether a machine accepts nothing: every state can finish, so it then has no state."""
+    """Whether the language of a machine is empty; it then has no start state."""
     return machine.start == NO_ARC
 
 
 def check_word(machine: ByteMachine, data: bytes) -> None:
-    """Refuse a text that a machine does not accept, and say from where on.
+    """Raise an error at the first wrong character of a text that a machine does not accept.
 
     Args:
         machine: A machine over bytes.
-        data: A text, or what tokens write.
+        data: A text, or the bytes of tokens.
 
     Raises:
-        ConstraintError: It is not a word; ``evidence`` has the ``offset`` in characters.
+        ConstraintError: The text is not a word; ``evidence`` has the ``offset`` in characters.
 
     Example:
         >>> from explorer import regex
@@ -187,15 +187,15 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
 def words(
     machine: ByteMachine, meter: Meter | None = None, *, one_letter: bool = False
 ) -> Iterator[bytes]:
-    """All words, shortest first, then in byte order; without end where there are infinitely many.
+    """All words, shortest first, then in byte order; endless if there are infinitely many.
 
-    Branches that cannot finish sooner than others wait in a queue ordered by the shortest
-    length that they can reach, so memory grows with the words given out, not with all words.
+    Prefixes wait in a queue ordered by the length of their shortest word, so memory grows with the
+    words returned, not with all words.
 
     Args:
         machine: A machine over bytes; one that discovers its states is searched as it grows.
         meter: Watches the time and the bytes in the queue; default the limits of a `Budget`.
-        one_letter: Whether one id and one name stand for all that a control token may have.
+        one_letter: Whether one id and one name represent all those of a control token.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -224,12 +224,12 @@ def words(
         for byte, target in following_arcs:
             waiting += len(word) + 1
             following = word + bytes([byte])
-            # A state that accepts now may also go on: its longer words come from its targets.
+            # An accepting state may have longer words too; they come from its targets.
             heapq.heappush(queue, (len(following) + remaining(target), following, target))
 
 
 def _of_one_letter(word: bytes, arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The arcs behind a word that lead on in one way where it stops inside of a letter."""
+    """The arcs after a word; within a letter only those of one continuation."""
     begun = word.rindex(LETTER)
     at = word.find(LETTER_ID, begun)
     if at >= 0:

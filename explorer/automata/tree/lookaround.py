@@ -368,7 +368,7 @@ class Resolver:
         accepting: list[int],
         start: int = 0,
     ) -> Dfa:
-        """A small machine by hand; ``None`` reads the point."""
+        """A small machine from its arcs; ``None`` in place of a set reads the point."""
         rows: list[tuple[int, int, int, int]] = []
         for source, chars, target in arcs:
             if chars is None:
@@ -407,9 +407,9 @@ def _assertions_of(node: Node, meter: Meter) -> list[Assertion]:
 
 
 def in_bytes(dfa: Dfa, classes: CharClasses, meter: Meter) -> Nfa:
-    """Write each step over character classes out as UTF-8.
+    """The machine over UTF-8 bytes of a machine over character classes.
 
-    Steps into one state that read the same characters share all but their first byte.
+    Arcs into one state that read the same characters share the arcs after their first byte.
 
     Returns:
         An NFA over the 256 bytes, deterministic but for shared lead bytes.
@@ -426,7 +426,7 @@ def in_bytes(dfa: Dfa, classes: CharClasses, meter: Meter) -> Nfa:
     columns = list(symbols_of)
     read: dict[tuple[int, ...], CharSet] = {}
     shared: dict[tuple[tuple[int, ...], int], int] = {}
-    arcs = array("i")  # Four numbers an arc: half a million tuples would take as long again.
+    arcs = array("i")  # Four numbers per arc; tuples would take twice the time.
     num_states = dfa.num_states
     for state, row in enumerate(dfa.table[:, columns].tolist()):
         if state % 32 == 0:

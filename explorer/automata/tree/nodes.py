@@ -36,7 +36,7 @@ from explorer.errors import EmptyConstraint
 
 
 class Empty(Struct, frozen=True, gc=False):
-    """Nothing at all: an empty alternative, an empty group, an empty pattern."""
+    """The empty text: an empty alternative, an empty group, an empty pattern."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ class Repeat(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Parentheses; only those that capture have a number, and only those with a name a name."""
+    """Parentheses; the number is ``None`` without a capture, the name is ``None`` without one."""
 
     start: int
     end: int
@@ -129,7 +129,7 @@ class AssertionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A condition on a place in the text that reads nothing; a lookaround looks for its body."""
+    """A condition on a place in the text, which reads nothing; a lookaround has a body."""
 
     start: int
     end: int
@@ -141,7 +141,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One of some different texts, letter for letter; laid out as a prefix tree."""
+    """One of several different literal texts; laid out as a prefix tree."""
 
     start: int
     end: int
@@ -150,7 +150,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """A minimal machine over valid UTF-8 that is ready, with nothing below it to point at."""
+    """A finished minimal machine over valid UTF-8, without nodes below."""
 
     start: int
     end: int
@@ -159,9 +159,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outline:
-    """An automaton with nodes for arcs: what is long is named once and not written out.
+    """An automaton whose arcs are nodes, which keeps large parts by name.
 
-    In rows ``(source, node, target)`` of ``parts`` any word of the node leads from state to state.
+    A row ``(source, node, target)`` of ``parts`` is an arc that reads any word of the node.
     """
 
     nfa: Nfa = field(repr=False)
@@ -170,15 +170,15 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A machine that its source makes, within the limits of its caller.
+    """A machine that its source builds when it is needed, within the limits of the caller.
 
     Args:
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
-        outline: The same language with nodes for arcs, where that is much smaller.
+        outline: The same language as an automaton over nodes, if that is much smaller.
         is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.net`).
-        calls: Whether the outline calls rules: then there is no other form.
+        calls: Whether the outline calls rules; the node then has no other form.
     """
 
     start: int
@@ -191,7 +191,7 @@ class Deferred:
 
 
 class Call(Struct, frozen=True):
-    """A word of the rule of that name; only in the bodies of `Rules`."""
+    """A call of the rule with this name; only in the bodies of `Rules`."""
 
     start: int
     end: int
@@ -204,7 +204,7 @@ class Rules:
 
     Args:
         root, rules: The rule, and the body of every rule that is called.
-        make: From these rules to their minimal machine; raises `NotRegular` if they recurse.
+        make: Builds the minimal machine of the rules; raises `NotRegular` if they recurse.
         ambiguous: Whether a text may lead to several stacks.
         locate: As for `Deferred`; by default the places are those of the rules.
     """
@@ -220,11 +220,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
-    """A piece that is made of whole tokens, such as one text token without a newline.
+    """A piece of whole tokens, such as one text token without a newline.
 
     Args:
         tokens: Its machine over bytes and marks (`explorer.automata.tree.build`).
-        text: The machine of its texts: what it reads where nobody asks about tokens.
+        text: The machine of its texts, for machines over bytes.
     """
 
     start: int
@@ -235,7 +235,7 @@ class TokenPiece:
 
 @dataclass(frozen=True, slots=True)
 class TokenLimit:
-    """A piece that at most so many tokens may write; a text alone does not say how many did.
+    """A piece that at most a number of tokens may write; a text does not determine the number.
 
     A token counts if it writes at least one byte of the piece: also one that crosses its edge.
     """
@@ -277,7 +277,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A pattern whose assertions look at nothing around it; it holds what a regex can hold."""
+    """A pattern whose assertions see nothing outside of it."""
 
     start: int
     end: int
@@ -312,7 +312,7 @@ Node = (
 Leaf = Literal | Class | Dot
 Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
 Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
-"""Nodes that become a machine of their own before anything can be laid around them."""
+"""Nodes that become a machine of their own before the layout."""
 
 
 Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
@@ -330,8 +330,8 @@ class Source(Changeable, ABC):
 
     Attributes:
         kind: The name of the kind, in files and in the editor.
-        plain_text: Whether `text` is what `read` takes. Otherwise the kind is not offered in the
-            editor, and its sources are shown by their short form ``str(source)``.
+        plain_text: Whether `read` accepts `text`. Otherwise the editor does not offer the kind, and
+            views show the short form ``str(source)`` of its sources.
     """
 
     kind: ClassVar[str]
@@ -339,7 +339,7 @@ class Source(Changeable, ABC):
 
     @property
     def text(self) -> str:
-        """The source as a person edits it, where spans count; by default its short form."""
+        """The editable text of the source, to which spans refer; by default its short form."""
         return str(self)
 
     @abstractmethod
@@ -348,15 +348,15 @@ class Source(Changeable, ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, object]:
-        """The fields that `load` takes, as values that JSON can hold, without the children."""
+        """The fields for `load` as JSON values, without the children."""
 
     @classmethod
     @abstractmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The source that was saved.
+        """The source of saved fields and children.
 
         Raises:
-            ExplorerError: It could not have been saved so: the file may be damaged or forged.
+            ExplorerError: The fields are not those of a source; the file is damaged or forged.
         """
 
     @abstractmethod
@@ -364,7 +364,7 @@ class Source(Changeable, ABC):
         """A short form on one line, such as ``regex('a+')``."""
 
     def spelled(self) -> str:
-        """The Python expression that makes it, as far as there is one; else the short form."""
+        """The Python expression that makes the source, or the short form if there is none."""
         return str(self)
 
     @classmethod
@@ -383,11 +383,11 @@ class Source(Changeable, ABC):
 
     @property
     def children(self) -> tuple[Source, ...]:
-        """The sources that this one is made of: those in its fields, in their order."""
+        """The sources in the fields of this one, in order."""
         return tuple(part for each in fields(self) for part in _held(getattr(self, each.name)))
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same source with other children, as many as before."""
+        """The same source with other children; their number stays the same."""
         rest, changed = iter(children), dict[str, Any]()
         for each in fields(self):
             if parts := _held(value := getattr(self, each.name)):
@@ -396,17 +396,17 @@ class Source(Changeable, ABC):
         return replace(self, **changed) if changed else self
 
     def why_empty(self) -> EmptyConstraint | None:
-        """The error of a source without words that can say why; asked only if there are none."""
+        """The error that explains why the source has no words; asked only if it has none."""
         return None
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The texts, where the source is a list of texts one of which is chosen."""
+        """The texts of a source that is a choice between texts; empty for other sources."""
         return ()
 
     @property
     def phased(self) -> bool:
-        """Whether phases of a run are named in it."""
+        """Whether the source names phases of a run."""
         return any(child.phased for child in self.children)
 
     @property
@@ -418,15 +418,15 @@ class Source(Changeable, ABC):
 
     @property
     def space_remedy(self) -> str:
-        """The sentence that says how white space without end is bounded where it was written."""
+        """A sentence on how to bound endless white space in this source."""
         return ""
 
     def loop_remedy(self, what: Loop) -> str:
-        """The sentence that says with which of its settings such a loop is ended."""
+        """A sentence on which setting of this source ends such a loop."""
         return ""
 
     def state_name(self, state: int) -> str:
-        """The name of a state, where it is itself a machine: it has no text to point at."""
+        """The name of a state of a source that is a machine, which has no text."""
         return ""
 
     def by_parts(self, has: Callable[[Source], bool]) -> bool | None:
@@ -437,11 +437,11 @@ class Source(Changeable, ABC):
         return None
 
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what the machine leaves out, children too; asked after it was built."""
+        """Sentences on what the machine ignores, children included; asked after it was built."""
         return tuple(each for child in self.children for each in child.warnings())
 
     def decisions(self) -> tuple[str, ...]:
-        """Sentences on what was decided where there was a choice, asked as `warnings` is."""
+        """Sentences on choices made by the compiler, children included; asked as `warnings` is."""
         return tuple(each for child in self.children for each in child.decisions())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""The questions that are asked of any node: its children, the part it plays, its width, the repeat
-that nested repeats are.
+"""Functions on any node: its children, its role, its width, and the flattening of nested repeats.
 
-One table says for every kind of node what it is to the nodes below it (`SHAPES`); a walk of a tree
-asks the table and matches on no kind. A kind that is not in it is a leaf.
+The table `SHAPES` gives the role of every kind of node; a walk of a tree uses the table and matches
+on no kind. A kind that is not in the table is a leaf.
 
 The *width* of a piece decides whether a lookbehind is legal: `re` looks behind by stepping back a
 fixed number of characters, so it demands that all matches of a lookbehind have one length. The
@@ -60,10 +59,10 @@ a machine, with no nodes below. ``leaf``: it reads or asserts something by itsel
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The facts about a kind of node.
+    """The role and the children of a kind of node.
 
     Args:
-        fields: The fields that hold them: a node each, or one field with a tuple of nodes.
+        fields: The fields of the children: one node each, or one field with a tuple of nodes.
         again: Whether what is below may be read more than once.
     """
 
@@ -92,7 +91,7 @@ _LEAF: Final = NodeShape("leaf")
 
 
 def shape_of(node: Node) -> NodeShape:
-    """The facts about the kind of a node."""
+    """The `NodeShape` of a node."""
     return SHAPES.get(type(node), _LEAF)
 
 
@@ -109,10 +108,10 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def with_children(node: Node, below: tuple[Node, ...]) -> Node:
-    """The same node with others below it, as many as before.
+    """The same node with other children; their number stays the same.
 
     Args:
-        below: What takes the places of its `children`.
+        below: The new `children`.
 
     Example:
         >>> from explorer.automata.tree.nodes import Empty
@@ -133,14 +132,14 @@ def with_children(node: Node, below: tuple[Node, ...]) -> Node:
 
 
 def inside(node: Node) -> Node:
-    """The node below groups, `Written` nodes and limits, which change nothing of the texts."""
+    """The node below groups, `Written` nodes and limits, which do not change the texts."""
     while shape_of(node).part == "around":
         (node,) = children(node)
     return node
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order of the pattern."""
+    """A node and all its descendants, in the order of the pattern."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -149,7 +148,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 MAX_REPEAT: Final = 2**32 - 1
-"""`re` has no counts from here on; an unlimited repeat counts as this many."""
+"""The count of an unlimited repeat in `re`, one more than the largest count."""
 
 _UNLIMITED: Final = 2**64
 
@@ -192,10 +191,10 @@ def width(node: Node) -> tuple[int, int]:
 
 
 def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
-    """The characters of a text, one after the other.
+    """The node of a literal text, one `Literal` per character.
 
     Args:
-        span: From the number of a character to its span in the text of the source.
+        span: A function from the index of a character to its span in the source.
 
     Example:
         >>> letters("ab", lambda k: (k, k + 1)).end
@@ -211,7 +210,7 @@ def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
 
 
 def flattened(node: Repeat) -> tuple[Node, int, int | None]:
-    """Body, fewest and most repetitions, with directly nested repeats multiplied where exact.
+    """Body, minimum and maximum of a repeat, with nested repeats multiplied where that is exact.
 
     ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals
     leave no gap if the first two touch, because the later ones overlap more.
@@ -233,7 +232,7 @@ def flattened(node: Repeat) -> tuple[Node, int, int | None]:
         a, b = inner.minimum, inner.maximum
         if high == 0:
             return inner.body, 0, 0
-        # From low to low + 1 repetitions there must be no gap; a single count has none.
+        # No gap between low and low + 1 repetitions; a single count has none.
         endless_from_first = b is None and low > 0
         touching = low * (b or 0) + 1 >= (low + 1) * a
         if not (low == high or endless_from_first or touching):
@@ -243,16 +242,16 @@ def flattened(node: Repeat) -> tuple[Node, int, int | None]:
 
 
 MANY: Final = 4096
-"""The pieces of a sequence between two looks at the clock."""
+"""The number of pieces of a sequence between two looks at the clock."""
 
 
 def foreseen(
     node: Concat, write: Callable[[CharSet], Fragment], look: Callable[[], None]
 ) -> tuple[int, int]:
-    """The fewest states and arcs that a sequence takes: those of its leaves, each once.
+    """A lower bound for the states and arcs of a sequence: those of its leaves, each once.
 
     Args:
-        look: Called now and then.
+        look: Called at regular intervals, to check the time.
     """
     states, arcs = len(node.items), 0
     for k, item in enumerate(node.items):
