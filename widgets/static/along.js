@@ -139,7 +139,7 @@ function alongText(ui, other) {
       ring(xs[i], middle.fsa, fsa, at(i), `state ${fsa} of the character FSA`);
       ring(xs[i], middle.fst, fst, at(i), fst === "r" ? "the root of the FST: between two tokens" : `the FST inside of a token, after ${fst}`);
       const both = pair === "end" ? "end" : pill(pair ?? fsa, fst);
-      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === here ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is no state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
+      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === here ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is not a state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
     });
     columns.forEach(({ reads, writes }, i) => {
       straight(xs[i], xs[i + 1], middle.fsa, "past", reads);

@@ -127,8 +127,11 @@ function historyShape(ui, el, caption) {
       // A machine without token classes: each token is one.
       const what = ui.machine.token_class ? `${count(ui.machine.num_classes - 1)} token classes` : `${count(ui.machine.num_classes)} tokens`;
       const shared = columns.some((c) => c.length > 1);
-      put(caption, small ? "a square per token, by id" : `${shared ? `${what}, several to a column: its shade is the share of them that is allowed` : `a column for each of ${what}`}; wider for more tokens (log)${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
-      caption.title = caption.textContent;
+      const said = small ? "a square per token, by id" : shared ? `${what}, several to a column: the stronger the blue, the more of them are allowed` : `a column for each of ${what}, blue where it is allowed`;
+      put(caption, said);
+      const kinds = ui.machine.token_class ? `. A token class: ${meaning("class")}` : "";
+      const more = small ? "" : `. A wider column holds more tokens (on a logarithmic scale)${dead ? `. ${count(dead)} tokens that are allowed at no position are left out` : ""}${kinds}.`;
+      caption.title = said + more;
     }
     made.shape.line = line;
   };

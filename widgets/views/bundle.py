@@ -76,7 +76,9 @@ VIEWS: Final = {
         keys=True,
         needs=("legend", "why", "traps", "ahead"),
     ),
-    "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history", "engines")),
+    "mask": ViewPart(
+        "renderMask", ("machine", "words"), needs=("legend", "bitmap", "history", "engines")
+    ),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor", needs=("tag_outline",)),
     "pipeline": ViewPart("renderPipeline", ("machine",), needs=("drawing", "composed")),
