@@ -1,7 +1,7 @@
-"""Python's regular expressions as a front end: text in, a tree with spans out.
+"""The front end for Python's regular expressions, which parses a text to a tree with spans.
 
-Read in this order: `parser` (with `groups`, `terminal_groups`, `escapes`), `unicode_sets` (what
-``\\w`` and IGNORECASE mean), `properties` (what ``\\p{L}`` means), `tables` (what is kept on disk),
+Reading order: `parser` (with `groups`, `terminal_groups`, `escapes`), `unicode_sets` (the meaning
+of ``\\w`` and IGNORECASE), `properties` (the meaning of ``\\p{L}``), `tables` (the cache on disk),
 `source` (the kind of source).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
@@ -19,7 +19,7 @@ __all__ = ["Tree", "UnsupportedSyntax", "compile_pattern", "parse"]
 
 
 def compile_pattern(pattern: str, meter: Meter) -> tuple[Tree, Dfa]:
-    """Parse and compile.
+    """Parse and compile a pattern.
 
     Args:
         pattern: Python `re` syntax; flags can be given inline.

@@ -1,4 +1,4 @@
-"""Escapes and sets: the characters that a backslash or ``[...]`` stands for.
+"""Parsing of escapes and sets: the characters that a backslash or ``[...]`` stands for.
 
 Two tables of rules for escapes, as in `re`: inside a set ``\\b`` is the backspace and ``\\1`` is
 octal; outside ``\\b`` is a boundary and ``\\1`` a reference to a group. Octal needs three digits
@@ -6,7 +6,7 @@ there, or a zero in front. An unknown ASCII letter is an error, any other charac
 itself. Beyond what `re` reads, ``\\p{L}``, ``\\P{L}`` and ``\\pL`` are Unicode properties
 (`explorer.languages.regex.properties`), and ``\\z`` is the end of the text in every version.
 
-Patterns repeat their sets, so one that was read once is known by its text.
+Patterns repeat their sets, so parsed sets are cached by their text.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _PROPERTY: Final = re.compile(r"\{\s*(\^?)([^{}]*)\}|()([A-Za-z])")
 
 @dataclass(frozen=True, slots=True)
 class Escape:
-    """One escape, read.
+    """One parsed escape.
 
     Args:
-        reference: the number of the group that it refers back to.
+        reference: The number of the group in a backreference.
     """
 
     end: int
@@ -54,7 +54,7 @@ def fault(pattern: str, reason: str, start: int, end: int | None, remedy: str) -
     return RegexError(reason, pattern=pattern, start=start, end=end, remedy=remedy)
 
 
-# What people mean by letters that other dialects know.
+# The meaning of letters that only other dialects know.
 _MEANT = {
     "z": r"The end of the text is not a character of a set.",
     "h": r"Blanks are [ \t].",
@@ -126,7 +126,7 @@ def _hexadecimal(pattern: str, offset: int, count: int) -> Escape:
 
 
 def _property(pattern: str, offset: int, letter: str) -> Escape:
-    """``{L}``, ``{^L}`` or ``L`` behind ``\\p`` or ``\\P``."""
+    """Read ``{L}``, ``{^L}`` or ``L`` after ``\\p`` or ``\\P``."""
     match = _PROPERTY.match(pattern, offset + 2)
     if match is None:
         raise fault(
@@ -210,8 +210,8 @@ _MOST_KNOWN: Final = 4096
 
 
 def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
-    """As `read_set`, of a set that was read before; else ``None``."""
-    # The text up to the next bracket is a set, or a set that has not been read yet.
+    """The cached result of `read_set`, or ``None``."""
+    # The text up to the next bracket may be a cached set.
     end = text.find("]", start + 2) + 1
     known = _known.get((text[start:end], flags & CLASS_FLAGS))
     if known is None:  # One with a bracket inside, such as an escaped one.
@@ -224,7 +224,7 @@ def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
 
 
 def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
-    """The set that begins at a bracket, and where it ends.
+    """The set that begins at a bracket, and its end.
 
     Args:
         flags: Flags of `re` that hold there.
@@ -287,7 +287,7 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
 
 
 def _item(text: str, pos: int) -> tuple[ClassItem, int]:
-    """One character or category of a set, and where it ends."""
+    """One character or category of a set, and its end."""
     char = text[pos]
     if char != "\\":
         return (ord(char), ord(char)), pos + 1

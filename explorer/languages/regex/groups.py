@@ -1,7 +1,7 @@
-"""Groups of a pattern: everything that begins with a parenthesis, inline flags among them.
+"""Parsing of groups: everything that begins with a parenthesis, including inline flags.
 
-`Groups` holds a pattern and how far it has been read. What stands inside a group is read by the
-descent that builds on it (`explorer.languages.regex.parser`), which says how in `alternatives`.
+`Groups` holds a pattern and the current position. Its subclass, the recursive descent in
+`explorer.languages.regex.parser`, reads the body of a group in `alternatives`.
 
 Constructions that no automaton can express are read and then refused with `UnsupportedSyntax`:
 references back to a group, conditionals on a group and atomic groups.
@@ -25,7 +25,7 @@ from explorer.languages.terminals import TERMINALS
 from explorer.languages.terminals.kinds import Terminal
 
 _TEMPLATE: Final = 1
-"""The flag ``t`` that `re` knew up to Python 3.12: it forbids every quantifier."""
+"""The flag ``t`` of `re` up to Python 3.12, which forbids every quantifier."""
 
 LETTERS: Final = {
     "i": int(re.IGNORECASE),
@@ -41,7 +41,7 @@ if sys.version_info < (3, 13):
 
 TEMPLATE: Final = LETTERS.get("t", 0)
 KINDS: Final = int(re.ASCII | re.LOCALE | re.UNICODE)
-"""The flags that exclude each other: what an alphabet is."""
+"""The flags for the kind of alphabet, which exclude each other."""
 
 
 _FLAGS: Final = "Write (?i) at the start of the pattern, or (?i:...) and (?-i:...) around a part."
@@ -53,8 +53,8 @@ class InlineFlags:
 
     Args:
         added, removed: Flags of `re`.
-        end: Where the run ends: one past its ``)`` or ``:``.
-        whole_pattern: Whether it ended in ``)``, and so is about the whole pattern.
+        end: The end of the run: one past its ``)`` or ``:``.
+        whole_pattern: Whether it ends in ``)``, and so applies to the whole pattern.
     """
 
     added: int
@@ -92,7 +92,7 @@ def read_flags(pattern: str, start: int) -> InlineFlags:
 def _letters(
     pattern: str, start: int, offset: int, stops: str, *, removing: bool
 ) -> tuple[int, int]:
-    """The flags up to the first stop, and where that stop is."""
+    """The flags up to the first stop, and the offset of the stop."""
     flags = 0
     first = offset
     while offset < len(pattern):
@@ -117,7 +117,7 @@ def _letters(
 
 
 MAX_NESTING: Final = 100
-"""Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
+"""The most levels of nested groups, safe on every stack; `re` overflows at some depth."""
 
 _MAX_LOOKBEHIND: Final = 2**32 - 1
 
@@ -126,11 +126,11 @@ _COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
 
 
 class UnsupportedSyntax(RegexError):
-    """A pattern that `re` takes but no finite automaton of whole matches can express."""
+    """A pattern that `re` accepts but no finite automaton of whole matches can express."""
 
 
 class Groups(ABC):
-    """A pattern, how far it has been read, and its groups.
+    """A pattern, the current position in it, and its groups so far.
 
     Args:
         flags: Flags of `re` for the whole of it; flags in the pattern are added to them.
@@ -147,7 +147,7 @@ class Groups(ABC):
         self.pos: int = 0
         self.end = len(text)
         self.flags: int = flags
-        self.closed = [True]  # For each group: has its parenthesis closed? Group 0 is the whole.
+        self.closed = [True]  # Whether each group is closed. Group 0 is the whole.
         self.names: dict[str, int] = {}
         self.depth: int = 0
         self.lookbehind_groups: int | None = None
@@ -203,7 +203,7 @@ class Groups(ABC):
         return self.flags_group(flags, start, may_set_flags=may_set_flags)
 
     def flags_group(self, flags: int, start: int, *, may_set_flags: bool) -> Node | None:
-        """``(?i)`` for the whole pattern, ``(?i-s:...)`` for a part."""
+        """Read ``(?i)``, flags of the whole pattern, or ``(?i-s:...)``, flags of a part."""
         kind = self.text[start + 2 : start + 3]
         if kind != "-" and not kind.isalpha():
             raise self.error(
@@ -246,7 +246,7 @@ class Groups(ABC):
         return Group(start, self.pos, body, number, name)
 
     def inside(self, flags: int, start: int) -> Node:
-        """Alternatives up to a closing parenthesis, which is read too."""
+        """Read alternatives and the closing parenthesis after them."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise self.unsupported(
@@ -265,7 +265,7 @@ class Groups(ABC):
         return body
 
     def named_group(self, flags: int, start: int, at: int) -> Node:
-        """``(?P<name>...)`` or ``(?<name>...)``; and ``(?P=name)``, which is refused.
+        """Read ``(?P<name>...)`` or ``(?<name>...)``; refuse ``(?P=name)``.
 
         Args:
             at: The place of the ``<``.
@@ -308,7 +308,7 @@ class Groups(ABC):
         return self.contents(flags, start, capturing=True, name=name)
 
     def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
-        """``(?P<SUBSTRING_OF>text)`` and its like; ``begin`` is where the arguments begin."""
+        """Read a terminal such as ``(?P<SUBSTRING_OF>text)``, with its arguments at ``begin``."""
         arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
         item = None
         if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:
@@ -319,7 +319,7 @@ class Groups(ABC):
         return made(terminal, start, self.pos, arguments, item, self.error)
 
     def lookaround(self, flags: int, start: int) -> Node:
-        """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
+        """Read ``(?=...)``, ``(?!...)``, ``(?<=...)`` or ``(?<!...)``."""
         behind = self.text.startswith("<", start + 2)
         sign = self.text[start + 2 + behind]
         self.pos = start + 3 + behind
@@ -345,7 +345,7 @@ class Groups(ABC):
         return Assertion(start, self.pos, kind, negated=sign == "!", body=body)
 
     def conditional(self, start: int) -> RegexError:
-        """The error for ``(?(1)yes|no)``: a wrong one, or one that is not supported."""
+        """The error for ``(?(1)yes|no)``: no such group, or not supported."""
         close = self.text.find(")", start + 3)
         name = self.text[start + 3 : close] if close >= 0 else ""
         known = name in self.names if name.isidentifier() else name.strip().isdecimal()
@@ -363,7 +363,7 @@ class Groups(ABC):
         )
 
     def reference(self, group: int, start: int, end: int) -> RegexError:
-        """The error for a reference back: a wrong one, or one that is not supported."""
+        """The error for a backreference: no such group, or not supported."""
         if group >= len(self.closed):
             return self.error(
                 f"there is no group {group} before this place",
@@ -385,7 +385,7 @@ class Groups(ABC):
 
 
 def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
-    """The remedy for a lookbehind that has more than one width."""
+    """The remedy for a lookbehind of variable width."""
     if unbounded:
         return (
             "Bound the repetition, or say with a lookahead at an earlier place what the text "

@@ -1,4 +1,4 @@
-"""Python's regular expressions, read into a tree with spans.
+"""The parser of Python's regular expressions, which makes a tree with spans.
 
 Recursive descent, one method per level of the syntax: alternatives, a sequence, one piece of
 it, a group. It accepts and rejects what `re.compile` of the running Python accepts and rejects
@@ -57,7 +57,7 @@ from explorer.languages.regex.unicode_sets import (
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A whole pattern.
+    """The tree of a whole pattern.
 
     Args:
         flags: The flags of `re` in force at the top, those in the pattern included.
@@ -87,7 +87,7 @@ class Tree:
         return self.pattern[node.start : node.end]
 
     def whole(self) -> Node:
-        """The root, its assertions looking at this pattern alone."""
+        """The root, with assertions that see nothing outside of the pattern."""
         root = self.root
         return Whole(root.start, root.end, root) if self.has_assertions else root
 
@@ -97,10 +97,10 @@ QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 
 
 def counts(match: re.Match[str]) -> tuple[int, int | None]:
-    """The least and the most repetitions; ``None`` for no end.
+    """The fewest and the most repetitions; ``None`` for no limit.
 
     Args:
-        match: Of `QUANTIFIER`.
+        match: A match of `QUANTIFIER`.
 
     Raises:
         RegexError: They are in the wrong order, or too large.
@@ -138,13 +138,13 @@ def _count(match: re.Match[str], digits: str) -> int:
 
 
 MAX_LENGTH: Final = 500_000
-"""Characters of a pattern: about half a second of reading."""
+"""The most characters of a pattern, which take about half a second to parse."""
 
 STAGE: Final = "Reading the pattern"
 
 _BYTES_PER_CHARACTER: Final = 250
 _MANY: Final = 4096
-"""The pieces that are read between two looks at the clock."""
+"""The number of pieces read between two looks at the clock."""
 
 _ASCII: Final = int(re.ASCII)
 _IGNORECASE: Final = int(re.IGNORECASE)
@@ -159,7 +159,7 @@ _PLAIN_VERBOSE: Final = re.compile(r"[^\\.\[{()*+?^$|# \t\n\r\v\f]+")
 _SYNTAX_VERBOSE: Final = _SYNTAX | frozenset("# \t\n\r\v\f")
 _SIMPLE: Final[dict[str, tuple[int, int | None]]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _PLAIN_PIECES: Final = frozenset((Literal, Class, Dot, Group))
-"""Pieces that may be repeated without a further look."""
+"""The kinds of pieces that may always be repeated."""
 _IGNORED: Final = re.compile(r"(?:[ \t\n\r\v\f]+|#(?:[^\\\n]|\\.)*\n?)+", re.DOTALL)
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
 
@@ -206,7 +206,7 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
 
 
 class _PatternParser(Groups):
-    """Alternatives, sequences and single pieces."""
+    """The recursive descent over alternatives, sequences and single pieces."""
 
     __slots__ = ()
 
@@ -243,7 +243,7 @@ class _PatternParser(Groups):
         )
 
     def beside_assertions(self, root: Node) -> Node:
-        """A pattern with terminals and assertions: anchors at its edges say nothing anyway."""
+        """Check a pattern with terminals and assertions, after removing anchors at its edges."""
         root = without_edge_anchors(root, self.meter)
         self.asserts = any(isinstance(node, Assertion) for node in walk(root))
         if not self.asserts:
@@ -262,7 +262,7 @@ class _PatternParser(Groups):
     # Alternatives and sequences
 
     def alternatives(self, flags: int) -> Node:
-        """``a|b|c``, up to the end or a closing parenthesis."""
+        """Read ``a|b|c``, up to the end or a closing parenthesis."""
         start = self.pos
         outermost = self.depth == 0
         options = [self.sequence(flags, start_of_pattern=outermost)]
@@ -277,7 +277,7 @@ class _PatternParser(Groups):
         return Branch(start, self.pos, tuple(options))
 
     def sequence(self, flags: int, *, start_of_pattern: bool = False) -> Node:
-        """Pieces and their quantifiers, up to a bar, a closing parenthesis or the end."""
+        """Read pieces and their quantifiers up to a bar, a closing parenthesis or the end."""
         text, end, start = self.text, self.end, self.pos
         items: list[Node] = []
         literal, plain, syntax = _readers(flags)
@@ -415,7 +415,7 @@ class _PatternParser(Groups):
         return Assertion(start, end, kind, negated)
 
     def escape(self, flags: int) -> Node:
-        """A backslash and what belongs to it."""
+        """Read an escape."""
         start = self.pos
         escape = read_escape(self.text, start, in_set=False)
         self.pos = escape.end
@@ -436,7 +436,7 @@ class _PatternParser(Groups):
         return self.anchor(AssertionKind.TEXT_END, start, escape.end)
 
     def char_class(self, flags: int) -> Node:
-        """``[...]``: characters, ranges and categories."""
+        """Read ``[...]`` with characters, ranges and categories."""
         start = self.pos
         chars, self.pos = read_set(self.text, start, flags)
         return Class(start, self.pos, chars)
@@ -445,7 +445,7 @@ class _PatternParser(Groups):
 def _readers(
     flags: int,
 ) -> tuple[Callable[[str], CharSet], re.Pattern[str], frozenset[str]]:
-    """The syntax that depends on flags: the set of a character, and runs without syntax."""
+    """The sets of characters, the plain runs and the syntax characters under some flags."""
     if not flags & _IGNORECASE:
         literal = character
     elif flags & _ASCII:

@@ -42,7 +42,7 @@ _OTHERS: Final = ("Any", "ASCII", "Assigned")
 
 @cache
 def scripts() -> Mapping[str, CharSet]:
-    """The characters of each script of Unicode that is known here, by its name.
+    """The characters of each script in `scripts.json`, by the name of the script.
 
     Example:
         >>> ord("ж") in scripts()["Cyrillic"], ord("1") in scripts()["Common"]
@@ -64,7 +64,7 @@ def _loose(name: str) -> str:
 
 @cache
 def _names() -> Mapping[str, Mapping[str, str]]:
-    """The names that may stand behind each prefix, in loose form, and the one that we use."""
+    """The names after each prefix, in loose form, and the canonical name of each."""
     categories = {_loose(each): short for short, long in _CATEGORIES.items()
                   for each in (short, long)}  # fmt: skip
     of_scripts = {_loose(name): name for name in scripts()}
@@ -76,7 +76,7 @@ def _names() -> Mapping[str, Mapping[str, str]]:
 
 
 def known_property(written: str) -> str | None:
-    """The one name of a property, however it is written; ``None`` if it is not known.
+    """The canonical name of a property; ``None`` if it is unknown.
 
     Example:
         >>> known_property("uppercase letter"), known_property("sc=Greek"), known_property("Elvish")
@@ -87,7 +87,7 @@ def known_property(written: str) -> str | None:
 
 
 def property_remedy(written: str) -> str:
-    """The properties that there are, for one that is not known."""
+    """The remedy for an unknown property, which names the known ones."""
     known = {name for names in _names().values() for name in names.values()}
     known |= set(_CATEGORIES.values())
     close = get_close_matches(written.rpartition("=")[2].strip(), known, 1)
@@ -130,7 +130,7 @@ def property_set(name: str, flags: int) -> CharSet:
     """The characters of a property.
 
     Args:
-        name: From `known_property`.
+        name: The canonical name, from `known_property`.
         flags: Flags of `re`; only ASCII and IGNORECASE matter.
 
     Example:
