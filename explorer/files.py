@@ -57,12 +57,12 @@ def file_error(error: OSError, path: object, *, writing: bool = False) -> FileEr
 
     Example:
         >>> print(file_error(FileNotFoundError(2, "No such file or directory"), "a.json"))
-        a.json: No such file or directory. Give the path of a file that is there.
+        a.json: No such file or directory. Give the path of a file that exists.
     """
     name = str(path)
     missing = isinstance(error, FileNotFoundError)
     if missing:
-        place = "in a folder that is there" if writing else "of a file that is there"
+        place = "in a folder that exists" if writing else "of a file that exists"
         remedy = f"Give the path {place}."
     else:
         remedy = _REMEDIES.get(error.errno or 0, "Check the path, the disk and your permissions.")

@@ -130,6 +130,50 @@ def test_a_wrong_command_line_is_refused(
     assert "usage: explorer" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["compil"], "did you mean compile?"),
+        (["compile", "--tokenizer", "tiny", "--regx", "a"], "did you mean --regex?"),
+        (["why", "--tokn=a"], "did you mean --token?"),
+        (["compile", "--tokenizer", "tiny", "--regex"], "written --regex=-1"),
+    ],
+)
+def test_a_misspelled_word_is_answered_in_two_lines(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(words)
+    said = capsys.readouterr().err
+    assert meant in said and said.count("\n") == 2 and "--help" in said
+
+
+def test_options_may_be_shortened(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["compile", "--rege", "a"])
+    said = capsys.readouterr().err
+    assert "--tokenizer" in said and "did you mean" not in said
+
+
+def test_a_control_token_is_shown_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = {"type": "json_schema", "json_schema": {"type": "null"}}
+    tag = {"type": "tag", "begin": "<tool_call>", "content": value, "end": "</tool_call>"}
+    file = tmp_path / "tag.json"
+    file.write_text(json.dumps(tag))
+    chat = ["--structural-tag", str(file)]
+    assert cli.main(["compile", "--tokenizer", "tiny-chat", *chat]) == 0
+    said = capsys.readouterr().out
+    assert "<tool_call>" in said.partition("allowed at the start")[2] and "<not text>" not in said
+    asked = ["why", "--model", "tiny-chat", *chat, "--prefix", "<tool_call>", "--token", "null"]
+    assert cli.main(asked) == 2
+    assert "give its id with --prefix-ids" in capsys.readouterr().err
+    tool = explorer.load_model("tiny-chat").vocabulary.special.items()
+    (token,) = [each for each, name in tool if name == "<tool_call>"]
+    assert cli.main([*asked[:-4], "--prefix-ids", str(token), "--token", "null"]) == 0
+
+
 def test_a_demonstration_walks_to_the_end_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     toy = Vocabulary.from_bytes([*demo.TOY_TOKENS, None], eos_ids=[len(demo.TOY_TOKENS)])
     demo.demonstrate("Toy", demo.TOY_PATTERN, demo.TOY_TEXT, toy)

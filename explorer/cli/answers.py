@@ -18,6 +18,7 @@ import json
 import re
 import sys
 from collections.abc import Generator, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, Final, NoReturn, TextIO, cast
 
 import numpy as np
@@ -32,6 +33,9 @@ UNUSABLE: Final = 2
 """The exit status where the input is not usable."""
 
 FLAG: Final = "--json"
+
+_CLOSE: Final = 0.7
+"""The likeness from which a word may be an option misspelled."""
 
 
 _OPTIONS: Final = {
@@ -57,11 +61,26 @@ def as_options(message: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors say how to write a value that begins with a hyphen."""
+    """A parser whose errors fit on a few lines and name what was probably meant."""
+
+    _words: tuple[str, ...] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - The base has overloads.
+        """Read words; those that nothing reads are an error of the command itself."""
+        self._words = tuple(args or ())
+        known, unread = super().parse_known_args(args, namespace)
+        if unread:
+            self.error(f"unrecognized arguments: {' '.join(unread)}")
+        return known, unread
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line, and end with the status for unusable input."""
-        super().error(message + advice(message))
+        said = f"{message}{advice(message, self._words, self.format_usage())}"
+        self.exit(
+            UNUSABLE,
+            f"usage: {self.prog} ... ({self.prog} --help lists what there is)\n"
+            f"{self.prog}: error: {said}\n",
+        )
 
 
 class JsonParser(Parser):
@@ -71,7 +90,9 @@ class JsonParser(Parser):
         """Say what is wrong with the command line, and end with the status for unusable input."""
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
         remedy = f"Write it as: {usage} ({self.prog} --help says what each word means.)"
-        tell(ExplorerError(f"{message}{advice(message)}.", remedy=remedy), UsageError.__name__)
+        said = f"{message}{advice(message, self._words, usage)}"
+        said = said if said.endswith("?") else f"{said}."
+        tell(ExplorerError(said, remedy=remedy), UsageError.__name__)
         raise UsageError(UNUSABLE)
 
 
@@ -79,18 +100,35 @@ class UsageError(SystemExit):
     """The error for a command line that is not understood."""
 
 
-def advice(message: str) -> str:
-    """A remark on a wrong command line: a value such as ``-1`` looks like an option.
+def advice(message: str, words: Sequence[str] = (), usage: str = "") -> str:
+    """A remark on a wrong command line: an option or a command that was probably meant, or that a
+    value such as ``-1`` looks like an option.
 
     Args:
         message: What `argparse` says.
+        words: The command line.
+        usage: The usage of the command, which has its options.
 
     Example:
         >>> advice("argument --token: expected one argument")
         '; a value that begins with - is written --token=-1'
+        >>> advice("invalid choice: 'compil' (choose from 'demo', 'compile')")
+        '; did you mean compile?'
+        >>> advice("one of --regex --choice is required", ["--regx", "a"], "[--regex PATTERN]")
+        '; --regx is not an option: did you mean --regex?'
     """
     option = re.match(r"argument (--[\w-]+): expected one argument", message)
-    return f"; a value that begins with - is written {option[1]}=-1" if option else ""
+    if option:
+        return f"; a value that begins with - is written {option[1]}=-1"
+    known = re.findall(r"--[\w-]+", usage)
+    for word in (word.partition("=")[0] for word in words if word.startswith("--")):
+        is_begun = any(each.startswith(word) for each in (*known, "--help", "--version"))
+        if close := [] if is_begun else get_close_matches(word, known, 1, _CLOSE):
+            return f"; {word} is not an option: did you mean {close[0]}?"
+    choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    if choice and (close := get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), 1)):
+        return f"; did you mean {close[0]}?"
+    return ""
 
 
 def as_json(words: Sequence[str]) -> bool:
@@ -173,7 +211,11 @@ def show_allowed(machine: TokenMachine, state: int) -> str:
     ends = [token for token in machine.vocabulary.eos_ids if allowed[token]]
     allowed[ends] = False
     texts = np.flatnonzero(allowed)
-    parts = [show(machine.vocabulary.tokens[int(token)]) for token in texts[:SHOWN]]
+    known, special = machine.vocabulary.tokens, machine.vocabulary.special
+    parts = [
+        special.get(token) or show(None) if known[token] is None else show(known[token])
+        for token in map(int, texts[:SHOWN])
+    ]
     if len(texts) > SHOWN:
         parts.append("...")
     if ends:

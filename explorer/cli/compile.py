@@ -121,7 +121,7 @@ def add_profile(commands: Commands) -> None:
         commands,
         "profile",
         profile_schema,
-        "tell states, arcs and milliseconds of each part of a JSON Schema",
+        "count states, arcs and milliseconds for each part of a JSON Schema",
     )
     command.add_argument("schema", metavar="FILE", help="the schema")
     add_schema_options(command)

@@ -32,8 +32,8 @@ def add_parser(commands: Commands) -> None:
         commands,
         "invasiveness",
         run,
-        "tell what a constraint changes in what a model writes",
-        "Write with and without a constraint, with the same random numbers, and tell where the two "
+        "measure what a constraint changes in what a model writes",
+        "Write with and without a constraint, with the same random numbers, and show where the two "
         "part. The exit status is 1 where the constraint itself changed a token that was valid.",
     )
     command.add_argument(

@@ -17,7 +17,7 @@ from typing import Any, Final, cast, get_args
 
 from explorer.arguments import file_path
 from explorer.budget import Budget
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
@@ -340,3 +340,21 @@ def add_eos(command: argparse.ArgumentParser) -> None:
 def add_json(command: argparse.ArgumentParser) -> None:
     """``--json``."""
     command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def ids_of_words(words: str) -> list[int]:
+    """Token ids as ``--prefix-ids`` has them, such as ``1,2,3``.
+
+    Raises:
+        ExplorerError: A word is not an id.
+    """
+    ids: list[int] = []
+    for word in words.replace(",", " ").split():
+        if not word.isdecimal():
+            raise ExplorerError(
+                f"--prefix-ids {words!r} is not a list of ids: it holds {word!r}, which is not an "
+                "id.",
+                remedy="Write whole numbers with commas between them, such as 1,2,3.",
+            )
+        ids.append(int(word))
+    return ids

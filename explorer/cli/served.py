@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from explorer.cli.answers import UNUSABLE, as_options, print_json
+from explorer.cli.options import ids_of_words
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
@@ -107,18 +108,6 @@ def why_served(
     return UNUSABLE if unasked else status
 
 
-def _ids(text: str) -> list[int]:
-    """The ids of ``--prefix-ids``."""
-    parts = [each.strip() for each in text.split(",") if each.strip()]
-    wrong = next((each for each in parts if not each.isdecimal()), None)
-    if wrong is not None:
-        raise ExplorerError(
-            f"--prefix-ids holds {wrong!r}, which is not an id.",
-            remedy="Give whole numbers with commas between them, such as 271,530.",
-        )
-    return list(map(int, parts))
-
-
 def why_line(
     arguments: argparse.Namespace, constraint: Constraint | None, vocabulary: Vocabulary | None
 ) -> int:
@@ -138,7 +127,7 @@ def why_line(
             remedy="Give --tokenizer and --json-schema, --structural-tag, --regex or --grammar.",
         )
     before = arguments.prefix_ids
-    ids = None if before is None else _ids(before)
+    ids = None if before is None else ids_of_words(before)
     answer = explain_line(arguments.line, vocabulary, constraint, ids)
     if arguments.json:
         told = asdict(replace(answer, explanation=None))

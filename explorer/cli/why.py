@@ -34,6 +34,7 @@ from explorer.cli.options import (
     add_lazy,
     compiled,
     constraint_of,
+    ids_of_words,
 )
 from explorer.cli.served import add_served, why_line, why_served
 from explorer.decoding.models.embedded import EMBEDDED
@@ -244,23 +245,12 @@ def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
     if why.stage == "constraint":
         raise ExplorerError(
             f"The constraint rejects the prefix. {why.message}",
-            remedy="Give a prefix that some text of the constraint begins with.",
+            remedy="The name of a control token is letters in a text: give its id with "
+            "--prefix-ids."
+            if why.hints
+            else "Give a prefix that some text of the constraint begins with.",
             evidence={"stage": why.stage, "offset": why.byte_offset},
         )
-
-
-def ids_of_words(words: str) -> list[int]:
-    """Token ids as ``--prefix-ids`` has them, such as ``1,2,3``.
-
-    Raises:
-        ExplorerError: It is not a list of ids.
-    """
-    try:
-        return [int(word) for word in words.replace(",", " ").split()]
-    except ValueError as error:
-        raise ExplorerError(
-            f"--prefix-ids {words!r} is not a list of ids.", remedy="Write it as 1,2,3."
-        ) from error
 
 
 def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:

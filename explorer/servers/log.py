@@ -87,6 +87,13 @@ class LogPlace:
         listed = cast("list[object]", value)
         return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
 
+    def for_each(self, count: int, what: str = "lists") -> list[LogPlace]:
+        """The entries of a list that has one for each token; empty where it says nothing."""
+        entries = self.entries() if self else []
+        if entries and len(entries) != count:
+            raise self.wrong(f"a list of {count} {what}, one for each token")
+        return entries
+
     def text(self) -> str:
         """The text that stands here."""
         if not isinstance(self.value, str):
@@ -199,6 +206,11 @@ class ServerLog:
             entries = cast("list[object]", value)
             return entries[0] if entries else None
         return value
+
+    def answers(self) -> list[LogPlace]:
+        """The response, or each of a list of them."""
+        several = isinstance(self.response.value, list)
+        return self.response.entries() if several else [self.response]
 
     def asked(self, key: str) -> LogPlace:
         """A value of the request; nothing where there is no request."""

@@ -247,14 +247,11 @@ def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
     if not listed or not listed.at("tokens"):
         return tuple(ServedToken(token) for token in ids or ())
     texts = [entry.text() for entry in listed.at("tokens").entries()]
-    numbers = listed.at("token_logprobs")
-    log_probs = [_log_prob(entry) for entry in numbers.entries()] if numbers else []
-    if numbers and len(log_probs) != len(texts):
-        raise numbers.wrong(f"a list of {len(texts)} log-probabilities, one for each token")
-    top = listed.at("top_logprobs")
-    likely = [_likely_of(entry) for entry in top.entries()] if top else []
-    if top and len(likely) != len(texts):
-        raise top.wrong(f"a list of {len(texts)} objects, one for each token")
+    count = len(texts)
+    numbers = listed.at("token_logprobs").for_each(count, "log-probabilities")
+    log_probs = [_log_prob(entry) for entry in numbers] or [None] * count
+    top = listed.at("top_logprobs").for_each(count, "objects")
+    likely = [_likely_of(entry) for entry in top] or [()] * count
     tokens: list[ServedToken] = []
     at = 0
     for k, text in enumerate(texts):
@@ -266,8 +263,8 @@ def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
             ServedToken(
                 token=token,
                 text=None if token is not None else text,
-                log_prob=log_probs[k] if log_probs else None,
-                top=likely[k] if likely else (),
+                log_prob=log_probs[k],
+                top=likely[k],
             )
         )
     return _with_ids(tuple(tokens), ids, choice)

@@ -45,10 +45,9 @@ class SglangFormat:
     def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
         """One run for each text."""
         several = isinstance(log.response.value, list)
-        answers = log.response.entries() if several else [log.response]
         return tuple(
             self._run(log, answer, index if several else None)
-            for index, answer in enumerate(answers)
+            for index, answer in enumerate(log.answers())
         )
 
     def _run(self, log: ServerLog, answer: LogPlace, index: int | None) -> ServerRun:
@@ -97,13 +96,11 @@ def _sglang_tokens(meta: LogPlace, ids: LogPlace) -> tuple[ServedToken, ...]:
     triples = [_triple(entry) for entry in listed.entries()]
     if known is not None and known != tuple(token for _, token, _ in triples):
         raise ids.wrong(f"the ids that {listed.path} has")
-    top = meta.at("output_top_logprobs")
-    likely = [_sglang_likely(entry) for entry in top.entries()] if top else []
-    if likely and len(likely) != len(triples):
-        raise top.wrong(f"a list of {len(triples)} lists, one for each token")
+    top = meta.at("output_top_logprobs").for_each(len(triples))
+    likely = [_sglang_likely(entry) for entry in top] or [()] * len(triples)
     return tuple(
-        ServedToken(token, text, None, log_prob, likely[k] if likely else ())
-        for k, (log_prob, token, text) in enumerate(triples)
+        ServedToken(token, text, None, log_prob, near)
+        for (log_prob, token, text), near in zip(triples, likely, strict=True)
     )
 
 
@@ -146,11 +143,9 @@ class TgiFormat:
 
     def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
         """One run, and one for each further sequence of ``best_of``."""
-        several = isinstance(log.response.value, list)
-        answers = log.response.entries() if several else [log.response]
         requested = requested_of(log.request)
         runs: list[ServerRun] = []
-        for answer in answers:
+        for answer in log.answers():
             runs.append(self._run(log, answer, answer.at("details"), requested))
             if answer.at("details") and answer.at("details").at("best_of_sequences"):
                 for other in answer.at("details").at("best_of_sequences").entries():
@@ -183,19 +178,17 @@ class TgiFormat:
 
 
 def _tgi_tokens(details: LogPlace) -> tuple[ServedToken, ...]:
-    top = details.at("top_tokens")
-    likely = [_tgi_likely(entry) for entry in top.entries()] if top else []
     tokens = details.at("tokens").entries("a list of tokens") if details.at("tokens") else []
-    if likely and len(likely) != len(tokens):
-        raise top.wrong(f"a list of {len(tokens)} lists, one for each token")
+    top = details.at("top_tokens").for_each(len(tokens))
+    likely = [_tgi_likely(entry) for entry in top] or [()] * len(tokens)
     return tuple(
         ServedToken(
             token=entry.at("id").token_id(),
             text=entry.at("text").optional_text(),
             log_prob=entry.at("logprob").log_prob(),
-            top=likely[k] if likely else (),
+            top=near,
         )
-        for k, entry in enumerate(tokens)
+        for entry, near in zip(tokens, likely, strict=True)
     )
 
 

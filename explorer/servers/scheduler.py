@@ -380,6 +380,8 @@ def _whole_text(text: bytes) -> bool:
 
 def _listed(places: Sequence[PlaceOfToken]) -> str:
     return "; ".join(
-        f"{place.name} (behind {place.example})" if place.example else f"{place.name} (at first)"
+        f"{place.name} (behind {place.example})"
+        if place.example
+        else f"{place.name} (at the start)"
         for place in places
     )

@@ -47,7 +47,7 @@ def fed_ids(vocabulary: Vocabulary, given: object) -> tuple[int, ...]:
     if isinstance(given, str):
         return _of_text(vocabulary, given)
     if isinstance(given, bytes) or not isinstance(given, Sequence):
-        remedy = f"Give a list: [{given}]." if type(given) is int else ""
+        remedy = f"Give a list: [{shown(cast('object', given))}]." if type(given) is int else ""
         raise wrong("text_or_ids", given, _FED, remedy=remedy)
     control = {name: token for token, name in vocabulary.special.items()}
     ids: list[int] = []

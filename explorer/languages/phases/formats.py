@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from explorer.automata.discovered.discover import small_or_discovered
@@ -212,11 +212,7 @@ class TagPiece(TagPart):
 
     def ends(self, text: str, at: int) -> Iterator[End]:
         """Those of its end."""
-        return self.behind(self.begin, text, at)
-
-    def behind(self, begin: TagPart, text: str, at: int) -> Iterator[End]:
-        """Its ends if it begins so."""
-        for end, parts in _in_turn((begin, self.content, self.end), text, at):
+        for end, parts in _in_turn((self.begin, self.content, self.end), text, at):
             yield end, ({"tag": self.name, "parts": list(parts)},)
 
 
@@ -296,7 +292,6 @@ class DispatchRule:
 
     rest: TagPart
     tag: TagPiece | None = None
-    begin: TagPart = field(default_factory=lambda: RowPiece(()))
 
     def node(self) -> Node:
         """The rest, and the content and the end of the tag."""

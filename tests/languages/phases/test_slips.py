@@ -173,3 +173,5 @@ def test_the_choices_are_said_once() -> None:
     with pytest.raises(ExplorerError) as caught:
         begun().feed(5)  # type: ignore[arg-type]
     assert str(caught.value).count("control tokens") == 1 and "[5]" in caught.value.remedy
+    with pytest.raises(ExplorerError):  # A number with more digits than Python writes.
+        begun().feed(10**5000)  # type: ignore[arg-type]
