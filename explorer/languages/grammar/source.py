@@ -132,7 +132,9 @@ class GrammarText(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        return cls.of(text, children, ambiguous=flag("ambiguous", fields["ambiguous"]))
+        # What is written as text alone has no parts; a file that says so is damaged.
+        parts = () if cls.plain_text else children
+        return cls.of(text, parts, ambiguous=flag("ambiguous", fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
