@@ -30,7 +30,7 @@ from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
 from explorer.languages.grammar.parts import rule
 from explorer.languages.stages.normalized import ValidUtf8
-from explorer.tokens.schemes.examples import FLAT_OBJECT
+from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from tests.decoding.models import hash_model
 
 

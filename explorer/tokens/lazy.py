@@ -24,19 +24,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.arguments import whole_number
-from explorer.automata.machine import NO_ARC, ByteMachine, Int32
+from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
-from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.memo import Kept, memo
+from explorer.memo import Kept
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.walks.finishing import finishing_of
 from explorer.tokens.walks.lettered import walked
 from explorer.tokens.walks.trie import Trie, after_token, trie_for, written
 from explorer.tokens.walks.walk import walk_trie
-from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state, set_bits
+from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state, has_bits, set_bits
 from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
@@ -54,13 +53,11 @@ TABLE_ONLY: Final = frozenset(
 _SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
 
-@jit
-def _set_further(further_first: Int32, further_id: Int32, words: UInt32) -> None:
+def _set_further(trie: Trie, words: UInt32) -> None:
     """Copy the bit of each word's first id to the other ids with the same bytes."""
-    for k in range(further_id.shape[0]):
-        first = further_first[k]
-        if (words[first >> 5] >> np.uint32(first & 31)) & np.uint32(1):
-            words[further_id[k] >> 5] |= np.uint32(1) << np.uint32(further_id[k] & 31)
+    if len(trie.further_id):
+        allowed = has_bits(words, trie.first_id[trie.further_word])
+        set_bits(words, trie.further_id[allowed])
 
 
 class LazyMachine(NumberedPlaces[int]):
@@ -242,7 +239,7 @@ class LazyMachine(NumberedPlaces[int]):
                 fits = [target for target, most in needed.items() if most < remaining]
                 seen = walk_trie(self._walked, self._trie, place)
                 set_bits(words, self._trie.first_id[seen.leading_to(np.array(fits, np.int32))])
-                _set_further(_first_of_further(self._trie), self._trie.further_id, words)
+                _set_further(self._trie, words)
                 if remaining > 0 and self._is_end(place):
                     set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
                 words.setflags(write=False)
@@ -290,8 +287,7 @@ class LazyMachine(NumberedPlaces[int]):
             targets: list[int] = seen.distinct().tolist()
             able = [target for target in targets if finishing.can_finish(target, meter)]
             set_bits(words, trie.first_id[seen.leading_to(np.array(able, np.int32))])
-        if len(trie.further_id):
-            _set_further(_first_of_further(trie), trie.further_id, words)
+        _set_further(trie, words)
 
     def with_reason(self, reason: str) -> LazyMachine:
         """The same machine at its start, whose report says why it is lazy.
@@ -342,9 +338,3 @@ class LazyMachine(NumberedPlaces[int]):
             f"LazyMachine({self._constraint!r}, {self.num_states} states met, "
             f"{len(self._vocabulary):,} tokens)"
         )
-
-
-@memo
-def _first_of_further(trie: Trie) -> Int32:
-    """The first id of the word for each further id with the same bytes."""
-    return trie.first_id[trie.further_word]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from functools import partial
 from threading import RLock
 from typing import Generic, TypeVar
 
@@ -177,10 +178,6 @@ class NumberedPlaces(ABC, Generic[P]):
         return words
 
 
-def _nothing_is_lost() -> Lost:
-    return Lost((), ())
-
-
 class Free(NumberedPlaces[int]):
     """A token machine that allows everything: one that numbers states and has no place.
 
@@ -210,7 +207,7 @@ class Free(NumberedPlaces[int]):
     def report(self) -> Report:
         """An empty report: all figures are 0, and the kind is ``"free"``."""
         live = len(self._vocabulary)
-        return Report({}, 0, 0, 0, 0, 0, live, 0, 0, "free", _nothing_is_lost, kind="free")
+        return Report({}, 0, 0, 0, 0, 0, live, 0, 0, "free", partial(Lost, (), ()), kind="free")
 
     @property
     def start(self) -> int:

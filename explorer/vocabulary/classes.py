@@ -272,6 +272,24 @@ CLEANING_CLASSES: Final = frozenset(("PLBartTokenizer", "TapasTokenizer"))
 """The classes that clean up by default."""
 
 
+def refuse_class(name: str, reasons: Mapping[str, str], what: str) -> None:
+    """Refuse a class that follows other rules than its files say.
+
+    Args:
+        reasons: By the name of each such class.
+        what: What it does, as the beginning of the reason.
+
+    Raises:
+        UnsupportedTokenizer: It is one of them.
+    """
+    if name in reasons:
+        raise UnsupportedTokenizer(
+            f"tokenizer_class {name}",
+            f"{what}: {reasons[name]}",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
+        )
+
+
 def check_files(name: str, kind: str, where: str) -> None:
     """Refuse files that the class of a folder does not read.
 

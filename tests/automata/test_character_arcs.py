@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import explorer
-from explorer.automata.byte_intervals import byte_intervals
+from explorer.automata.drawn import byte_intervals
 from explorer.automata.interchange import interegular_bridge
 from explorer.automata.interchange.interegular_bridge import character_arcs
 from explorer.automata.machine import NO_ARC, Dfa

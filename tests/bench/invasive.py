@@ -40,9 +40,9 @@ from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.lookahead import lookahead_machines
 from explorer.tokens.schemes.templates import template_machine
+from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from tests.bench.invasive_cases import (
     WORKLOADS,
     Question,

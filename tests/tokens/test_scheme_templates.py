@@ -14,9 +14,9 @@ from explorer import explain, gen, regex, template
 from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.examples import FLAT_OBJECT, SUMS
 from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machines
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
+from explorer.tokens.schemes.terminals import FLAT_OBJECT, SUMS
 from explorer.vocabulary import Vocabulary
 
 PERSON = template(

@@ -16,8 +16,8 @@ from explorer import Sampler
 from explorer.analysis.invasiveness import schemes_of
 from explorer.analysis.invasiveness.schemes import TEMPLATES
 from explorer.errors import ContextFull, ExplorerError
-from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.lookahead import bridges_of
+from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from tests.widgets.page import Page
 from widgets.cursor import whole_trace
 from widgets.figures.panels.schemes import ALONE

@@ -9,7 +9,7 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
-from explorer.tokens.schemes.examples import FLAT_OBJECT
+from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from widgets import Compare, Cursor, Invasiveness, ToyModel
 from widgets.toy import toy_constraint
 

@@ -105,9 +105,9 @@ if TYPE_CHECKING:
     from explorer.errors import ExplorerError as ExplorerError
     from explorer.grammars import shipped_grammar as shipped_grammar
     from explorer.languages.regex import parse as parse
-    from explorer.tokens.schemes.examples import FLAT_OBJECT as FLAT_OBJECT
     from explorer.tokens.schemes.lookahead import bridges_of as bridges_of
     from explorer.tokens.schemes.lookahead import lookahead_machine as lookahead_machine
+    from explorer.tokens.schemes.terminals import FLAT_OBJECT as FLAT_OBJECT
     from explorer.tokens.schemes.terminals import TerminalGrammar as TerminalGrammar
     from explorer.tokens.token_dfa import same_machine as same_machine
     from widgets import Explorer as Explorer
@@ -200,7 +200,7 @@ _LATER = {
     "TerminalGrammar": "explorer.tokens.schemes.terminals",
     "lookahead_machine": "explorer.tokens.schemes.lookahead",
     "bridges_of": "explorer.tokens.schemes.lookahead",
-    "FLAT_OBJECT": "explorer.tokens.schemes.examples",
+    "FLAT_OBJECT": "explorer.tokens.schemes.terminals",
     "LINES": "explorer.automata.textbook.detokenizing",
     "Cursor": "widgets.cursor",
     "Drafting": "explorer.decoding.speculation.drafting",

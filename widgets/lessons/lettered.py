@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from explorer.automata.byte_intervals import byte_intervals
+from explorer.automata.drawn import byte_intervals
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.textbook.steps import Subsets
 from explorer.languages.stages.stage import DrawnTransducer

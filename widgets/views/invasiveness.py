@@ -32,8 +32,7 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.template.functions import gen, template
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.examples import FLAT_OBJECT
-from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.tokens.schemes.terminals import FLAT_OBJECT, TerminalGrammar
 from widgets.cursor import Cursor, line_of
 from widgets.dialogue import messages as ask
 from widgets.dialogue.handlers import Reply

@@ -240,7 +240,10 @@ class SourceMachines:
                 return []
             below = children(inner)
             match shape_of(inner).part:
-                case "alternatives" if _is_split(below) or self.is_closed(inner):
+                # Alternatives that are parts of their own, rather than of one pattern.
+                case "alternatives" if self.is_closed(inner) or any(
+                    isinstance(option, Written) for option in below
+                ):
                     return [
                         part for option in below for part in self.find(option, here_at, question)
                     ]
@@ -428,11 +431,6 @@ class SourceMachines:
                 for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
-
-
-def _is_split(options: tuple[Node, ...]) -> bool:
-    """Whether the alternatives are parts of their own, rather than of one pattern."""
-    return any(isinstance(option, Written) for option in options)
 
 
 def _inside(label: str, around: str) -> str:

@@ -165,7 +165,6 @@ class StackReader:
         self._configurations = source_machines(source).whole
         self.program = self._configurations.program
         self._bodies: dict[str, Node] = {}
-        self._following: dict[tuple[Point, ...], bytes] = {}
         for rules in grammars:
             if rules.locate is not None:
                 continue  # Its rules are not text that somebody wrote.
@@ -258,13 +257,11 @@ class StackReader:
         return holder not in self._bodies or any(each.rule == holder for each in rows)
 
     def following(self, points: tuple[Point, ...]) -> bytes:
-        """The bytes that an open rule can go on with, ascending; kept for what was asked."""
-        if points not in self._following:
-            bits = 0
-            for point in points:
-                bits |= self.program.first(point)
-            self._following[points] = bytes(byte for byte in range(NUM_BYTES) if bits >> byte & 1)
-        return self._following[points]
+        """The bytes that an open rule can go on with, ascending."""
+        bits = 0
+        for point in points:
+            bits |= self.program.first(point)
+        return bytes(byte for byte in range(NUM_BYTES) if bits >> byte & 1)
 
     def may_end(self, opened: OpenRule) -> bool:
         """Whether an open rule may end without another byte."""

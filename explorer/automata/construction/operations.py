@@ -21,6 +21,7 @@ from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.numbering import slots_for
 
 STAGE: Final = "Product construction"
 QUANTUM: Final = 500_000
@@ -142,7 +143,7 @@ def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
     room = 256 + classes
     pairs = np.empty((room, 2), np.int32)
     pairs[0] = (a.start, b.start)
-    slots = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+    slots = np.full(slots_for(room), -1, np.int32)
     _refill(pairs, 1, slots)
     table = np.empty((room, classes), np.int32)
     progress = np.array([1, 0], np.int64)
@@ -161,7 +162,7 @@ def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
         if reason == _NEEDS_ROOM:
             pairs = np.concatenate([pairs, np.empty((room - len(pairs), 2), np.int32)])
             table = np.concatenate([table, np.empty((room - len(table), classes), np.int32)])
-            slots = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+            slots = np.full(slots_for(room), -1, np.int32)
             _refill(pairs, count, slots)
     meter.check(STAGE, states=count, arcs=count * classes)
     x = _accepting(a, pairs[:count, 0])

@@ -19,7 +19,7 @@ Costs: time proportional to the arcs of all sets; memory 4 bytes per member of e
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
-
-T = TypeVar("T", bound=np.generic)
+from explorer.numbering import longer, slots_for
 
 STAGE: Final = "Determinization"
 
@@ -324,7 +323,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     set_start = np.zeros(room + 1, np.int64)
     set_start[1] = len(start_set)
     set_hash = np.zeros(room, np.uint64)
-    slots = np.full(_slots_for(room), -1, np.int32)
+    slots = np.full(slots_for(room), -1, np.int32)
     # The start set is never looked up by hash before it is entered here; an odd hash is fine
     # as long as an equal set found later is allowed to become a state of its own, which only
     # costs one state that minimisation merges again.
@@ -361,7 +360,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
             break
         if reason == _NEEDS_STATES:
             room = 2 * room + num_classes
-        held = arena.nbytes + (16 + 4 * num_classes) * room + 8 * _slots_for(room)
+        held = arena.nbytes + (16 + 4 * num_classes) * room + 8 * slots_for(room)
         if reason == _NEEDS_ARENA:
             held += arena.nbytes + 4 * nfa.num_states
         # The old copy lives until the new one is filled.
@@ -370,26 +369,14 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
         ahead = 0.0 if reason == _PAUSED else held * _SECONDS_PER_BYTE
         meter.check(STAGE, states=states, arcs=states * num_classes, bytes=growing, ahead=ahead)
         if reason == _NEEDS_ARENA:
-            arena = _grown(arena, 2 * len(arena) + nfa.num_states)
+            arena = longer(arena, 2 * len(arena) + nfa.num_states)
         elif reason == _NEEDS_STATES:
-            set_start = _grown(set_start, room + 1)
-            set_hash = _grown(set_hash, room)
-            table = _grown(table, room)
-            accepting = _grown(accepting, room)
-            if _slots_for(room) > len(slots):
-                slots = np.full(_slots_for(room), -1, np.int32)
+            set_start = longer(set_start, room + 1)
+            set_hash = longer(set_hash, room)
+            table = longer(table, room)
+            accepting = longer(accepting, room)
+            if slots_for(room) > len(slots):
+                slots = np.full(slots_for(room), -1, np.int32)
                 enter(set_hash, states, slots)
     meter.check(STAGE, states=states, arcs=states * num_classes)
     return Dfa(symbol_class, table[:states].copy(), accepting[:states].copy(), 0)
-
-
-def _slots_for(room: int) -> int:
-    """A power of two that leaves the hash table at most half full."""
-    return 1 << (2 * room).bit_length()
-
-
-def _grown(array: NDArray[T], length: int) -> NDArray[T]:
-    """A copy with a longer first axis; the new part is uninitialised."""
-    larger = np.empty((length, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -20,6 +20,7 @@ from explorer.automata.discovered.net import Int64, Net, closed, entered
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
+from explorer.numbering import slots_for
 
 # What a kernel came back for.
 FINISHED: Final = 0
@@ -365,7 +366,7 @@ def empty_found(classes: int) -> Found:
     room, members = 96, 256
     return Found(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
-        np.full(_slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
+        np.full(slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
         np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
         np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
@@ -412,7 +413,7 @@ def with_room(found: Found, room: int) -> Found:
     set_start[: count + 1] = found.set_start[: count + 1]
     set_hash = np.zeros(room, np.uint64)
     set_hash[:count] = found.set_hash[:count]
-    slots = np.full(_slots_for(room), -1, np.int32)
+    slots = np.full(slots_for(room), -1, np.int32)
     enter(set_hash, count, slots)
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[:count] = found.table[:count]
@@ -422,10 +423,6 @@ def with_room(found: Found, room: int) -> Found:
     return found._replace(
         set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
     )
-
-
-def _slots_for(states: int) -> int:
-    return 1 << (2 * states).bit_length()
 
 
 @jit

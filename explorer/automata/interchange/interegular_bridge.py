@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.construction.operations import minimal_dfa
+from explorer.automata.drawn import Interval, byte_intervals
 from explorer.automata.interchange.libraries import installed
 from explorer.automata.interchange.validate import checked_nfa
 from explorer.automata.machine import Dfa

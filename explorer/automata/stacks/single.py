@@ -44,8 +44,9 @@ from explorer.automata.stacks.single_rows import (
     empty_met,
     fill_trie,
     with_more,
+    words_above,
+    words_below,
 )
-from explorer.automata.stacks.single_words import words_above, words_below
 from explorer.automata.stacks.stacks import STAGE
 from explorer.budget import Meter
 

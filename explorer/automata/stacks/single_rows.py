@@ -3,11 +3,20 @@
 A configuration is a state of the network and a stack node: a return state and the parent node.
 Hash tables keep each configuration and node once, under its number. A cell of a row is filled when
 the byte is first asked for.
+
+Most words end before the rule in which they begin, so whether they can be read depends on the state
+alone. So the vocabulary is walked once for each state, over an unknown stack. The result is the
+words that stay above the bottom, as a packed mask, and the nodes of the trie at which the rule at
+the bottom ends. For a configuration with a known stack only these nodes are walked further, from
+the return state. (Dong et al. 2024, section 3.1, cache such words as context-independent.)
+
+Cost at 131,072 tokens: a walk of the whole trie for a state, some milliseconds inside of a string;
+then some tens of microseconds for each stack.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +29,11 @@ from explorer.automata.discovered.rows import (
     PAUSED,
     WHOLE_ROW,
 )
-from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
+from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8, UInt32
 from explorer.automata.rules.moves import END, Actions
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-
-T = TypeVar("T", bound=np.generic)
+from explorer.numbering import longer
 
 # Places in `progress`.
 CONFIGURATIONS: Final = 0
@@ -35,6 +43,10 @@ WORK: Final = 3
 
 MUCH: Final = 2_000_000
 """The number of moves between two looks at the clock."""
+
+
+ENDS_BELOW: Final = -3
+"""The value of a cell after which the rule at the bottom ends; its caller decides what follows."""
 
 
 class Met(NamedTuple):
@@ -225,24 +237,102 @@ def with_more(met: Met, reason: int) -> Met:
     """A copy of the tables with twice the room of the kind that a kernel asked for."""
     if reason == NEEDS_ARENA:
         room, count = 2 * len(met.after), int(met.progress[NODES])
-        parts = _longer(met.after, room), _longer(met.below, room)
+        parts = longer(met.after, room), longer(met.below, room)
         slots = np.full(2 * len(met.node_slots), -1, np.int32)
         _filed(parts[0], parts[1], 1, count, slots)
         return met._replace(
-            after=parts[0], below=parts[1], may_end=_longer(met.may_end, room), node_slots=slots
+            after=parts[0], below=parts[1], may_end=longer(met.may_end, room), node_slots=slots
         )
     room, count = 2 * len(met.state), int(met.progress[CONFIGURATIONS])
-    parts = _longer(met.state, room), _longer(met.node, room)
+    parts = longer(met.state, room), longer(met.node, room)
     slots = np.full(2 * len(met.slots), -1, np.int32)
     _filed(parts[0], parts[1], 0, count, slots)
     table = np.full((room, met.table.shape[1]), UNKNOWN, np.int32)
     table[: len(met.table)] = met.table
     return met._replace(
-        state=parts[0], node=parts[1], ends=_longer(met.ends, room), slots=slots, table=table
+        state=parts[0], node=parts[1], ends=longer(met.ends, room), slots=slots, table=table
     )
 
 
-def _longer(array: NDArray[T], room: int) -> NDArray[T]:
-    more = np.zeros(room, array.dtype)
-    more[: len(array)] = array
-    return more
+@jit
+def words_above(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Set the bits of the words that stay above the bottom, and note the nodes of the others.
+
+    Args:
+        ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
+        byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
+        stack: int32[deepest + 1].
+        words: uint32[n], the packed words.
+        below: int32[nodes], the first nodes of the trie below the bottom.
+        count: int64[1], the number of these nodes.
+    """
+    at = met.progress[AT]
+    while at < byte.shape[0]:
+        here = stack[depth[at] - 1]
+        symbol = ways.symbol_class[byte[at]]
+        target = met.table[here, symbol]
+        if target == UNKNOWN:
+            reason = PAUSED
+            if met.progress[WORK] <= MUCH:
+                reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
+            if reason != FINISHED:
+                met.progress[AT] = at
+                return reason
+            target = met.table[here, symbol]
+        if target < 0:
+            if target == ENDS_BELOW:
+                below[count[0]] = at
+                count[0] += 1
+            at = skip[at]
+            continue
+        stack[depth[at]] = target
+        if word[at] >= 0:
+            token = first_id[word[at]]
+            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        at += 1
+    met.progress[AT] = at
+    return FINISHED
+
+
+@jit
+def words_below(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, configuration: int,
+) -> int:  # fmt: skip
+    """Set the bits of the words that leave the rule at the bottom, from its return state on.
+
+    Args:
+        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `words_above`.
+        configuration: The configuration after the return of the rule.
+    """
+    k = met.progress[AT]
+    while k < below.shape[0]:
+        at = below[k]
+        last = skip[at]
+        stack[depth[at] - 1] = configuration
+        while at < last:
+            here = stack[depth[at] - 1]
+            symbol = ways.symbol_class[byte[at]]
+            target = met.table[here, symbol]
+            if target == UNKNOWN:
+                reason = PAUSED
+                if met.progress[WORK] <= MUCH:
+                    reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+                if reason != FINISHED:
+                    met.progress[AT] = k  # This place is walked again from its start.
+                    return reason
+                target = met.table[here, symbol]
+            if target < 0:
+                at = skip[at]
+                continue
+            stack[depth[at]] = target
+            if word[at] >= 0:
+                token = first_id[word[at]]
+                words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+            at += 1
+        k += 1
+    met.progress[AT] = k
+    return FINISHED

@@ -275,20 +275,22 @@ class ConstraintLogitsProcessor:
     def _check_ids(self, input_ids: Tensor, ended: list[bool]) -> None:
         # Rows that have ended may hold any padding.
         shape = list(input_ids.shape)
-        if shape != [len(self._drawn), self._length] and self._continues(input_ids):
+        expected = [len(self._drawn), self._length]
+        if shape != expected:
+            why, remedy = "this is another run.", "Make a new processor for each call of generate."
+            if self._continues(input_ids):
+                why = (
+                    "the text did not grow by one token. Assisted decoding (assistant_model=) and "
+                    "a second run with the same prompts do that, and a sampler here draws each "
+                    "token once."
+                )
+                remedy = (
+                    "Leave out assistant_model, or make the processor without a sampler; and make "
+                    "a new processor for each call of model.generate."
+                )
             raise ExplorerError(
-                f"The ids have the shape {shape}, not {[len(self._drawn), self._length]}: the text "
-                "did not grow by one token. Assisted decoding (assistant_model=) and a second run "
-                "with the same prompts do that, and a sampler here draws each token once.",
-                remedy="Leave out assistant_model, or make the processor without a sampler; and "
-                "make a new processor for each call of model.generate.",
-                evidence={"shape": shape},
-            )
-        if shape != [len(self._drawn), self._length]:
-            raise ExplorerError(
-                f"The ids have the shape {shape}, not {[len(self._drawn), self._length]}: this is "
-                "another run.",
-                remedy="Make a new processor for each call of model.generate.",
+                f"The ids have the shape {shape}, not {expected}: {why}",
+                remedy=remedy,
                 evidence={"shape": shape},
             )
         taken = ints(input_ids[:, -1])

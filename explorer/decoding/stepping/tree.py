@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -133,13 +133,10 @@ class StepNode:
 
     def line(self) -> list[StepNode]:
         """The nodes from the start to here."""
-        return list(self._upwards())[::-1]
-
-    def _upwards(self) -> Iterator[StepNode]:
-        node: StepNode | None = self
-        while node is not None:
-            yield node
-            node = node.parent
+        nodes: list[StepNode] = [self]
+        while (above := nodes[-1].parent) is not None:
+            nodes.append(above)
+        return nodes[::-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,15 @@ for each pair of a state and a node that is come to.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32, NetworkArrays
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
+from explorer.numbering import longer
 from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
-
-T = TypeVar("T", bound=np.generic)
 
 EMPTY: Final = 0
 """The place that leads nowhere."""
@@ -309,29 +307,23 @@ def alike_with_room(alike: Alike, widest: int) -> Alike:
     if 2 * count[PLACES] > len(alike.state):
         room = 2 * len(alike.state)
         alike = alike._replace(
-            state=longer(alike.state, room), node=longer(alike.node, room),
-            first=longer(alike.first, room), size=longer(alike.size, room),
+            state=longer(alike.state, room, -1), node=longer(alike.node, room, -1),
+            first=longer(alike.first, room, -1), size=longer(alike.size, room, -1),
             sets=np.full(2 * room, -1, np.int32),
         )  # fmt: skip
         _sets_again(alike)
     if 2 * (count[MEMBERS] + widest + 2) > len(alike.member):
         room = 2 * (len(alike.member) + widest + 2)
         alike = alike._replace(
-            member=longer(alike.member, room), member_extra=longer(alike.member_extra, room)
+            member=longer(alike.member, room, -1), member_extra=longer(alike.member_extra, room, -1)
         )
     if 2 * count[PAIRS] > len(alike.place):
         room = 2 * len(alike.place)
         alike = alike._replace(
-            pair_state=longer(alike.pair_state, room), pair_node=longer(alike.pair_node, room),
-            place=longer(alike.place, room), extra=longer(alike.extra, room),
+            pair_state=longer(alike.pair_state, room, -1),
+            pair_node=longer(alike.pair_node, room, -1),
+            place=longer(alike.place, room, -1), extra=longer(alike.extra, room, -1),
             pairs=np.full(2 * room, -1, np.int32),
         )  # fmt: skip
         _pairs_again(alike)
     return alike
-
-
-def longer(array: NDArray[T], room: int) -> NDArray[T]:
-    """An array with more room, −1 where nothing stands."""
-    more = np.full(room, -1, array.dtype)
-    more[: len(array)] = array
-    return more

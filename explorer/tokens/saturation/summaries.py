@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32, NetworkArrays
 from explorer.jit import jit
+from explorer.numbering import longer
 from explorer.tokens.saturation.alike import (
     EMPTY,
     PLACES,
     Alike,
     left_at,
-    longer,
     place_of,
     relevant,
 )
@@ -353,24 +353,26 @@ def summaries_with_room(known: Summaries, places: int) -> Summaries:
         waits = np.full(room, -2, np.int32)
         waits[: len(known.waits)] = known.waits
         known = known._replace(
-            first_link=longer(known.first_link, room), first_call=longer(known.first_call, room),
-            handed=longer(known.handed, room), waits=waits,
+            first_link=longer(known.first_link, room, -1),
+            first_call=longer(known.first_call, room, -1),
+            handed=longer(known.handed, room, -1), waits=waits,
         )  # fmt: skip
     known = known._replace(
         rows=_larger(known.rows, room, columns), told=_larger(known.told, called, columns),
-        node_of=longer(known.node_of, columns),
+        node_of=longer(known.node_of, columns, -1),
     )  # fmt: skip
     if 2 * count[LINKS] > len(known.heir):
         room = 2 * len(known.heir)
         known = known._replace(
-            heir=longer(known.heir, room), more=longer(known.more, room),
-            next_link=longer(known.next_link, room),
+            heir=longer(known.heir, room, -1), more=longer(known.more, room, -1),
+            next_link=longer(known.next_link, room, -1),
         )  # fmt: skip
     if 2 * count[CALLS] > len(known.caller):
         room = 2 * len(known.caller)
         known = known._replace(
-            caller=longer(known.caller, room), after=longer(known.after, room),
-            called_with=longer(known.called_with, room), next_call=longer(known.next_call, room),
+            caller=longer(known.caller, room, -1), after=longer(known.after, room, -1),
+            called_with=longer(known.called_with, room, -1),
+            next_call=longer(known.next_call, room, -1),
         )  # fmt: skip
     return known
 

@@ -36,12 +36,12 @@ from explorer.vocabulary.classes import (
     ENDED_MERGES,
     SPACED_MERGES,
     check_files,
+    refuse_class,
 )
 from explorer.vocabulary.configs import CONTROL_NAME, Beside
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.readers.huggingface import read_tokenizer
-from explorer.vocabulary.readers.lines import lines_of
-from explorer.vocabulary.readers.piece_table import ids_of_pieces
+from explorer.vocabulary.readers.piece_table import ids_of_pieces, lines_of
 from explorer.vocabulary.reading import TokenizerReading
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF, CHAR_OF
 from explorer.vocabulary.tokenizer.decoder import PieceReader, WordEndReader, byte_of
@@ -116,12 +116,7 @@ def read_merge_files(
         UnsupportedTokenizer: The pieces do not show how they spell bytes.
     """
     name = beside.tokenizer_class
-    if name in _OTHER_RULES:
-        raise UnsupportedTokenizer(
-            f"tokenizer_class {name}",
-            f"it does not print the pieces of {where} as they are written: {_OTHER_RULES[name]}",
-            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
-        )
+    refuse_class(name, _OTHER_RULES, f"it does not print the pieces of {where} as they are written")
     files = _Files(ids_of_pieces(pieces, where), _merges(merges, where), where, beside, gpt2)
     continued = sum(piece.endswith(_CONTINUES) for piece in files.ids)
     if 20 * continued > len(files.ids):

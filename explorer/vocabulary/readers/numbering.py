@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary.classes import SENTENCEPIECE, check_files
+from explorer.vocabulary.classes import SENTENCEPIECE, check_files, refuse_class
 from explorer.vocabulary.configs import CONTROL_NAME, Beside, json_of_file, read_bytes
-from explorer.vocabulary.readers.lines import lines_of
-from explorer.vocabulary.readers.piece_table import as_pieces, ids_of_pieces
+from explorer.vocabulary.readers.piece_table import as_pieces, ids_of_pieces, lines_of
 from explorer.vocabulary.readers.sentencepiece_file import (
     SPACE,
     SentencePieceEncoder,
@@ -160,12 +159,7 @@ def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
         DamagedFile: The file is truncated, or is not such a model.
     """
     name = beside.tokenizer_class
-    if name in _REFUSED:
-        raise UnsupportedTokenizer(
-            f"tokenizer_class {name}",
-            f"the ids are not those of {where}: {_REFUSED[name]}",
-            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
-        )
+    refuse_class(name, _REFUSED, f"the ids are not those of {where}")
     check_files(name, SENTENCEPIECE, where)
     reading = read_sentencepiece(data, where)
     numbering = _BY_CLASS.get(name)

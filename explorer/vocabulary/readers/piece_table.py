@@ -1,4 +1,4 @@
-"""Reads tables from pieces to ids, such as ``vocab.json``."""
+"""Reads lists of pieces, and tables from pieces to ids, such as ``vocab.json``."""
 
 from __future__ import annotations
 
@@ -41,3 +41,22 @@ def ids_of_pieces(pieces: Mapping[str, object], where: str) -> dict[str, int]:
         checked_width(token, f"{where}, the piece {piece[:40]!r},")
         ids[piece] = token
     return ids
+
+
+def lines_of(data: bytes, where: str) -> list[str]:
+    """The lines of a file, without their line ends.
+
+    Only line feeds end a line: pieces may hold other characters at which `str.splitlines` splits.
+
+    Raises:
+        DamagedFile: It is not UTF-8; the byte is named.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DamagedFile(
+            f"{where} is not UTF-8: byte {error.start} is {data[error.start]:#04x}.",
+            remedy="Fetch the file again.",
+            evidence={"offset": error.start},
+        ) from error
+    return [line.removesuffix("\r") for line in text.split("\n")]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from explorer.errors import DamagedFile
-from explorer.vocabulary.readers.lines import lines_of
+from explorer.vocabulary.readers.piece_table import lines_of
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 _LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"

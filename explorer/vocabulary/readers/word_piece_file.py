@@ -18,11 +18,11 @@ from typing import Final
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
-from explorer.vocabulary.classes import LINES, NAMES_OF_CLASS, check_files
+from explorer.vocabulary.classes import LINES, NAMES_OF_CLASS, check_files, refuse_class
 from explorer.vocabulary.configs import Beside, token_name
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.readers.huggingface import read_tokenizer
-from explorer.vocabulary.readers.lines import lines_of
+from explorer.vocabulary.readers.piece_table import lines_of
 from explorer.vocabulary.reading import TokenizerReading
 
 _SPECIALS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -77,12 +77,7 @@ def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading
         UnsupportedTokenizer: The file is another kind of list.
     """
     name = beside.tokenizer_class
-    if name in _OTHER_RULES:
-        raise UnsupportedTokenizer(
-            f"tokenizer_class {name}",
-            f"it does not print the pieces of {where} as WordPiece does: {_OTHER_RULES[name]}",
-            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
-        )
+    refuse_class(name, _OTHER_RULES, f"it does not print the pieces of {where} as WordPiece does")
     check_files(name, LINES, where)
     lines = lines_of(data, where)
     _check_lines(lines, where)

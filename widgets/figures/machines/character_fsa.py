@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from explorer.analysis.characters.display import characters_of, show_characters
-from explorer.automata.byte_intervals import Interval, byte_intervals
+from explorer.automata.drawn import Interval, byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs, character_pieces
 from explorer.automata.machine import NO_ARC, ByteMachine, whole_table
 from explorer.automata.token_marks import marks_from

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.byte_intervals import byte_intervals
+from explorer.automata.drawn import byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
 from explorer.automata.textbook.detokenizing import readable
