@@ -10,9 +10,10 @@ from tests.browser.test_hand import REAL
 from tests.browser.test_why import in_view
 
 MIDDLES = """(svg) => [...svg.querySelectorAll(".n.now")].map((one) => {
-    const box = one.querySelector("circle, rect").getBBox();
-    return [one.dataset.label, Math.round(box.x + box.width / 2)];
-})"""
+    const box = one.querySelector("circle, rect").getBoundingClientRect();
+    return [box.y, one.dataset.label, Math.round(box.x + box.width / 2)];
+}).sort(([y], [z]) => y - z).map(([, ...one]) => one)"""
+"""The rings of the present place, read downwards, with the middle of each."""
 
 
 def test_a_column_is_a_state_of_the_fsa_one_of_the_fst_and_their_pair(

@@ -60,6 +60,23 @@ function rowsAhead(ui) {
   return [...rows.filter(({ allowed }) => allowed), ...rows.filter(({ allowed }) => !allowed)];
 }
 
+/** Elements of a drawing that stay as long as they say the same: `take` moves one that is there already, or makes one;
+ * `end` removes what was not taken again. To lay a text out anew costs more than to move it. */
+function lasting(layer) {
+  let [before, now] = [new Map(), new Map()];
+  return {
+    take(key, x, y, make) {
+      const one = before.get(key)?.pop() || layer.appendChild(make());
+      mark(one, "transform", `translate(${x},${y})`);
+      now.set(key, [...(now.get(key) || []), one]);
+    },
+    end() {
+      for (const rest of before.values()) for (const one of rest) one.remove();
+      [before, now] = [now, new Map()];
+    },
+  };
+}
+
 /** The drawing along the text; `other` is the button that leads to the machines. */
 function alongText(ui, other) {
   const scroller = h("div.lmx-graph.lmx-columns-of", { tabindex: 0, role: "group", "aria-label": "the machines along the text" });
@@ -71,10 +88,24 @@ function alongText(ui, other) {
   let drawn = [];
   let most = { key: "", fsa: 1, fst: 2, pairs: 1 }; // Rows that were needed so far: a lane only grows, so that a step moves little.
   const id = "lmx-a" + ++serial;
+  const arrow = (name) => s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
+  const here = s("rect.here", { y: 20, width: 48, rx: 8 });
+  const layers = { back: s("g", {}, here), lines: s("g"), words: s("g.words"), rings: s("g"), ahead: s("g") };
+  const svg = s("svg", { role: "img" }, s("defs", {}, ["g", "past", "ko"].map(arrow)), Object.values(layers));
+  const kept = { back: lasting(layers.back), lines: lasting(layers.lines), words: lasting(layers.words), rings: lasting(layers.rings) };
+  // Each is drawn around its own place, so that it can be moved as it is.
+  const word = (x, y, text, kind = "", about = null) => kept.words.take(`${kind}|${text}|${about}`, x, y, () => s("text" + kind, {}, text, about ? s("title", {}, about) : null));
+  const line = (x, y, d, kind, about) => kept.lines.take(`${kind}|${d}|${about}`, x, y, () => s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind})` })));
+  const straight = (from, to, y, kind, about, room = RING) => line(from, y, `M${room},0 L${to - from - room - 1},0`, kind, about);
+  const ring = (x, y, label, kind, about) => kept.rings.take(`o|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { r: RING }), s("text", { y: 4 }, label)));
+  const stadium = (x, y, label, kind, about) => {
+    const half = Math.max(RING, [...label].length * LETTER * 0.5 + 6);
+    kept.rings.take(`()|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("rect", { x: -half, y: 1 - RING, width: 2 * half, height: 2 * RING - 2, rx: RING - 1 }), s("text", { y: 4 }, label)));
+  };
 
   const draw = () => {
     const { columns, states, tokens } = columnsOf(ui);
-    const here = states.length - 1;
+    const last = states.length - 1;
     const inside = !!ui.inside;
     const { next, left_out: leftOut } = ui.position.along;
     const levels = inside ? [] : next;
@@ -99,7 +130,7 @@ function alongText(ui, other) {
     const xs = [FIRST];
     for (const letters of wide) xs.push(xs[xs.length - 1] + Math.max(NARROWEST, letters * LETTER + 2 * RING + 8));
     const said = rows.map((row) => (row.allowed ? "allowed" : saidOf(ui, row)));
-    const right = Math.max(xs[xs.length - 1] + 34, ...rows.map((row, i) => xs[here + row.length] + 26 + said[i].length * 6.2));
+    const right = Math.max(xs[xs.length - 1] + 34, ...rows.map((row, i) => xs[last + row.length] + 26 + said[i].length * 6.2));
 
     // The lanes.
     const top = { fsa: 32 };
@@ -110,36 +141,24 @@ function alongText(ui, other) {
     middle.pairs = top.pairs + 58;
     const height = middle.pairs + (most.pairs - 1) * APART.pairs + 18;
 
-    const arrow = (name) => s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
-    const svg = s("svg", { role: "img", width: right, height, viewBox: `0 0 ${right} ${height}` }, s("defs", {}, ["g", "past", "ko"].map(arrow)));
-    const back = s("g"), lines = s("g"), words = s("g.words"), rings = s("g");
-    svg.append(back, lines, words, rings);
-    const word = (x, y, text, kind = "", about = null) => words.append(s("text" + kind, { x, y }, text, about ? s("title", {}, about) : null));
-    const line = (d, kind, about) => lines.append(s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind === "no" ? "ko" : kind})` })));
-    const straight = (from, to, y, kind, about, room = RING) => line(`M${from + room},${y} L${to - room - 1},${y}`, kind, about);
-    const ring = (x, y, label, kind, about, room = RING) => rings.append(s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { cx: x, cy: y, r: room }), s("text", { x, y: y + 4 }, label)));
-    const stadium = (x, y, label, kind, about) => {
-      const half = Math.max(RING, [...label].length * LETTER * 0.5 + 6);
-      rings.append(s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("rect", { x: x - half, y: y - RING + 1, width: 2 * half, height: 2 * RING - 2, rx: RING - 1 }), s("text", { x, y: y + 4 }, label)));
-      return half;
-    };
-
     // Behind all: where we are, and where tokens end.
-    back.append(s("rect.here", { x: xs[here] - 24, y: 20, width: 48, height: height - 20, rx: 8 }));
-    for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== here) back.append(s("path.ends", { d: `M${xs[end]},24 L${xs[end]},${height}` }));
+    for (const [name, value] of [["width", right], ["height", height], ["viewBox", `0 0 ${right} ${height}`]]) mark(svg, name, value);
+    mark(here, "x", xs[last] - 24);
+    mark(here, "height", height - 20);
+    for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== last) kept.back.take(height, xs[end], 24, () => s("path.ends", { d: `M0,0 L0,${height - 24}` }));
     if (leftOut) word(FIRST + 4, 15, "…", ".soft");
     const between = (i) => (xs[i] + xs[i + 1]) / 2;
     columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
-    if (!inside && here + 1 < xs.length) word(between(here), 16, "?", ".ask");
+    if (!inside && last + 1 < xs.length) word(between(last), 16, "?", ".ask");
     for (const title of titles) title.style.top = top[title.dataset.lane] - 9 + "px";
 
     // The path so far.
-    const at = (i) => (i === here ? ".now" : ".past");
+    const at = (i) => (i === last ? ".now" : ".past");
     states.forEach(({ fsa, fst, pair }, i) => {
       ring(xs[i], middle.fsa, fsa, at(i), `state ${fsa} of the character FSA`);
       ring(xs[i], middle.fst, fst, at(i), fst === "r" ? "the root of the FST: between two tokens" : `the FST inside of a token, after ${fst}`);
       const both = pair === "end" ? "end" : pill(pair ?? fsa, fst);
-      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === here ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is not a state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
+      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === last ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is not a state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
     });
     columns.forEach(({ reads, writes }, i) => {
       straight(xs[i], xs[i + 1], middle.fsa, "past", reads);
@@ -150,11 +169,12 @@ function alongText(ui, other) {
     const leap = (from, to, y, kind, text, about) => {
       const up = from === to ? 0 : 15 + 5 * Math.min(to - from, 5);
       const [x, z] = [xs[from] + 8, xs[to] - 8];
+      const reach = z - x;
       if (to - from < 2) {
-        line(`M${xs[from] + RING + 6},${y} L${xs[to] - RING - 8},${y}`, kind, about);
+        line(xs[from], y, `M${RING + 6},0 L${xs[to] - xs[from] - RING - 8},0`, kind, about);
         word((xs[from] + xs[to]) / 2, y - 9, text, kind === "past" ? ".lit" : "", about);
       } else {
-        line(`M${x},${y - RING} C${x + 24},${y - RING - up} ${z - 24},${y - RING - up} ${z},${y - RING}`, kind, about);
+        line(x, y - RING, `M0,0 C24,${-up} ${reach - 24},${-up} ${reach},0`, kind, about);
         word((x + z) / 2, y - RING - up * 0.75 - 3, text, kind === "past" ? ".lit" : "", about);
       }
     };
@@ -165,26 +185,27 @@ function alongText(ui, other) {
     levels.forEach((level, i) => {
       const ys = level.states.map((_, row) => middle.fsa + (row - (level.states.length - 1) / 2) * APART.fsa);
       for (const [from, to, label] of level.arcs) {
-        const [x, y, z, w] = [xs[here + i], placed[from], xs[here + i + 1], ys[to]];
+        const [x, y, z, w] = [xs[last + i], placed[from], xs[last + i + 1], ys[to]];
         const long = Math.hypot(z - x, w - y);
         const [dx, dy] = [((z - x) / long) * (RING + 1), ((w - y) / long) * (RING + 1)];
-        line(`M${x + dx},${y + dy} L${z - dx},${w - dy}`, "g", label);
+        line(x, y, `M${dx},${dy} L${z - x - dx},${w - y - dy}`, "g", label);
         word((x + z) / 2 + (w === y ? 0 : 7), (y + w) / 2 + (w > y ? 13 : -6), short(label, 16), "", label);
       }
-      level.states.forEach((state, row) => ring(xs[here + i + 1], ys[row], state, level.ends.includes(row) ? ".accepts" : "", `state ${state} of the character FSA${level.ends.includes(row) ? ": the text may end here" : ""}`));
-      if (level.more) word(xs[here + i + 1], ys[ys.length - 1] + 25, `+${count(level.more)}`, ".soft");
+      level.states.forEach((state, row) => ring(xs[last + i + 1], ys[row], state, level.ends.includes(row) ? ".accepts" : "", `state ${state} of the character FSA${level.ends.includes(row) ? ": the text may end here" : ""}`));
+      if (level.more) word(xs[last + i + 1], ys[ys.length - 1] + 25, `+${count(level.more)}`, ".soft");
       placed = ys;
     });
 
-    // The tokens ahead, each on a row of its own.
+    // The tokens ahead, each on a row of its own; they are others at each place.
+    const ahead = [];
     rows.forEach((row, r) => {
       const y = middle.fst + r * APART.fst;
       const kind = row.allowed ? "past" : "no";
       const own = [s("g"), s("g"), s("g")];
       const group = s("g.ahead" + (row.allowed ? "" : ".masked"), { "data-token": row.id }, s("title", {}, row.allowed ? "why is it allowed?" : "why is it masked?"));
-      group.append(s("rect.hit", { x: xs[here] + 16, y: y - APART.fst / 2, width: Math.max(10, right - xs[here] - 16), height: APART.fst, rx: 4 }), ...own);
+      group.append(s("rect.hit", { x: xs[last] + 16, y: y - APART.fst / 2, width: Math.max(10, right - xs[last] - 16), height: APART.fst, rx: 4 }), ...own);
       for (let i = 0; i < row.length; i++) {
-        const [x, z] = [xs[here + i], xs[here + i + 1]];
+        const [x, z] = [xs[last + i], xs[last + i + 1]];
         const fails = !row.allowed && i === row.length - 1;
         const d = i === 0 && r > 0 ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${z - (fails ? 8 : 11)},${y}` : `M${x + (i ? 9 : RING)},${y} L${z - (fails ? 8 : i === row.length - 1 ? RING + 1 : 10)},${y}`;
         const label = writesOf(row, i);
@@ -193,35 +214,37 @@ function alongText(ui, other) {
         if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
         else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 11 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
       }
-      own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[here + row.length] + 17, y: y + 4 }, said[r]));
+      own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[last + row.length] + 17, y: y + 4 }, said[r]));
       group.addEventListener("click", () => ui.select(row.id));
       group.classList.toggle("sel", row.ids.includes(ui.selected));
-      svg.append(group);
+      ahead.push(group);
     });
     const rest = inside || !ui.position.width ? 0 : ui.position.width - ui.position.allowed - rows.reduce((sum, { allowed, ids }) => sum + (allowed ? 0 : ids.length), 0);
     const free = ui.position.allowed - rows.filter(({ allowed }) => allowed).length;
     const counted = [free > 0 ? `${count(free)} more allowed` : "", rest > 0 ? `${count(rest)} more masked` : ""].filter(Boolean).join(", ");
-    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[here] + 30, right - 6.4 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
+    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[last] + 30, right - 6.4 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
 
     // The pairs that the allowed tokens lead to.
     goals.forEach((row, r) => {
       const y = middle.pairs + r * APART.pairs;
       const same = rows.filter((one) => one.allowed && one.length === row.length && one.pair === row.pair);
       const label = same.map(({ name }) => name).slice(0, 2).join("  ") + (same.length > 2 ? " …" : "");
-      const to = here + row.length;
+      const to = last + row.length;
       if (r) {
-        line(`M${xs[here] + 8},${middle.pairs + 12} C${xs[here] + 14},${y} ${xs[here] + 16},${y} ${xs[here] + 34},${y} L${xs[to] - 24},${y}`, "g", label);
-        word((xs[here] + 24 + xs[to]) / 2, y - 5, label);
-      } else leap(here, to, y, "g", label, label);
+        const drop = y - middle.pairs;
+        line(xs[last], middle.pairs, `M8,12 C14,${drop} 16,${drop} 34,${drop} L${xs[to] - xs[last] - 24},${drop}`, "g", label);
+        word((xs[last] + 24 + xs[to]) / 2, y - 5, label);
+      } else leap(last, to, y, "g", label, label);
       stadium(xs[to], y, row.pair === "end" ? "end" : pill(row.pair, "r"), "", row.pair === "end" ? "the text has ended" : `state ${row.pair} of the token DFA`);
     });
 
-    const now = states[here];
+    const now = states[last];
     mark(svg, "aria-label", `After “${columns.map(({ text }) => text).join("")}”: state ${now.fsa} of the character FSA, ${now.fst === "r" ? "the root" : now.fst} of the detokenizing FST; their pair ${now.pair === null ? "is not a state of the token DFA" : "is a state of the token DFA"}. ${rows.map((row, i) => `${row.name}: ${said[i]}`).join("; ")}`);
-    put(scroller, svg);
+    layers.ahead.replaceChildren(...ahead);
+    for (const layer of Object.values(kept)) layer.end();
+    if (svg.parentNode !== scroller) put(scroller, svg);
     // The present place and what follows it are in view.
-    const wanted = Math.min(xs[here] - 70, right - scroller.clientWidth);
-    if (right > scroller.clientWidth + 4) requestAnimationFrame(() => (scroller.scrollLeft = Math.max(0, wanted, 0)));
+    requestAnimationFrame(() => (scroller.scrollLeft = Math.max(0, xs[last] - 70)));
   };
 
   /** Draw it again if something changed; false if there is nothing to draw. */

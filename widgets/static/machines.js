@@ -203,6 +203,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     text.box.hidden = !columns;
     holder.classList.toggle("along", columns);
     holder.classList.toggle("beside", isBeside());
+    tellAround(el, ".lmx-beside", "columns", columns);
+    tellAround(el, ".lmx-parts", "abreast", isBeside() && !columns);
     if (columns) return text.update();
     // A token that is clicked is drawn, wherever it was clicked.
     if (wanted !== ui.asked().join()) {

@@ -45,6 +45,7 @@ function phaseBands(ui, row) {
     /** The nodes to show for the tokens, with their bands; the same nodes as before where nothing changed. */
     arrange(phases, nodes, k, change) {
       machine.hidden = !phases;
+      tellAround(row, ".lmx-part-strip", "phased", !!phases);
       if (!phases) return nodes;
       const alive = phases.alive[Math.min(k, phases.alive.length - 1)] || [];
       const key = JSON.stringify([phases, k, [...folded]]);

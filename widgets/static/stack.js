@@ -60,6 +60,7 @@ export function renderStack({ model, el, ui = pageState(model) }) {
     const p = ui.position;
     const here = p && p.stack;
     el.hidden = !here;
+    tellAround(el, ".lmx-beside", "stacked", !!here);
     if (!here) return;
     const steps = ui.inside && ui.inside.walk.stack;
     const inside = steps && steps.steps[ui.inside.byte - 1];

@@ -147,6 +147,23 @@ def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
     return tuple(np.split(order, np.cumsum(sizes)[:-1]))
 
 
+@memo
+def _sizes(table: TokenTable) -> NDArray[np.int64]:
+    """The number of ids of each token class; none are allowed of the dead one."""
+    sizes = np.array([len(ids) for ids in class_ids(table)])
+    sizes[DEAD_CLASS] = 0
+    return sizes
+
+
+@memo
+def _members(table: TokenTable, form: Form) -> Mapping[str, Sequence[int]]:
+    """The token states of each node; a table has all its states, so they are gathered once."""
+    members: dict[str, list[int]] = {}
+    for state, name in enumerate(state_names(table, form)):
+        members.setdefault(name, []).append(state)
+    return members
+
+
 class TableArcs:
     """The arcs of a table, by token class.
 
@@ -157,12 +174,9 @@ class TableArcs:
     def __init__(self, table: TokenTable, form: Form = "characters") -> None:
         self.table = table
         self.names = state_names(table, form)
-        self.members: dict[str, list[int]] = {}
-        for state, name in enumerate(self.names):
-            self.members.setdefault(name, []).append(state)
+        self.members = _members(table, form)
         self._ids = class_ids(table)
-        self._sizes = np.array([len(ids) for ids in self._ids])
-        self._sizes[DEAD_CLASS] = 0
+        self._sizes = _sizes(table)
         self._known = _groups(table)
 
     def name(self, state: int) -> str:
