@@ -1,9 +1,9 @@
 """The kind of source that is a pattern in the syntax of Python's ``re``.
 
-A literal or class of it can be replaced by one that reads more. Tried, fewest characters first: the
-offending character added to the class (a literal becomes a class of two); every remaining character
-of the text added; the literal or class made optional; the rest of the text as an alternative to it.
-Whether a change helps is for the caller to find out.
+To suggest a repair, a literal or class of the pattern is replaced by one that reads more. The
+replacements, shortest first: the offending character is added to the class (a literal becomes a
+class of two); all remaining characters of the text are added; the literal or class becomes
+optional; the rest of the text becomes an alternative to it. The caller finds out which one helps.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Regex(Source):
         return self.parsed.over_tokens
 
     def lower(self) -> Node:
-        """The pattern's own tree."""
+        """The syntax tree of the pattern."""
         return self.parsed.whole()
 
     def warnings(self) -> tuple[str, ...]:
@@ -78,14 +78,14 @@ class Regex(Source):
 
     @classmethod
     def read(cls, text: str | re.Pattern[str], meter: Meter | None = None) -> Self:
-        """The pattern that was written; it is parsed at once, so that its errors come here.
+        """The source of a pattern, which is parsed at once, so that errors are raised here.
 
         Args:
-            text: The pattern; of one that `re` has compiled the flags are written in front.
+            text: The pattern. If `re` has compiled it, its flags are written in front.
 
         Raises:
-            ConstraintError: It holds half of a surrogate pair, which no file could; the escape
-                ``\\ud800`` is allowed, as in `re`, and matches no text.
+            ConstraintError: The pattern holds half of a surrogate pair, which no file can hold;
+                the escape ``\\ud800`` is allowed, as in `re`, and matches no text.
         """
         text = _with_flags(text) if isinstance(text, re.Pattern) else text
         tree = parse(text, meter=meter)
@@ -96,13 +96,13 @@ class Regex(Source):
         return made
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
-        """A literal, class or dot that reads more, or that need not be read."""
+        """Replacements of a literal, class or dot that read more, or make it optional."""
         # Where white space is not read, it must be escaped; elsewhere that is harder to read.
         verbose = "(?" in self.pattern and "x" in self.pattern
         return tuple(replacements(self.pattern[start:end], rest, verbose))
 
     def spelled(self) -> str:
-        """The call that makes it."""
+        """The Python call that makes this source."""
         return f"regex({self.pattern!r})"
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Regex(Source):
 
 
 def _with_flags(compiled: re.Pattern[str]) -> str:
-    """The pattern of a compiled one, its flags in front of it: ``(?i)a`` for ``re.I``."""
+    """The pattern of a compiled pattern, with its flags in front: ``(?i)a`` for ``re.I``."""
     letters = "".join(
         letter for letter, flag in LETTERS.items() if letter not in "uL" and compiled.flags & flag
     )
@@ -131,8 +131,8 @@ def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
 
     Args:
         leaf: A literal, class or dot, as it was written.
-        rest: The text that should be readable from there on.
-        verbose: Whether white space must be escaped there.
+        rest: The text that should be readable from this leaf on.
+        verbose: Whether white space must be escaped.
 
     Example:
         >>> replacements("[a-c]", "d", False)[0]
@@ -149,14 +149,14 @@ def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
 
 
 def reading(leaf: str, characters: str) -> str:
-    """A class or literal with some characters more."""
+    """A class or literal with further characters added."""
     for character in characters:
         leaf = _reaching(leaf, character) or _having(leaf, character)
     return leaf
 
 
 def _reaching(leaf: str, character: str) -> str:
-    """A class one of whose ranges ends beside a character, with that range a character longer."""
+    """A class with one of its ranges extended by a neighbouring character; empty if none is."""
     plain = leaf.startswith("[") and not leaf.startswith("[^") and "\\" not in leaf
     if not plain or not character.isalnum():
         return ""
@@ -169,12 +169,12 @@ def _reaching(leaf: str, character: str) -> str:
 
 
 def _having(leaf: str, character: str) -> str:
-    """A class or literal with one character more."""
+    """A class or literal with one further character."""
     added = _member(character)
     if leaf.startswith("[") and not leaf.startswith("[^"):
         if leaf[-2] != "-":
             return f"{leaf[:-1]}{added}]"
-        # In front, where no hyphen can make a range of it; what came first there loses its place.
+        # Put it in front, so that the last hyphen makes no range with it; escape what was first.
         body = leaf[1:]
         return f"[{added}{chr(92) if body[0] in ']-' else ''}{body}"
     if leaf.startswith("[") or leaf == ".":
@@ -183,10 +183,10 @@ def _having(leaf: str, character: str) -> str:
 
 
 def _member(character: str) -> str:
-    """A character as one would write it in a class."""
+    """A character as it is written in a class."""
     return f"\\{character}" if character in "\\]^-[&~|#" else _NAMES.get(character, character)
 
 
 def _escaped(character: str) -> str:
-    """A character as one would write it in a pattern, in verbose ones too."""
+    """A character as it is written in a pattern, verbose or not."""
     return _NAMES.get(character) or re.escape(character)

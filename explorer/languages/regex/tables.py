@@ -1,9 +1,9 @@
 """Tables of characters that take a while to derive, kept on disk.
 
 `cached` keeps a table as JSON, one file each, named after all that it depends on. A table that was
-read is checked, as anything may lie in that folder; a file that is missing, damaged or not writable
-only costs the derivation. The folder is ``$EXPLORER_CACHE``, or the platform's place for caches as
-`platformdirs` knows it. It never grows past a handful of small files.
+read is checked, as anything may lie in that folder; where a file is missing, damaged or not
+writable, the table is derived again. The folder is ``$EXPLORER_CACHE``, or the platform's cache
+folder as `platformdirs` knows it. It never holds more than a handful of small files.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def cache_folder() -> Path:
 
 
 def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> T:
-    """A table from the disk, or derived and then kept there.
+    """A table read from the disk; where it is missing or damaged, derived and written there.
 
     Args:
-        name: What the table is, as part of a file name.
-        derive: Computes it; the result must survive JSON up to ``check``.
+        name: A name for the table, part of the file's name.
+        derive: Computes the table in a form that JSON can hold.
         check: Turns what JSON gave into the table, or raises `ValueError` if it is not one.
 
     Returns:
@@ -60,7 +60,7 @@ def _path(name: str) -> Path:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     key = f"{name}-unicode{unicodedata.unidata_version}-python{python}-v{FORMAT}.json"
     folder = cache_folder()
-    # Without a home directory the path stays relative: then it is one that is never found.
+    # Without a home directory the path stays relative; then a path that cannot exist is given.
     return (folder if folder.is_absolute() else Path(os.devnull)) / key
 
 

@@ -1,7 +1,7 @@
 """Terminals in a pattern: the arguments of a specially named group, read as texts.
 
-What the names mean is not known here (`explorer.languages.terminals`); only how arguments are
-written: texts with escapes, a bar between two, a closing parenthesis after the last.
+This module knows only how arguments are written: texts with escapes, a bar between two, a closing
+parenthesis after the last. The meaning of the names is in `explorer.languages.terminals`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 def read_arguments(
     text: str, pos: int, start: int, terminal: Terminal, error: ErrorAt
 ) -> tuple[list[Argument], int]:
-    """The texts of a terminal.
+    """Read the arguments of a terminal, which are texts.
 
     Returns:
         The texts, and where reading stopped: at the closing parenthesis, or, where a pattern
@@ -95,7 +95,7 @@ def made(
     item: Node | None,
     error: ErrorAt,
 ) -> Written:
-    """The tree of a terminal, with its name as the label of the place.
+    """The syntax tree of a terminal, with its name as the label of the place.
 
     Raises:
         RegexError: The arguments are too few, too many or not what the terminal takes.
@@ -127,7 +127,7 @@ def made(
 
 
 def unlabelled(node: Node) -> Node:
-    """The same pattern without the names of its terminals: what an assertion can look into."""
+    """The pattern with each terminal as a plain group, which assertions can look into."""
     match node:
         case Written():
             return Group(node.start, node.end, unlabelled(node.body), None, None)

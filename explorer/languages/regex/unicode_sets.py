@@ -1,8 +1,8 @@
-"""The characters that a class of a pattern stands for, exactly as this Python's `re` has it.
+"""The characters that a class of a pattern matches, exactly as in this Python's `re`.
 
 `re` itself is asked, not the standard: a class is written as a pattern and run over the code
-points. So ``\\w`` is what `re` calls a word character, and IGNORECASE has its extra pairs
-(``ſ`` and ``s``, Kelvin sign and ``k``), its ASCII form, and its quirks. One of them is worth
+points. So ``\\w`` is what `re` calls a word character, and IGNORECASE has the extra pairs of `re`
+(``ſ`` and ``s``, Kelvin sign and ``k``), its ASCII form, and its quirks. One quirk is worth
 knowing: in a set of several items a *cased* character beyond U+FFFF is compared with the lower
 case of the text, so ``(?i)[𐐀x]`` does not match ``𐐀``, its own member, whereas ``(?i)𐐀`` does.
 
@@ -37,8 +37,8 @@ from explorer.languages.regex.properties import property_set
 from explorer.languages.regex.tables import cached, integers
 
 Category = str
-"""The letter of a category escape, one of ``dDsSwW``; or a property by its one name, ``p{L}`` or
-``P{L}``."""
+"""The letter of a category escape, one of ``dDsSwW``; or a property by its canonical name,
+``p{L}`` or ``P{L}``."""
 
 ClassItem = tuple[int, int] | Category
 """One item of a set: an inclusive range of code points (a character is a range of one), or a
@@ -128,7 +128,7 @@ def _negated_category(letter: str, ascii_only: bool) -> CharSet:
 
 
 class _Folded(dict[str, CharSet]):
-    """The set of each single character under IGNORECASE, made when first asked for."""
+    """The characters that match each single character under IGNORECASE, worked out on demand."""
 
     def __init__(self, flags: int) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) -> 
     """The characters of a set ``[...]``.
 
     Args:
-        items: What stands between the brackets; at least one item.
+        items: The ranges and categories between the brackets, at least one.
         negated: Whether the set begins with ``^``.
         flags: Flags of `re`; only ASCII and IGNORECASE matter.
 
@@ -198,7 +198,7 @@ def _character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) ->
 
 
 def _case_can_matter(items: tuple[ClassItem, ...], flags: int) -> bool:
-    """False for sets of ASCII characters that are not letters, which need no table.
+    """Whether IGNORECASE can change a set; not if it has only ASCII characters without case.
 
     Categories alone never change under IGNORECASE: the two cases of a character are alike.
     """

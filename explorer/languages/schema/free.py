@@ -37,7 +37,7 @@ DEEPEST = 50
 @register("JSON")
 @dataclass(frozen=True)
 class FreeJson(Source):
-    """Every JSON value whose objects and arrays nest no deeper than they may."""
+    """Every JSON value whose objects and arrays nest no deeper than two limits."""
 
     kind: ClassVar[str] = "json"
     plain_text: ClassVar[bool] = False
@@ -70,18 +70,18 @@ class FreeJson(Source):
         return LOOP_REMEDIES["space"]
 
     def loop_remedy(self, what: Loop) -> str:
-        """The remedy for a loop: the option, or a schema with the keyword."""
+        """The remedy for a loop: an option, or a schema with a keyword that bounds it."""
         return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
-        """One machine."""
+        """One machine, built later."""
         return Deferred(0, len(self.text), self.build, self.locate)
 
     def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        """The limit that keeps a value from beginning, else the whole call.
+        """The limit that forbids the value, else the whole call.
 
         Args:
-            byte: The byte that fails there; ``None`` asks what must come before the text may end.
+            byte: The byte that fails; ``None`` asks what must come before the text may end.
         """
         limits = {
             ord("{"): ("max_object_depth", self.max_object_depth, "objects"),
@@ -103,13 +103,13 @@ class FreeJson(Source):
         schema, _ = prepared(self._schema())
         closed = ClosedSchema(SchemaOptions(whitespace=self.whitespace), meter)
         root = root_of(schema, {})
-        if self.whitespace != "pretty":  # There the machine of a value knows how deep it stands.
-            for name in root.named_at("$defs"):  # What stands inside comes first.
+        if self.whitespace != "pretty":  # Pretty machines depend on the depth: none is shared.
+            for name in root.named_at("$defs"):  # Inner values come first.
                 closed.of(root.target(f"#/$defs/{name}", "$ref"))
         return closed.whole(schema)
 
     def _schema(self) -> dict[str, Any]:
-        """A schema with one definition for each pair of depths that are left."""
+        """A schema with one definition for each pair of remaining depths."""
         values: dict[str, Any] = {}
         pairs = product(range(self.max_object_depth + 1), range(self.max_array_depth + 1))
         for objects, arrays in sorted(pairs, key=sum):

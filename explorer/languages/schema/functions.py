@@ -1,10 +1,10 @@
-"""The functions for JSON: with a schema, without one, and the sizes of a schema's parts.
+"""The functions for JSON: with a schema, without a schema, and the sizes of a schema's parts.
 
-A schema also comes in OpenAI's ``response_format``, in three forms: ``{"type": "json_schema",
-"json_schema": {"name": …, "schema": {…}, "strict": true}}``, the same with these members beside
-``type`` (the ``text.format`` of newer interfaces), and ``{"type": "json_object"}``, any object. No
-JSON Schema has such a ``type``, so it is never one by accident. ``strict`` says whether the service
-holds its model to the schema; here it always is.
+A schema may also be given as OpenAI's ``response_format``, in three forms: ``{"type":
+"json_schema", "json_schema": {"name": …, "schema": {…}, "strict": true}}``, the same with these
+members beside ``type`` (the ``text.format`` of newer interfaces), and ``{"type": "json_object"}``,
+any object. No JSON Schema has such a ``type``, so the two cannot be confused. ``strict`` says
+whether the service holds its model to the schema; here the schema always holds.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def requested_schema(given: Mapping[str, object]) -> object:
     """The JSON Schema that a ``response_format`` asks for.
 
     Raises:
-        ConstraintError: It asks for any text, or a part of it is malformed; the message names the
-            part by its JSON Pointer.
+        ConstraintError: The format asks for any text, or a part of it is malformed; the message
+            names the part by its JSON Pointer.
 
     Example:
         >>> asked = {"name": "n", "schema": {"type": "integer"}, "strict": True}
@@ -140,60 +140,60 @@ def json_schema(
 
     Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to 1.797…e308, the
     largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
-    99 after them (``12e3``). All others, under bounds, ``multipleOf``, ``enum``, ``const`` or
-    ``not``, are written as Python and JavaScript write them, and a little more freely: plain
+    99 after them (``12e3``). All other numbers, under bounds, ``multipleOf``, ``enum``, ``const``
+    or ``not``, are written as Python and JavaScript write them, and a little more freely: plain
     (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
     in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
     point, an exponent from 16 on). So what ``json.dumps`` writes is taken. Integers of draft 4 are
     digits only, and a ``multipleOf`` of thousands of remainders has no large spelling.
 
-    A string is written in the spelling of ``json.dumps(ensure_ascii=False)``; in which others is
-    said by ``escapes``, alike for values and names, whether they are listed (``enum``, ``const``,
-    ``properties``), bounded, under a ``pattern``, or left over (``additionalProperties``). With
-    ``"free"`` every escape is taken from where on any text may follow: in all of a string that
-    nothing constrains, after the beginning that a pattern asks for or that tells a name from those
-    that are named, behind ``minLength``; so never in what is listed or has a most length. With
-    ``"any"`` every escape is taken everywhere.
+    A string may always be written as ``json.dumps(ensure_ascii=False)`` writes it. ``escapes`` says
+    where other spellings are allowed too, alike for values and names, whether they are listed
+    (``enum``, ``const``, ``properties``), bounded, under a ``pattern``, or left over
+    (``additionalProperties``). With ``"free"`` every escape is allowed from the place on from which
+    any text may follow: in all of an unconstrained string, after the beginning that a pattern asks
+    for or that distinguishes a name from those listed, and after ``minLength`` characters; so never
+    in a listed text or one with a maximal length. With ``"any"`` every escape is allowed
+    everywhere.
 
     ``minProperties``, and ``maxProperties`` that must not hold, count a name that is written
-    twice as two members, unless there are at most ten names beside ``properties``;
-    ``report.warnings`` of what is compiled says where.
+    twice as two members, unless there are at most twelve names beside ``properties``; where this
+    happens stands in ``report.warnings`` of the compiled constraint.
 
     Args:
-        schema: The schema as Python data or as JSON text; or OpenAI's ``response_format`` as it
-            is, whose ``{"type": "json_object"}`` is any object; or a pydantic model, a dataclass
-            or another type, which `explorer.from_type` reads.
-        whitespace: ``"compact"`` for none, ``"dumps"`` for that of `json.dumps` as it is (``", "``
+        schema: The schema as Python data or as JSON text; or OpenAI's ``response_format``, whose
+            ``{"type": "json_object"}`` is any object; or a pydantic model, a dataclass or another
+            type, which `explorer.from_type` reads.
+        whitespace: ``"compact"`` for none, ``"dumps"`` for that of plain `json.dumps` (``", "``
             and ``": "``), ``"pretty"`` for ``json.dumps(indent=2)``, ``"flexible"`` for any between
             tokens and around the text.
         property_order: ``"schema"`` writes the members of an object in the order of its
             ``properties``, others after them; ``"any"`` in every order.
-        strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
-            ignored, and ``report.warnings`` of what is compiled names it.
-        formats: Whether ``format`` constrains, or is a remark as the drafts have it. Of host names,
-            labels that encode others (``xn--``) are refused; leap seconds may have an offset of
-            whole quarters of an hour.
+        strict: Whether a keyword that no automaton can follow exactly is an error. Otherwise it is
+            ignored, and ``report.warnings`` of the compiled constraint names it.
+        formats: Whether ``format`` constrains, or is an annotation, as the drafts allow. In host
+            names, labels that encode others (``xn--``) are refused; leap seconds may have an offset
+            of whole quarters of an hour.
         max_depth: How often a reference of a recursive schema is followed again inside the first
-            one: references are followed ``max_depth + 1`` deep. Where it is given the schema is
-            unrolled; otherwise an unrolled schema has 5.
+            one: references are followed ``max_depth + 1`` deep. If given, the schema is unrolled;
+            without it, an unrolled schema has 5.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.
-            On a stack they nest without end.
-        recursion: ``"unroll"`` to ``max_depth``, a finite machine; ``"stack"`` without end, a
-            machine with a stack (a push-down automaton); ``"auto"`` takes a stack where references
-            lead back and ``max_depth`` is not given. ``report.decisions`` of what is compiled says
-            what was taken, and ``report.warnings`` names each limit.
-        folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
-            fetched.
-        escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all
-            strings, at several times the states; ``"free"`` only from where on any text may
-            follow.
+            On a stack they nest without limit.
+        recursion: ``"unroll"`` builds a finite machine to ``max_depth``; ``"stack"`` a machine
+            with a stack (a push-down automaton), without a limit; ``"auto"`` takes a stack where
+            references lead back and ``max_depth`` is not given. ``report.decisions`` of the
+            compiled constraint says which was taken, and ``report.warnings`` names each limit.
+        folder: A folder of schemas that references may name, by their path in it or their ``$id``.
+            Nothing is fetched.
+        escapes: ``"any"`` allows ``\\uXXXX`` for every character in names and all strings, at
+            several times the states; ``"free"`` only where any text may follow.
         whitespace_pattern: A pattern of the white space between two tokens of JSON, in place of
-            ``whitespace``: ``"[ ]?"``, ``r"[\\n\\t ]*"``. It stands where Outlines has it: after
-            every bracket, comma, colon and name and before them, not around the text.
+            ``whitespace``: ``"[ ]?"``, ``r"[\\n\\t ]*"``. As in Outlines it is allowed before and
+            after every bracket, comma, colon and name, not around the text.
 
     Raises:
-        ConstraintError: ``whitespace_pattern`` matches nothing, or what is not white space of JSON;
-            the schema is not JSON, or a part of a ``response_format`` is malformed.
+        ConstraintError: ``whitespace_pattern`` matches nothing, or something that is not white
+            space of JSON; the schema is not JSON, or a part of a ``response_format`` is malformed.
         UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
 
     Example:
@@ -219,7 +219,7 @@ def json_schema(
 
 
 def _asked(schema: object) -> object:
-    """The schema of a ``response_format``; everything else as it is."""
+    """The schema inside a ``response_format``; anything else is returned unchanged."""
     given = schema = plain(schema)
     if isinstance(schema, str) and '"type"' in schema:
         with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
@@ -232,12 +232,12 @@ def _asked(schema: object) -> object:
 def json(
     max_object_depth: int = 3, max_array_depth: int = 3, *, whitespace: Whitespace = "compact"
 ) -> Constraint:
-    """Every JSON text whose objects and arrays nest no deeper than they may; no schema.
+    """Every JSON text whose objects and arrays nest no deeper than two limits; no schema.
 
     Args:
-        max_object_depth: How many objects may stand inside each other; 0 for no object.
-        max_array_depth: How many arrays may. The machine grows with the number of ways in which
-            both can nest.
+        max_object_depth: How many objects may nest inside each other; 0 for no object.
+        max_array_depth: How many arrays may nest inside each other; 0 for no array. The machine
+            grows with the number of ways in which both can nest.
         whitespace: As in `json_schema`.
 
     Raises:
@@ -258,18 +258,19 @@ def json(
 def profile(
     schema: Mapping[str, object] | bool | str, budget: Budget | None = None, **options: Any
 ) -> Profile:
-    """States, arcs and milliseconds of each subschema, where "the schema is too large" comes from.
+    """States, arcs and milliseconds of each subschema, to find what makes a schema too large.
 
     Args:
         schema: As in `json_schema`.
-        budget: For each subschema; one that needs more is named, and those around it are tried.
+        budget: The limits for each subschema. A subschema that needs more is listed as such, and
+            those around it are still tried.
         **options: Those of `json_schema`.
 
     Returns:
-        Printed, a table, the largest first; ``figure()`` is the data of a treemap.
+        The sizes; printed, a table with the largest first; ``figure()`` is the data of a treemap.
 
     Raises:
-        ConstraintError: There is no such option, or as `json_schema` has it.
+        ConstraintError: There is no such option, or one of the errors of `json_schema`.
 
     Example:
         >>> sizes = profile({"items": {"enum": ["red", "green"]}})

@@ -1,4 +1,4 @@
-"""From a whole JSON Schema to its machine."""
+"""A whole JSON Schema compiled into its machine."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.schema.values.wanted import Wanted
 
 WHOLE = "the whole schema"
-"""The rule that a text begins with."""
+"""The name of the start rule."""
 ANY_VALUE = "any value"
-"""The rule of values that nothing describes."""
+"""The name of the rule of values that nothing describes."""
 
 T = TypeVar("T")
 Ignored = list[UnsupportedSchema]
 Guard = Callable[[Callable[[], tuple[Outline, Ignored]]], Outline]
-"""Is around what may refuse a schema: from what makes something, and what was ignored, to it."""
+"""A wrapper around a function that may refuse a schema: calls it, notes what the function ignored
+and returns the outline that it made."""
 
 
 def root_in(
     sets: ValueSets, schema: Schema, remotes: Mapping[str, Schema] | None
 ) -> tuple[Wanted, Site]:
-    """The values of a whole schema, and the place where they stand.
+    """The set of values of a whole schema, and the root place.
 
     Raises:
         UnsupportedSchema: A keyword is not well formed, or subschemas nest too deep.
@@ -68,7 +69,7 @@ def outline_schema(
     options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Outline, Ignored]:
-    """The tree of a schema, and what was ignored.
+    """The automaton of a schema, with nodes for inner values, and the keywords that were ignored.
 
     Args:
         schema: A JSON Schema as Python data.

@@ -1,8 +1,8 @@
-"""The keywords of a schema that do not constrain, or less than they seem to.
+"""The keywords of a schema that constrain nothing, or less than they seem to.
 
 A ``format`` that an implementation does not know is an annotation (draft 2020-12, validation,
-section 7.2.1), and so is a keyword that it does not know. That is right, and easily a surprise, so
-it is told.
+section 7.2.1), and so is an unknown keyword. That follows the standard but surprises people, so a
+remark says it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED
 
 NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
-"""Formats of the drafts that no machine here follows."""
+"""Formats of the drafts that are not followed."""
 
 _OTHERS: Final = frozenset(
     ("$schema", "$id", "id", "$anchor", "$defs", "definitions", "$dynamicAnchor", "$vocabulary",
@@ -45,7 +45,7 @@ MOST_REMARKS: Final = 30
 """How many remarks of one sort are made; the rest are counted."""
 
 _CLOSE: Final = 0.8
-"""How alike two words are that one is taken for a misspelling of the other, from 0 to 1."""
+"""The least similarity of two words, from 0 to 1, to take one for a misspelling of the other."""
 
 
 def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
@@ -63,9 +63,9 @@ def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The unknown keywords of a schema: pointer, and a known one that is close; empty if none is.
+    """The unknown keywords of a schema: the JSON Pointer, and a similar known keyword or "".
 
-    Those that begin with ``x-`` are known to be somebody's own, and are not listed.
+    Keywords that begin with ``x-`` are extensions on purpose and are not listed.
 
     Example:
         >>> unknown_keywords({"requird": ["a"], "divisibleBy": 3, "x-order": 3})
@@ -86,7 +86,7 @@ _REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
 
 
 def miscounted_names(schema: Schema) -> tuple[str, ...]:
-    """The JSON Pointers of the keywords that take one name, written twice, for two members.
+    """The JSON Pointers of the keywords that count a name written twice as two members.
 
     They are ``minProperties``, and ``maxProperties`` where it must not hold.
 
@@ -141,13 +141,13 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
 
 
 _BRANCHES: Final = frozenset(("allOf", "anyOf", "oneOf", "then", "else"))
-"""Below these a subschema without a type says something of a value that is described beside it."""
+"""Keywords whose subschemas may leave out the type, because it is given beside them."""
 
 
 def leaves_free(schema: Schema) -> bool:
-    """Whether some value may hold others that the schema does not describe.
+    """Whether some array or object may hold values that the schema does not describe.
 
-    Each subschema is looked at by itself, so what another one beside it describes counts as free.
+    Each subschema is looked at alone, so values that only a neighbour describes count as free.
 
     Example:
         >>> leaves_free({"type": "object"}), leaves_free({"items": {"type": "string"}})

@@ -29,12 +29,12 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
     """The JSON Pointers of keywords that leave nothing together, as few as possible.
 
     Args:
-        is_empty: Whether a schema allows nothing; may raise `BudgetExceeded` and
-            `UnsupportedSchema`, which count as no.
+        is_empty: Tells whether a schema allows nothing; `BudgetExceeded` and `UnsupportedSchema`
+            count as no.
 
     Returns:
-        The pointers, in the order of the schema. None if it is not known, because without all
-        keywords that can be taken away there is still no value.
+        The pointers, in the order of the schema. Empty if the cause is unknown: there is no value
+        even without all the keywords that can be taken away.
 
     Example:
         >>> conflict({"minimum": 3, "maximum": 2, "title": "none"}, lambda it: len(it) > 2)
@@ -53,10 +53,10 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
 
 
 def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
-    """The pointer of a reference to what it stands in without which there would be a value.
+    """The pointer of a reference to a schema around it, if the schema has values without it.
 
     Returns:
-        Empty if there is none.
+        The pointer; empty if there is no such reference.
 
     Example:
         >>> endless = {"properties": {"p": {"$ref": "#"}}, "required": ["p"]}
@@ -127,5 +127,5 @@ def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
 
 
 def _is_place(path: Path) -> bool:
-    """Whether what stands below is a subschema by name, and not a keyword."""
+    """Whether the object at a path maps names to subschemas, so that its keys are not keywords."""
     return bool(path) and path[-1] in ("properties", "patternProperties", "$defs", "definitions")

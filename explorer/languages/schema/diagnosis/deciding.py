@@ -2,8 +2,8 @@
 
 Each keyword that applies at the spot is asked alone, as a small schema of its own. It decides if it
 excludes a byte that JSON would allow there; or, where JSON itself excludes the byte, if it allows
-less than JSON. The members and items that are finished do not matter to that, so they are written
-``0`` in the text that is asked about (`Spot.outline`), and every member may be ``0``.
+less than JSON. The values of finished members and items make no difference, so they are replaced by
+``0`` in the text (`Spot.outline`), and every member may be ``0``.
 
 Cost: a machine of a few states per keyword, made when a person asks.
 """
@@ -24,7 +24,7 @@ from explorer.languages.schema.reading.subschemas import DRAFTS, Subschema
 from explorer.languages.schema.values.places import Site
 
 LIMITS: Final = Budget(states=50_000, seconds=10.0)
-"""For all keywords of one answer; one that needs more is not asked."""
+"""The budget for all keywords of one answer; a keyword that needs more is passed over."""
 
 _ZERO: Final[dict[str, Any]] = {"enum": [0]}
 _ENDS: Final = frozenset(b",]} \t\n\r")
@@ -41,13 +41,13 @@ _NAMED: Final = (
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
 )  # fmt: skip
 _HARD: Final = ("contains", "uniqueItems")
-"""Keywords that no outline can answer for; named where nothing else decides."""
+"""Keywords that an outline cannot decide; they are named where no other keyword decides."""
 
 
 def deciding(
     spot: Spot, places: list[Site], byte: int | None, order: Order, *, formats: bool
 ) -> list[str]:
-    """The JSON Pointers of the keywords that decide: of the value, or else of what it is in.
+    """The JSON Pointers of the deciding keywords, of the value or else of its container.
 
     Args:
         byte: The byte that fails; ``None`` asks what must come before the text may end.
@@ -130,7 +130,7 @@ class _Question:
 
         deciding = [pointer for pointer, schema in asked.items() if decides([schema])]
         if not deciding and len(asked) > 1 and decides(list(asked.values())):
-            # Only together: those without which it would be allowed.
+            # They decide only together: keep those without which the byte would be allowed.
             for pointer in asked:
                 if not decides([schema for other, schema in asked.items() if other != pointer]):
                     deciding.append(pointer)
@@ -157,12 +157,12 @@ class _Question:
 
 @cache
 def _any_json(order: Order) -> Dfa:
-    """JSON whose values hold no values that hold others."""
+    """JSON in which arrays and objects hold only scalars or empty containers."""
     return compile_schema({}, Meter(), SchemaOptions(property_order=order, free_depth=1))[0]
 
 
 def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschema, str]]:
-    """The keywords of a place that always say what its value is."""
+    """The given keywords in the subschemas of a place that must hold."""
     for sub in place.subschemas:
         if isinstance(sub.schema, dict) and not need_not_hold(sub.pointer):
             for keyword in keywords:
@@ -182,7 +182,7 @@ def need_not_hold(pointer: str) -> bool:
 
 
 def _alone(sub: Subschema, keyword: str) -> dict[str, Any]:
-    """A keyword of a scalar; draft 4 keeps part of a bound in a keyword of its own."""
+    """A schema with one keyword of a scalar; in draft 4 a bound also needs its ``exclusive…``."""
     schema = {keyword: sub.keyword(keyword)}
     partner = f"exclusive{keyword.capitalize()}"
     if keyword in ("minimum", "maximum") and sub.keyword(partner) is True:
@@ -191,7 +191,7 @@ def _alone(sub: Subschema, keyword: str) -> dict[str, Any]:
 
 
 def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """A keyword of a container whose finished values are ``0``."""
+    """A schema with one keyword of a container in which all finished values are ``0``."""
     value = sub.keyword(keyword)
     if keyword in _OF_ITEMS:
         if not isinstance(value, bool | dict):
@@ -218,7 +218,7 @@ def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> dict[str,
 
 
 def _decides(machine: Dfa, text: bytes, byte: int | None, order: Order, ends: bool) -> bool:
-    """Whether a machine excludes what JSON allows, or allows less where JSON excludes too."""
+    """Whether a machine excludes a byte that JSON allows, or allows less where JSON refuses it."""
     free = _any_json(order)
     here, there = _after(machine, text), _after(free, text)
     if here == NO_ARC or there == NO_ARC:

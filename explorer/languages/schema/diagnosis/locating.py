@@ -1,8 +1,8 @@
-"""The part of a schema that speaks about the spot where a JSON text stands.
+"""The part of a schema that applies at the spot where a JSON text stops.
 
-An explanation has the text so far. That text leads to a place in the value (the member ``age`` of
-item 2 of …), the place to the subschemas that apply there, and each of those to a span of the
-schema's own text, which is what a person sees underlined.
+An explanation knows the text so far. That text leads to a place in the value (the member ``age`` of
+item 2 of …), the place leads to the subschemas that apply there, and each subschema to a span of
+the schema's own text, which is shown underlined.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Spot:
         value: The text of that value so far; empty before it and inside a name.
         outline: The compact text of the innermost open array or object so far, with each finished
             value in it written ``0``; ``None`` outside of all.
-        is_finished: Whether the value may be over: it is a string that was closed, an array, an
-            object, or a number or word that reads on.
+        is_finished: Whether the value may be complete: a closed string, array or object, or a
+            number or word, which could still go on.
     """
 
     steps: tuple[Step, ...]
@@ -136,10 +136,10 @@ class _Level:
 
 
 def spans_of(text: str, whole: frozenset[str] = frozenset()) -> dict[str, tuple[int, int]]:
-    """The span of each value of a JSON text, by its JSON Pointer; of a member with its name.
+    """The span of each value of a JSON text, by JSON Pointer; a member's span includes its name.
 
     Args:
-        whole: The names of members whose values are not looked into.
+        whole: The names of members whose values get one span, without spans inside.
 
     Example:
         >>> text = '{"properties": {"age": {"minimum": 0}}}'

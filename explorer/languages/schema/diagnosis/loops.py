@@ -20,4 +20,4 @@ LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
         "repeat": "Bound the part that repeats, such as {1,40} for + in a pattern.",
     }
 )
-"""By what is written without end."""
+"""The remedy for each kind of text that is written without end."""

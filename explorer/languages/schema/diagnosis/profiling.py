@@ -1,8 +1,8 @@
 """The size of each part of a schema as a machine, and the time that it takes to build.
 
-Each subschema is built by itself, those inside of it first, by one compiler that keeps what it
-made. So the milliseconds of a subschema are its own, without those of what is inside, and one that
-equals another takes none.
+Each subschema is built alone, inner ones first, by one compiler that keeps its results. So the
+milliseconds of a subschema do not include those of the subschemas inside it, and a subschema that
+equals another one takes no time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Row:
     """One subschema.
 
     Args:
-        states: States of its minimal machine over compact JSON; 0 if it has none.
+        states: States of its minimal machine over compact JSON; 0 if it could not be built.
         same_as: The pointer of an equal subschema, which was built instead; empty if there is no
             equal one.
         error: Why it could not be built; empty if it was.
@@ -60,7 +60,7 @@ class Profile:
     rows: tuple[Row, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values for JSON."""
+        """The rows as plain values for JSON."""
         return {"rows": [asdict(row) for row in self.rows]}
 
     def figure(self) -> dict[str, Any]:
@@ -104,7 +104,8 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     """The sizes of the subschemas of a source.
 
     Args:
-        budget: For each subschema; one that needs more is named with the limit that it reached.
+        budget: The limits for each subschema. A subschema that needs more is listed with the
+            limit that it reached.
     """
     few, _ = prepared(source.parsed)
     warm_up()
@@ -122,7 +123,7 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
 
 @cache
 def warm_up() -> None:
-    """Build a small schema, so that no subschema is charged with loading machine code."""
+    """Build a small schema, so that loading machine code is not charged to a subschema."""
     compile_schema(_SMALL, Meter(), SchemaOptions(free_depth=1))
 
 
@@ -138,7 +139,7 @@ class _Renewed(Meter):
     __slots__ = ()
 
     def renew(self) -> None:
-        """Begin anew."""
+        """Start the budget again."""
         Meter.__init__(self, self.budget)
 
 
@@ -175,7 +176,7 @@ def _inside(root: Subschema) -> list[Subschema]:
 
 
 def _around(pointer: str, known: set[str]) -> str:
-    """The subschema around one, as the treemap names it; empty for the whole schema."""
+    """The enclosing subschema's name in the treemap; empty for the whole schema."""
     if not pointer:
         return ""
     around = pointer.rpartition("/")[0]
@@ -185,6 +186,6 @@ def _around(pointer: str, known: set[str]) -> str:
 
 
 def _last_steps(pointer: str, known: set[str]) -> str:
-    """A pointer as seen from the subschema around it."""
+    """A pointer relative to the subschema around it."""
     around = _around(pointer, known)
     return pointer.removeprefix("" if around == WHOLE else around).lstrip("/") or WHOLE

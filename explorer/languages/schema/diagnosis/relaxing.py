@@ -1,8 +1,8 @@
 """The options and keywords of a schema that are changed most often, and the words for each change.
 
-A change is only proposed here. Whoever asks compiles the changed schema and sees whether it allows
-what was forbidden (`explorer.analysis.places.widening`), so a proposal may be wrong, and the first
-that helps is the cause.
+A change is only proposed here. The caller (`explorer.analysis.places.widening`) compiles the
+changed schema and checks whether it allows what was forbidden, so a proposal may be wrong; the
+first one that helps is the cause.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema
 
 UNKNOWN_PROPERTY: Final = "unknown property"
-"""The cause that is a name which the schema does not have."""
+"""The name of the cause where the model writes a property that the schema does not have."""
 
 _OPTIONS: Final = (
     ("whitespace", "flexible", Change(
@@ -69,7 +69,7 @@ _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
     "format": ("format", "The string would not have the format."),
     "type": ("type", "The model writes a value of another type."),
 }  # fmt: skip
-"""For each keyword: the cause that it is, and the sentence."""
+"""The name of the cause and the sentence for each keyword."""
 
 
 _FRACTION: Final = Change(
@@ -82,12 +82,12 @@ MISSING: Final = frozenset({"required", "minProperties", "minLength", "minItems"
 
 
 def relaxed_options(options: SchemaOptions) -> Iterator[tuple[Change, SchemaOptions]]:
-    """Options that allow more, one changed at a time, the usual cause first."""
+    """The options with one changed to allow more, the most usual cause first."""
     for name, freest, change in _OPTIONS:
         if getattr(options, name) != freest:
             changed: dict[str, Any] = {name: freest}
             if name == "whitespace":
-                changed["whitespace_pattern"] = None  # It says what stands there in its place.
+                changed["whitespace_pattern"] = None  # The pattern would override the option.
             yield change, replace(options, **changed)
 
 
@@ -97,10 +97,10 @@ def in_any_order(options: SchemaOptions) -> SchemaOptions:
 
 
 def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[Change, Schema]]:
-    """The schema without one of the keywords that decide.
+    """The schema without one of the deciding keywords, for each that may be dropped.
 
     Args:
-        pointers: The JSON Pointers of the keywords; others are passed over.
+        pointers: JSON Pointers of the keywords; those without a known change are passed over.
     """
     for pointer in pointers:
         *around, keyword = pointer.split("/")
@@ -124,7 +124,7 @@ def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[
 
 
 def _at(schema: object, steps: Sequence[str]) -> dict[str, Any] | None:
-    """The object that a JSON Pointer leads to, to be changed."""
+    """The object at a JSON Pointer, itself and not a copy; ``None`` if there is no object."""
     for step in steps:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list):
