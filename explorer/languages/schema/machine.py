@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal, TypeVar
 
 from explorer.alphabet import NUM_BYTES
@@ -189,11 +190,12 @@ class SchemaRules(Mapping[str, Node]):
         """The rule of some values inside others; ``None`` where they do not lead back."""
         if not wanted.held and not wanted.excluded:
             base, site = ANY_VALUE, self._sets.place(())
-        elif not self._sets.deepening.comes_back(wanted.held):
-            return None
         else:
-            reference = wanted.held[0].keyword("$ref")
-            base = reference if isinstance(reference, str) else wanted.held[0].pointer
+            subs = (*wanted.held, *chain.from_iterable(wanted.excluded))
+            if not self._sets.deepening.comes_back(subs):
+                return None
+            reference = subs[0].keyword("$ref")
+            base = reference if isinstance(reference, str) else subs[0].pointer
         key = wanted.key, site.key
         if key not in self._names:
             name, count = base, 1

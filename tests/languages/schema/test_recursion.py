@@ -332,3 +332,21 @@ def test_a_union_that_is_referred_to_is_unrolled_to_its_depth() -> None:
     for _ in range(4):
         text = f'{{"head":"b","tail":{text}}}'
     assert not found.accepts(text) and constraint("list").accepts(text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"contains": {"$ref": "#"}},
+        {"contains": {"$ref": "#"}, "minContains": 2},
+        {"not": {"contains": {"$ref": "#"}}},
+        {"not": {"type": "array", "items": {"$ref": "#"}}},
+    ],
+    ids=json.dumps,
+)
+def test_what_does_not_hold_may_lead_back_too(schema: dict[str, Any]) -> None:
+    judge = Draft202012Validator(schema)
+    constraint = explorer.json_schema(schema, free_depth=6)
+    texts = ["[]", "1", "[1]", "[[]]", "[1,1]", "[[1]]", "[[[]]]", "[[[1]]]", "[[],1]", '{"a":[]}']
+    for text in texts:
+        assert constraint.accepts(text) == judge.is_valid(json.loads(text)), text
