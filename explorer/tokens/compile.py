@@ -49,10 +49,10 @@ from explorer.vocabulary.transducer import Arc
 if TYPE_CHECKING:
     from explorer.tokens.lazy import LazyMachine
 
-# The share of the byte budget that the function walk may use before the other walk takes over.
+# The share of the byte budget for the walk by functions, before the walk by states takes over.
 _FUNCTION_SHARE = 0.25
 
-# The share of the time that is left which a table may take before a lazy machine is made instead.
+# The share of the remaining time for a table, before a lazy machine is made instead.
 _TABLE_SHARE = 0.8
 
 WRITTEN_OUT: Final = (
@@ -66,17 +66,17 @@ NOT_BY_PYNINI: Final = (
     "compose the push-down automaton (Algorithm 3: "
     "explorer.automata.textbook.pushdown_composition)."
 )
-"""The remark in the report of a grammar that recurses and was asked of pynini."""
+"""The remark in the report where ``method="pynini"`` was asked for a grammar that recurses."""
 
 Method = Literal["functions", "pynini"]
-"""How a table is made."""
+"""The method by which a table is made."""
 
 AnyTransducer: TypeAlias = TokenTransducer | Sequence[Arc] | Any
-"""The forms in which a transducer from token ids to bytes is taken; the last is a pynini.Fst."""
+"""The accepted forms of a transducer from token ids to bytes; the last is a pynini.Fst."""
 
 
-# The first form is typed as the table that it is wherever the budget suffices, so that what only a
-# table has can be asked without ceremony; whoever compiles what may be larger asks `table_of`.
+# Without ``lazy`` the result is typed as the table that it is wherever the budget suffices, so that
+# its arrays need no cast; callers that may compile something larger use `table_of`.
 @overload
 def compile(
     constraint: Constraint | type[Any],
@@ -129,7 +129,7 @@ def compile(
 
     Args:
         constraint: The language of the text; or a pydantic model, a dataclass or another type,
-            for `explorer.from_type` of it.
+            which stands for `explorer.from_type` of it.
         vocabulary: The tokens that write it; with a transducer they may be left out.
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         transducer: Any transducer from token ids to bytes in place of the usual one,
@@ -140,24 +140,24 @@ def compile(
             reads.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
-        lazy: By default a table of every state, `explorer.TokenDFA`, where that is within the
-            budget (and ready in four fifths of the seconds), and else a machine that works its
-            rows out as they are visited, whose ``report.reason`` says why; where the machine over
-            bytes is too large itself, that one too meets its states as they are asked for.
-            ``False`` insists on the table. ``True`` on the lazy machine, which begins at once:
-            nothing is built but the NFA.
-        method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
-            textbook's (Koo et al. 2024, Algorithm 2) by pynini, over words of byte classes: the
-            same machine, slower, and not to be interrupted. Where pynini cannot compose it, such
-            as for a grammar that recurses, a warning and ``report.reason`` say so.
+        lazy: By default the result is a table of every state, `explorer.TokenDFA`, where that fits
+            the budget (and four fifths of its seconds), and else a machine that computes its rows
+            as they are visited, whose ``report.reason`` says why; where the machine over bytes is
+            too large as well, its states are discovered as they are visited. ``False`` insists on
+            the table. ``True`` makes the lazy machine, which is ready at once: only the NFA is
+            built beforehand.
+        method: The way the table is made: ``"functions"``, our own composition, or ``"pynini"``,
+            the textbook's (Koo et al. 2024, Algorithm 2) by pynini, over words of byte classes: the
+            same machine, slower, and without a way to interrupt it. Where pynini cannot compose it,
+            such as for a grammar that recurses, a warning and ``report.reason`` say so.
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
         written with this vocabulary, completes a word of the constraint. With a filter
-        over tokens (`Constraint.canonical`) it is a machine whose rows are worked out as needed.
+        over tokens (`Constraint.canonical`) it is a machine whose rows are computed as needed.
 
     Raises:
-        ConstraintError, VocabularyError: An argument is something else.
+        ConstraintError, VocabularyError: An argument has the wrong type.
         EmptyConstraint: The constraint has no word.
         IncompatibleVocabulary: It has words, but this vocabulary can write none.
         BudgetExceeded: A limit was reached: by the machine over bytes, or by the table where
@@ -217,7 +217,7 @@ def _of_type(given: object) -> Constraint:
     """The constraint of a Python type.
 
     Raises:
-        ConstraintError: It is not a type either.
+        ConstraintError: The value is not a type.
     """
     from explorer.languages.types.functions import from_type
     from explorer.languages.types.schema import is_type
@@ -251,16 +251,16 @@ def compile_texts(
     lazy: bool | None = None,
     method: Method = "functions",
 ) -> TokenDFA | LazyMachine:
-    """The machine of a constraint's texts: its stages of the tokens are left out.
+    """The machine of a constraint's texts, without its stages that filter tokens.
 
     Args:
         constraint: The language of the text.
         vocabulary: The tokens that write it.
         meter: Watches the limits.
-        lazy, method: As `compile` has them.
+        lazy, method: As in `compile`.
 
     Raises:
-        ExplorerError: As `compile` has it.
+        ExplorerError: As in `compile`.
     """
     if constraint.source.control_tokens:
         from explorer.tokens.control import check_control_tokens
@@ -330,7 +330,7 @@ def _table(
     stages: dict[str, float],
     lap: Callable[[str], None],
 ) -> TokenDFA:
-    """The closed form."""
+    """The machine in closed form, as a table."""
     char_dfa = constraint.for_tokens(meter)
     machine, composed_by = _compose(char_dfa, vocabulary, method, meter, lap)
     if len(machine.char_state) == 0 or machine.char_state[0] != char_dfa.start:
@@ -384,7 +384,7 @@ def _lazily(
     stages: dict[str, float],
     reason: str,
 ) -> LazyMachine:
-    """The lazy machine, once it is known that the vocabulary can write something."""
+    """The lazy machine, after a check that the vocabulary can write some word."""
     from explorer.tokens.lazy import LazyMachine
 
     closed = byte_machine.closed is not None
@@ -426,7 +426,7 @@ def _compose(
     meter: Meter,
     lap: Callable[[str], None],
 ) -> tuple[Assembled, str]:
-    """The composed and trimmed machine, and how it was made."""
+    """The composed and trimmed machine, and the name of the method that made it."""
     if method == "pynini":
         from explorer.tokens.closed_form.textbook import compose_textbook
 
@@ -451,7 +451,7 @@ def _compose(
 
 
 def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
-    """The error, with a shortest word and how far tokens can write it."""
+    """The error, with a shortest word and the longest part of it that tokens can write."""
     if byte_machine.stacks is not None:
         from explorer.languages.grammar.diagnosis import Shortest
 

@@ -1,7 +1,7 @@
-"""Control tokens that a user or a constraint speaks of, looked up in a vocabulary by their names.
+"""Control tokens that a user or a constraint names, looked up in a vocabulary.
 
-The spelling of a token is its text, or its name where it is a control token: `Session.step`,
-`Session.explain` and the lists of `Session.feed` read a text so.
+The spelling of a token is its text, or its name where it is a control token. `Session.step`,
+`Session.explain` and the lists of `Session.feed` accept spellings.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
 
 _CLOSE: Final = 0.75
-"""The likeness from which a text may be a control token misspelled."""
+"""The similarity from which a text may be a misspelled control token."""
 
 
 def control_token_spelled(vocabulary: Vocabulary, text: str) -> int | None:
-    """The control token that a text is the spelling of; ``None`` where it is text.
+    """The control token that a text names; ``None`` where the text is ordinary text.
 
-    A text that some token writes is that text, and what ends the text is chosen by its id alone.
+    A text that some token writes is ordinary text, and EOS tokens are chosen by id alone.
 
     Example:
         >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>", 2: "<end>"})
@@ -35,7 +35,7 @@ def control_token_spelled(vocabulary: Vocabulary, text: str) -> int | None:
 
 
 def near_control_tokens(vocabulary: Vocabulary, text: str) -> str:
-    """A sentence on the control tokens that a text may be meant for; empty if there are none.
+    """A sentence that names control tokens with a similar spelling; empty if there are none.
 
     Example:
         >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<think>", 2: "<end>"})
@@ -47,10 +47,10 @@ def near_control_tokens(vocabulary: Vocabulary, text: str) -> str:
 
 
 def check_control_tokens(source: Source, vocabulary: Vocabulary) -> None:
-    """Refuse a source that speaks of control tokens which a vocabulary does not have.
+    """Refuse a source that names control tokens which a vocabulary does not have.
 
     Raises:
-        VocabularyError: A token is not there, is text, or ends the text.
+        VocabularyError: A token is missing, is a text token, or ends the text.
     """
     for token in source.control_tokens:
         if isinstance(token, str):
@@ -71,7 +71,7 @@ def check_control_tokens(source: Source, vocabulary: Vocabulary) -> None:
 def _not_a_control_token(
     named: str, token: str | int, ids: list[int], vocabulary: Vocabulary
 ) -> VocabularyError:
-    """The error for a token that is not a control token of a vocabulary, and why."""
+    """The error that says why a token is not a control token of a vocabulary."""
     evidence = {"token": token, "ids": ids}
     if not ids:
         near = get_close_matches(str(token), vocabulary.special.values(), 3)

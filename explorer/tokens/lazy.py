@@ -1,15 +1,16 @@
-"""A token machine that works its rows out while it is used.
+"""A token machine that computes its rows as they are visited.
 
 The closed form composes the whole vocabulary with the whole character FSA before the first token.
-Where that is too large, or only a few states will ever be visited, a row can be had by itself: one
-walk of the token trie from the byte state. The masks are the same, entry by entry, and so are the
-steps; what needs all rows at once (token classes over all states, a state graph) is not there.
+Where that is too large, or only a few states will ever be visited, a single row can be computed by
+one walk of the token trie from the byte state. The masks are the same, entry by entry, and so are
+the steps; features that need all rows at once (token classes over all states, a state graph) are
+not available.
 
-A state is numbered when it is first met, the start 0; `byte_state` says which state of the byte
-machine it stands for. The byte machine may discover its own states too
-(`explorer.automata.discovered`); what a person is shown is then its closed form, if that is small.
-Two processes that take the same tokens in the same order give the same
-numbers, and a machine that is sent to another process takes its numbers along.
+A state is numbered when it is first met, the start 0; `byte_state` gives the state of the byte
+machine that it stands for. The byte machine may discover its own states too
+(`explorer.automata.discovered`); a person is then shown its closed form, if that is small. Two
+processes that take the same tokens in the same order give the same numbers, and a machine that is
+sent to another process takes its numbers along.
 
 Cost at 131,072 tokens: a row costs as many steps as there are trie nodes that the state can read,
 microseconds where few tokens survive and up to a millisecond where nearly all do; the masks of
@@ -39,7 +40,7 @@ from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state, has_
 from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
-"""For the closed form of a machine that is discovered, where somebody wants to look at it."""
+"""Limits of the closed form that is shown for a machine whose states are discovered."""
 
 TABLE_ONLY: Final = frozenset(
     {
@@ -70,9 +71,9 @@ class LazyMachine(NumberedPlaces[int]):
         vocabulary: The tokens.
         byte_machine: The machine over bytes; its language is not empty.
         report: Times and sizes of the compilation.
-        budget: Limits for each question that searches, such as "can this be finished".
-        byte_states: States of it in the order of the numbers given to them, the start first.
-        came_by: For each of those but the start a state before it, and the token from there.
+        budget: Limits for each search, such as the one for an end of the text.
+        byte_states: States of ``byte_machine`` by the numbers given to them, the start first.
+        came_by: For each of those but the start, a preceding state and the token from there.
 
     Example:
         >>> import explorer
@@ -111,7 +112,7 @@ class LazyMachine(NumberedPlaces[int]):
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
         self._distances_after: Kept[int, dict[int, int]] = Kept()
-        # What a person is shown is the closed form where there is a small one: see `byte_machine`.
+        # The small closed form that a person is shown; see `byte_machine`.
         self._shown: ByteMachine | None = None
         self._shown_states: list[int] = []
         self._shown_finishing = self._finishing
@@ -128,7 +129,7 @@ class LazyMachine(NumberedPlaces[int]):
 
     @property
     def byte_machine(self) -> ByteMachine:
-        """The machine over bytes that this one follows, as a person is shown it.
+        """The machine over bytes that this one follows, in the form that a person is shown.
 
         Where the states are discovered, that is the minimal closed form if it is small (`SHOWN`),
         built when it is first asked for; two states may then stand for one state of it.
@@ -189,10 +190,10 @@ class LazyMachine(NumberedPlaces[int]):
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included, where it is known.
 
-        Found when it is first asked for, and exact: by saturation for a grammar
+        Computed when it is first asked for, and exact: by saturation for a grammar
         (`explorer.tokens.saturation`), else by a search over rows. ``None`` from `DEAD`, where the
-        search would have to look at more than `explorer.tokens.walks.finishing.MOST_ROWS` rows, and
-        where a grammar is too large.
+        search would visit more than `explorer.tokens.walks.finishing.MOST_ROWS` rows, and where a
+        grammar is too large.
 
         Raises:
             ExplorerError: There is no such state.
@@ -205,7 +206,7 @@ class LazyMachine(NumberedPlaces[int]):
 
     @property
     def knows_distances(self) -> bool:
-        """Whether `distance_to_end` is known in every state, so that a budget can be planned with:
+        """Whether `distance_to_end` is known in every state, so that a token budget can be planned:
         for a grammar that is not too large."""
         return self._finishing.knows_distances(self._walked.start, Meter(self._budget))
 
@@ -214,7 +215,7 @@ class LazyMachine(NumberedPlaces[int]):
 
         Args:
             state: A state or a sentinel.
-            remaining: How many tokens may still be written, EOS included.
+            remaining: The number of tokens that may still be written, EOS included.
 
         Returns:
             As `mask`, read-only; where the budget removes nothing, the same object.
@@ -247,7 +248,7 @@ class LazyMachine(NumberedPlaces[int]):
             return words
 
     def _needed_after(self, state: int, place: int, meter: Meter) -> dict[int, int]:
-        """For each byte state that a token leads to from a place its distance from the end."""
+        """The distance to the end from each byte state that one token reaches from a place."""
         known = self._distances_after.get(state)
         if known is None:
             finishing = self._finishing
@@ -275,7 +276,7 @@ class LazyMachine(NumberedPlaces[int]):
         return self._walked.is_accepting(place)
 
     def _meet(self, number: int, before: int, token: int) -> None:
-        del self._came_by[number - 1 :]  # The start was not come by.
+        del self._came_by[number - 1 :]  # The start has no entry.
         self._came_by.append((before, token))
 
     def _set_tokens(self, place: int, words: UInt32) -> None:
@@ -290,7 +291,7 @@ class LazyMachine(NumberedPlaces[int]):
         _set_further(trie, words)
 
     def with_reason(self, reason: str) -> LazyMachine:
-        """The same machine at its start, whose report says why it is lazy.
+        """The same machine at its start, with the reason why it is lazy in its report.
 
         Args:
             reason: A sentence.

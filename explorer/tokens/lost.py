@@ -1,8 +1,8 @@
 """The part of a constraint that a vocabulary cannot write.
 
-A constraint may accept words that no token sequence spells. The token DFA leaves them out,
-rightly, but a user wants to know: which character states can no sequence pass through, and
-which arcs can none take, on its way from the start to an accepting state?
+A constraint may accept words that no token sequence spells. The token DFA rightly leaves them out,
+but a user wants to know the character states that no token sequence passes through on its way from
+the start to an accepting state, and the arcs that none takes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Lost:
 
 @jit
 def _states_before(depth: Int32, after: Int32, path: Int32) -> Int32:
-    """The state before each node that a walk came to; ``path`` begins with that of the walk."""
+    """The state before each node that a walk visits; ``path`` begins with the walk's start."""
     before = np.empty_like(after)
     for k in range(len(depth)):
         before[k] = path[depth[k] - 1]
@@ -57,7 +57,7 @@ def _states_before(depth: Int32, after: Int32, path: Int32) -> Int32:
 
 
 def _mark_used(dfa: Dfa, trie: Trie, kept: Bool, state: int, used: Bool) -> None:
-    """Mark every (state, symbol) on the way of a token from a state to a kept one."""
+    """Mark every (state, symbol) on the path of a token from a state to a kept one."""
     seen = walk_trie(dfa, trie, state, nodes=True)
     nodes, after = seen.words, seen.targets
     ends = np.append(0, np.cumsum((trie.word[nodes] >= 0) & kept[after]))
@@ -100,7 +100,7 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
 
 
 def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
-    """As `find_lost`, for a machine that does not know its states: they are found first.
+    """`find_lost` for a lazy machine: its states are computed first.
 
     Raises:
         BudgetExceeded: It takes longer than the default budget allows, or the constraint has no

@@ -1,19 +1,18 @@
-"""The protocol of a machine over tokens: the questions that decoding asks, whatever the kind of
-machine.
+"""The protocol of a machine over tokens: the questions that decoding asks of any kind of machine.
 
 A *token machine* says, in every state, which token ids may come next. Sessions, traces, masks on a
-device, explanations, traps, the command line and the widgets ask only what stands in
-`TokenMachine`; so a closed table (`explorer.TokenDFA`), a machine that works its rows out while it
-is used (`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.numbered_places.Free`)
-and machines to come are all the same to them.
+device, explanations, traps, the command line and the widgets use only `TokenMachine`; so a closed
+table (`explorer.TokenDFA`), a machine that computes its rows as they are visited
+(`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.numbered_places.Free`) and
+future machines are all the same to them.
 
 States are ints: 0 or more, or one of the sentinels `DONE`, `FREE` and `DEAD`
 (`explorer.tokens.words`). A machine that discovers its states numbers each when it first meets it
 and keeps the number, so a state can stand in a message, a trace and a tensor.
 
-A *capability* is what only some machines can do. Each has a protocol here and one function that
-asks for it by name, `table_of`, `filtered_of`, `planner_of` and `storable_of`; whoever needs it
-asks that function and says what it does without.
+A *capability* is a feature of some machines only. Each has a protocol here and one function that
+asks for it by name: `table_of`, `filtered_of`, `planner_of` and `storable_of`. The caller handles
+its absence.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class TokenMachine(Protocol):
 
     @property
     def num_states(self) -> int:
-        """The number of states that are known: all of a table's, of another machine's those met."""
+        """The number of known states: all of a table's, those met so far of another machine."""
         ...
 
     def step(self, state: int, token: int) -> int | None:
@@ -92,7 +91,7 @@ class TokenMachine(Protocol):
         ...
 
     def distance_to_end(self, state: int) -> int | None:
-        """The fewest tokens to the end of the text, EOS included; ``None`` where not known.
+        """The fewest tokens to the end of the text, EOS included; ``None`` where it is not known.
 
         0 from `DONE`, 1 from `FREE`; ``None`` from `DEAD`, where there is no way to the end.
         """
@@ -140,13 +139,13 @@ class TokenTable(TokenMachine, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a filter masks a token.
+    """The reason why a filter masks a token.
 
     Args:
         filter: The filter's name.
-        pieces: The bytes of the tokens that would be written in place of it; empty where no
-            continuation of the text gets through the filter.
-        reason: The reason as a clause; empty for a filter whose pieces say it.
+        pieces: The bytes of the tokens to be written instead; empty where the filter lets no
+            continuation of the text through.
+        reason: The reason as a clause; empty where the pieces say it all.
         short: The reason in two or three words; empty where the text has another spelling.
     """
 
@@ -157,12 +156,12 @@ class Refusal:
 
 
 Mark = Literal["fixed", "bridge"]
-"""A remark of a filter on a token that it allows: it is fixed text, which the model was not asked
-about, or it crosses a border of terminals."""
+"""A filter's remark on a token that it allows: the token is fixed text, which the model was not
+asked about, or it crosses a border of terminals."""
 
 
 class Filtered(TokenMachine, Protocol):
-    """A token machine that may stand behind a filter: it masks more than the text does."""
+    """A token machine that may stand behind a filter, which masks more than the text does."""
 
     @property
     def unfiltered(self) -> TokenMachine | None:
@@ -175,7 +174,7 @@ class Filtered(TokenMachine, Protocol):
         ...
 
     def refusal(self, state: int, token: int) -> Refusal | None:
-        """Why the filter masks a token that the machine before it allows; else ``None``."""
+        """The filter's reason for masking a token that the text allows; else ``None``."""
         ...
 
     def marks(self, state: int, token: int) -> frozenset[Mark]:
@@ -183,16 +182,16 @@ class Filtered(TokenMachine, Protocol):
         ...
 
     def text_to(self, state: int) -> bytes | None:
-        """A text that led to a state, not a sentinel; ``None`` where none is remembered.
+        """A text that led to a state, not a sentinel; ``None`` where none was recorded.
 
-        A state is about the tokens before it, so a shortest text to its byte state need not be one
-        of its texts.
+        A filter's state depends on the tokens before it, so a shortest text to its byte state need
+        not lead to it.
         """
         ...
 
 
 class PlansAhead(Protocol):
-    """A machine that may know how many tokens each text still takes."""
+    """A machine that may know the fewest tokens to the end from every state."""
 
     @property
     def knows_distances(self) -> bool:
@@ -204,7 +203,7 @@ class PlansAhead(Protocol):
 
         Args:
             state: A state or a sentinel.
-            remaining: How many tokens may still be written, EOS included.
+            remaining: The number of tokens that may still be written, EOS included.
 
         Returns:
             As `TokenMachine.mask`; where the budget removes nothing, the same object.
@@ -220,7 +219,7 @@ class Storable(Protocol):
         """Write the machine.
 
         Raises:
-            ExplorerError: This one has no table.
+            ExplorerError: The machine has no table.
         """
         ...
 
@@ -241,16 +240,16 @@ def filtered_of(machine: TokenMachine) -> Filtered | None:
 
 
 def planner_of(machine: TokenMachine) -> PlansAhead | None:
-    """The machine as one that knows all distances; ``None`` where it does not."""
+    """The machine as one that knows all distances to the end; ``None`` where it does not."""
     planner = cast("PlansAhead", machine) if hasattr(machine, "mask_within") else None
     return None if planner is None or not planner.knows_distances else planner
 
 
 def storable_of(machine: TokenMachine) -> Storable | None:
-    """The machine as one that can be saved, though it may still refuse; else ``None``."""
+    """The machine as one that may be saved; `save` may still raise. Else ``None``."""
     return cast("Storable", machine) if hasattr(machine, "of_constraint") else None
 
 
 def is_free(machine: TokenMachine) -> bool:
-    """Whether a machine has no constraint at all; see `explorer.tokens.numbered_places`."""
+    """Whether a machine has no constraint; see `explorer.tokens.numbered_places.Free`."""
     return machine.start == FREE

@@ -1,8 +1,8 @@
-"""A token machine that numbers its states as they are met, and works a row out on the first visit.
+"""A token machine that numbers its states as they are met and computes a row on the first visit.
 
-What stands behind a number is a *place*: a state of a byte machine, or that and what counts of the
-tokens so far. The machines differ in four answers about places (`_after`, `_can_finish`, `_is_end`,
-`_set_tokens`); what is the same stands here: the numbers, the sentinels, the end of the text, and
+A number stands for a *place*: a state of a byte machine, alone or with a filter's knowledge of the
+tokens so far. The machines differ in four methods on places (`_after`, `_can_finish`, `_is_end`,
+`_set_tokens`) and share the rest: the numbers, the sentinels, the end of the text, and
 the masks of visited states, of which 64 MB are kept. `Free` is the machine without a constraint.
 """
 
@@ -39,10 +39,10 @@ P = TypeVar("P", bound=Hashable)
 
 
 class NumberedPlaces(ABC, Generic[P]):
-    """The shared part of machines that number their states when they meet them; thread-safe.
+    """The base of machines that number their states as they meet them; thread-safe.
 
     Args:
-        places: Those that were met, in the order of their numbers; the start first.
+        places: The places met so far, in the order of their numbers; the start first.
     """
 
     def __init__(self, vocabulary: Vocabulary, places: Sequence[P]) -> None:
@@ -57,11 +57,11 @@ class NumberedPlaces(ABC, Generic[P]):
 
     @abstractmethod
     def _after(self, place: P, token: int) -> P | None:
-        """The place after a token of text; ``None`` where it cannot be read."""
+        """The place after a token of text; ``None`` where the token cannot be read."""
 
     @abstractmethod
     def _can_finish(self, place: P) -> bool:
-        """Whether the text can be completed from a place; asked under the lock."""
+        """Whether the text can be completed from a place; called under the lock."""
 
     @abstractmethod
     def _is_end(self, place: P) -> bool:
@@ -69,7 +69,7 @@ class NumberedPlaces(ABC, Generic[P]):
 
     @abstractmethod
     def _set_tokens(self, place: P, words: UInt32) -> None:
-        """Set the bits of the tokens of text that a place allows; asked under the lock."""
+        """Set the bits of the tokens of text that a place allows; called under the lock."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -108,8 +108,8 @@ class NumberedPlaces(ABC, Generic[P]):
 
         Raises:
             ExplorerError: There is no such state.
-            BudgetExceeded: The search for whether the text can be finished afterwards took too
-                long.
+            BudgetExceeded: The search for whether the text can be finished afterwards reached a
+                limit.
         """
         state = checked_state(state, len(self._places))
         if type(token) is not int:
@@ -126,7 +126,7 @@ class NumberedPlaces(ABC, Generic[P]):
         if place is None:
             return None
         number = self._numbers.get(place)
-        if number is not None:  # Numbers stay, so a place that was met needs no lock.
+        if number is not None:  # Numbers never change, so a known place needs no lock.
             return number
         with self._lock:
             number = self._numbers.get(place)
@@ -138,20 +138,20 @@ class NumberedPlaces(ABC, Generic[P]):
             return number
 
     def _meet(self, number: int, before: int, token: int) -> None:
-        """Note how the next state is met, after a token in a state.
+        """Record the state and the token that lead to a new state.
 
-        An interrupt may come before the state has its number; then another one gets it later.
+        After an interrupt the state may lack its number; another state then gets the number later.
         """
 
     def mask(self, state: int) -> UInt32:
-        """The mask of a state as packed words, worked out on the first visit and kept.
+        """The mask of a state as packed words, computed on the first visit and kept.
 
         Returns:
             uint32[ceil(len(vocabulary) / 32)], read-only.
 
         Raises:
             ExplorerError: There is no such state.
-            BudgetExceeded: The search for what can be finished took too long.
+            BudgetExceeded: The search for the states that can finish reached a limit.
         """
         state = checked_state(state, len(self._places))
         words = self._masks.get(state)
@@ -179,7 +179,7 @@ class NumberedPlaces(ABC, Generic[P]):
 
 
 class Free(NumberedPlaces[int]):
-    """A token machine that allows everything: one that numbers states and has no place.
+    """A token machine that allows everything; its only states are sentinels.
 
     Example:
         >>> import explorer
@@ -223,7 +223,7 @@ class Free(NumberedPlaces[int]):
         checked_state(state, 0)
         return NO_ARC
 
-    # There is no place to be asked about.
+    # There are no places, so these are never called.
     def _after(self, place: int, token: int) -> int | None:
         return None
 

@@ -18,7 +18,7 @@ class Report:
             ``character_fsa``, ``vocabulary_trie`` (about 0 once the vocabulary has been used),
             ``composition``, ``trimming``, ``packing``.
         character_states: States of the character FSA.
-        byte_classes: Bytes that the character FSA tells apart.
+        byte_classes: The classes of bytes that the character FSA distinguishes.
         reached_states: Character states that some token sequence reaches.
         token_states: States of the token DFA.
         token_classes: Token classes, the dead class and the EOS class included.
@@ -26,16 +26,16 @@ class Report:
         stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
         bytes_held: Bytes of the finished tables.
         method: How the machines were composed: ``"functions"``, ``"rows"`` or ``"pynini"``;
-            ``"lazy"`` and ``"free"`` if they were not. Behind filters of tokens their names follow,
-            as in ``"functions, then canonical"``: what a filter masks nobody composed.
-        find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
+            ``"lazy"`` and ``"free"`` if they were not. The names of filters follow, as in
+            ``"functions, then canonical"``: a filter composes nothing.
+        find_lost: Computes `lost`. Figures of all states are 0 where a machine does not know them.
         kind: The kind of machine: ``"table"``, ``"lazy"``, ``"canonical"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
-        byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
-            ``"discovered"``, one that meets its states while it is used. Of that, the figures are
-            those of the compilation.
-        find_warnings: Finds `warnings`.
-        find_decisions: Finds `decisions`.
+        byte_machine: The machine over bytes: ``"closed"``, with all states known, or
+            ``"discovered"``, one that discovers its states while it is used. The figures of the
+            latter are those at the end of the compilation.
+        find_warnings: Computes `warnings`.
+        find_decisions: Computes `decisions`.
     """
 
     milliseconds: dict[str, float]
@@ -59,7 +59,7 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         """The parts of the constraint that the machine leaves out, a sentence each.
 
-        Found on first use; see ``strict=False`` of `explorer.json_schema`.
+        Computed on first use; see ``strict=False`` of `explorer.json_schema`.
         """
         return self.find_warnings()
 
@@ -67,9 +67,9 @@ class Report:
     def decisions(self) -> tuple[str, ...]:
         """The decisions taken where the constraint leaves a choice, a sentence each.
 
-        Of a JSON Schema: the order of members, white space, escapes, values that nothing
-        describes, references that lead back, and each keyword that is ignored. Empty for a machine
-        that was read back from a file, and for constraints without a choice.
+        Of a JSON Schema: the order of members, white space, escapes, undescribed values, recursive
+        references, and each keyword that is ignored. Empty for a machine that was read back from a
+        file, and for constraints without a choice.
         """
         return self.find_decisions()
 
@@ -77,8 +77,8 @@ class Report:
     def lost(self) -> Lost:
         """The character states and arcs that this vocabulary cannot write.
 
-        Empty where every live byte is a token, which is seen at once. Otherwise they are found on
-        first use, by one walk of the vocabulary per token state.
+        Empty where every live byte is a token, which is known at once. Otherwise they are computed
+        on first use, by one walk of the vocabulary per token state.
         """
         return self.find_lost()
 

@@ -35,7 +35,7 @@ Table = NDArray[np.int16] | Int32
 
 
 def merged_columns(columns: Int32, accepting: Bool) -> tuple[Table, Int32]:
-    """A table whose classes are the different columns that allow something.
+    """A table with one class for each distinct column that allows something.
 
     Args:
         columns: int32[states, n], the next state or `DEAD`.
@@ -55,13 +55,13 @@ def merged_columns(columns: Int32, accepting: Bool) -> tuple[Table, Int32]:
 
 
 def distances_of(table: NDArray[np.signedinteger[Any]]) -> Int32:
-    """The fewest tokens to the end from each state of a table.
+    """The fewest tokens to the end from each state of a table, by breadth-first search.
 
     Args:
         table: int[states, classes], the next state, `DEAD` or `DONE`.
 
     Returns:
-        int32[states], EOS included; 0 where there is no way to the end.
+        int32[states], EOS included; 0 where no end can be reached.
 
     Example:
         >>> distances_of(np.array([[DEAD, DEAD, 1], [DEAD, DONE, DEAD]])).tolist()
@@ -79,7 +79,7 @@ def distances_of(table: NDArray[np.signedinteger[Any]]) -> Int32:
 
 
 def empty_table(states: int, classes: int) -> Table:
-    """A table full of `DEAD`, of two bytes a cell where they suffice."""
+    """A table full of `DEAD`, int16 where that is wide enough, else int32."""
     if states <= np.iinfo(np.int16).max:
         return np.full((states, classes), DEAD, np.int16)
     return np.full((states, classes), DEAD, np.int32)
@@ -95,7 +95,7 @@ class Assembled:
         accepting: bool[states].
         distance: int32[states], the fewest tokens to the end of the text, EOS included.
         token_class: uint16 or int32[vocabulary], the class of every token id.
-        num_reached: Character states that token sequences reach, able to finish or not.
+        num_reached: The number of character states that token sequences reach, finishable or not.
         stuck: int32[stuck], the reached character states that cannot finish.
     """
 
@@ -121,7 +121,7 @@ def _used(function: Int32, count: int) -> Bool:
 def _classes(
     source: Int32, target: Int32, start: NDArray[np.int64], used: Bool, name: Int32
 ) -> tuple[Int32, Int32, int]:
-    """A class for every function by what it does to the states that are left.
+    """Join functions that agree on the remaining states into classes.
 
     Returns the class of each function, one function of each class, and the number of classes.
     ``name`` maps character states to token states or −1.
@@ -210,13 +210,13 @@ def token_classes(
     trie: Trie, word: Int32, function: Int32, class_of: Int32, num_classes: int,
     eos_ids: Sequence[int],
 ) -> NDArray[np.uint16] | Int32:  # fmt: skip
-    """The class of every id of the vocabulary, from the functions of the words that live.
+    """The class of every id of the vocabulary, from the functions of the live words.
 
     Args:
-        word: int32[n], live words.
+        word: int32[n], live words: those that lead from some state to another.
         function: int32[n], their functions.
         class_of: int32[functions], the class of each function.
-        num_classes: Decides the width of the result: two bytes an id if they suffice.
+        num_classes: The number of classes; where it fits into 16 bits, the result is uint16.
         eos_ids: Ids of the end of the text.
     """
     narrow = num_classes <= np.iinfo(np.uint16).max
@@ -262,7 +262,7 @@ def assemble(
     if not used.all():
         chosen = np.repeat(used, np.diff(functions.start))
         source, target = source[chosen], target[chosen]
-    # Arcs out of states that are not reached only give a distance to states nobody asks about.
+    # Arcs out of unreached states are harmless: they only give unreached states a distance.
     distance = steps_from(*by_head(source, target, states), accepting)
     reached = steps_from(*by_head(target, source, states), np.arange(states) == start) > 0
     kept = reached & (distance > 0)

@@ -1,15 +1,14 @@
 """A token DFA as one file: a zip of plain numpy arrays and a JSON header.
 
 The file is data only; nothing in it is executed. It names the fingerprint of the vocabulary it was
-compiled for, because token ids mean nothing without it. The constraint is stored twice: as what it
-was written as, so that it can be explained, and as its byte machine, so that loading compiles
-nothing.
+compiled for, because token ids mean nothing without it. The constraint is stored twice: as its
+source, so that it can be explained, and as its byte machine, so that loading compiles nothing.
 
-A file may be damaged or forged, so it is read in this order: the sizes that its parts claim, before
-any memory is taken; the checksum over all of them, which finds every accident; then types, shapes
-and ranges, and that the parts agree with each other and with the vocabulary, because a checksum can
-be forged and the kernels index these arrays without looking. A forger can still store another
-machine than the source says, or put a token into a wrong class.
+A file may be damaged or forged, so these are checked in order: the sizes that its parts claim,
+before any memory is allocated; the checksum over all parts, which detects every accident; then
+types, shapes and ranges, and the consistency of the parts with each other and the vocabulary,
+because a checksum can be forged and the kernels index these arrays unchecked. A forger can still
+store a machine that differs from the source, or put a token into a wrong class.
 
 Version 2 added the checksum.
 
@@ -48,7 +47,7 @@ from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_C
 from explorer.vocabulary import Vocabulary
 
 MOST_BYTES: Final = 2**30
-"""The bytes that the arrays of a file may take in memory, all together."""
+"""The bytes that the arrays of a file may take in memory, in total."""
 
 _MOST_HEADER_BYTES: Final = 2**26
 _LONGEST_ARRAY_HEADER: Final = 10_000
@@ -58,7 +57,7 @@ _KIND: Final = "explorer.TokenDFA"
 _VERSION: Final = 2
 _HEADER: Final = "header"
 
-# The name of each array, the types that it may have, and how many dimensions.
+# The name of each array, its permitted types, and its number of dimensions.
 _ARRAYS: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
     "table": (("<i2", "<i4"), 2),
     "token_class": (("<u2", "<i4"), 1),
@@ -95,9 +94,9 @@ class Stored(NamedTuple):
     """The content of a file.
 
     Args:
-        constraint: What was compiled, with its byte machine.
+        constraint: The compiled constraint, with its byte machine.
         report: Times and sizes of the compilation.
-        arrays: The arrays of a `explorer.TokenDFA`, by their names.
+        arrays: The arrays of an `explorer.TokenDFA`, by their names.
     """
 
     constraint: Constraint
@@ -112,7 +111,7 @@ def save(
 
     Args:
         path: The file.
-        constraint, fingerprint, report: Of the token DFA; the fingerprint is its vocabulary's.
+        constraint, fingerprint, report: The token DFA's; the fingerprint is its vocabulary's.
         tables: An object that has the arrays.
     """
     arrays: dict[str, NDArray[Any]] = {name: getattr(tables, name) for name in _ARRAYS}
@@ -142,7 +141,7 @@ def save(
 
 
 def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
-    """Read a file; see `explorer.TokenDFA.load`. Stages of the tokens are not applied.
+    """Read a file; see `explorer.TokenDFA.load`. Stages that filter tokens are not applied.
 
     Raises:
         DamagedFile: The file is of another kind or version, damaged, or was compiled for another
@@ -186,7 +185,8 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
     try:
         given_source = source_from_dict(cast("dict[str, object]", source))
         if given_source.over_tokens:
-            # A machine that reads the ends of tokens is quick to build, so it is not believed.
+            # A machine that reads the ends of tokens is quick to build, so the stored one is not
+            # trusted.
             constraint = Constraint(given_source)
             machine = constraint.for_tokens(Meter())
             known = _machine_arrays(machine).items()
@@ -197,7 +197,7 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
                 parts["fsa_symbol_class"], parts["fsa_table"], parts["fsa_accepting"], 0
             )
             constraint = Constraint(given_source, machine)
-    # The reader of sources meets any shape of mapping here.
+    # The reader of sources may meet a mapping of any shape here.
     except (ExplorerError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise _misfit(path, str(error).rstrip(".")) from error
     arrays: dict[str, Any] = {name: parts[name] for name in _ARRAYS}
@@ -226,7 +226,7 @@ def _misfit(path: str | Path, fault: str) -> DamagedFile:
 
 
 def _read(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, all sizes and types known before the first is read."""
+    """The arrays of a file; all sizes and types are checked before the first is read."""
     entries = {name: archive.getinfo(f"{name}.npy") for name in _PARTS}
     if len(archive.infolist()) != len(entries):
         raise ValueError("its parts are not those of a token DFA")
@@ -244,7 +244,7 @@ def _read(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     for name, (shape, dtype) in forms.items():
         with archive.open(entries[name]) as stream:
             _form(name, cast("BinaryIO", stream))
-            # One byte more than is expected: at the end of a part its own checksum is compared.
+            # One byte more than expected: zipfile compares the CRC of a part only at its end.
             data = stream.read(sizes[name] + 1)
         if len(data) != sizes[name]:
             raise ValueError(f"{name} does not have the size that it claims")
@@ -276,7 +276,7 @@ def _checksum(header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) 
 
 
 def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabulary) -> list[str]:
-    """Why tables are not a token DFA over this byte machine and vocabulary; empty if they are."""
+    """The reasons why tables are not a token DFA over this byte machine and vocabulary."""
     table, token_class, char_state = (arrays[k] for k in ("table", "token_class", "char_state"))
     accepting, distance, stuck = (arrays[k] for k in ("accepting", "distance", "stuck"))
     states, classes = table.shape
@@ -371,7 +371,7 @@ def _all_reached(table: NDArray[Any]) -> bool:
 
 
 def _are_distances(arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether each distance is one more than the nearest following one, and 1 where a text ends."""
+    """Whether each distance is 1 where a text ends, else one more than the nearest successor's."""
     table, distance = arrays["table"], arrays["distance"]
     has_tokens = np.bincount(arrays["token_class"], minlength=table.shape[1]) > 0
     rows = max(1, _CELLS_AT_ONCE // table.shape[1])
@@ -387,7 +387,7 @@ def _are_distances(arrays: Mapping[str, NDArray[Any]]) -> bool:
 
 
 def _report(value: object, find_lost: Callable[[], Any]) -> Report | None:
-    """The report of a header, if it is one."""
+    """The report of a header, or ``None`` if the value is not a valid one."""
     if not isinstance(value, dict):
         return None
     figures = cast("dict[str, object]", value)

@@ -1,17 +1,17 @@
-"""The token machine as pynini composes it, of any size: tokens of one word are one symbol.
+"""The token machine as pynini composes it, at any size, with tokens of one word as one symbol.
 
-The character FSA tells only some bytes apart. Over its byte classes many tokens are one word (of
+The character FSA distinguishes only some bytes. Over its byte classes many tokens are one word (of
 131,072 tokens 13,879 words for quoted text), which lead from every state to the same one; and a
-token with a byte that nothing reads leads nowhere. So T_V gets one cycle per word, the acceptor one
+token with a byte that no arc reads leads nowhere. So T_V gets one cycle per word, the acceptor one
 arc per class, pynini composes those (`explorer.automata.textbook.composition.deterministic`), and
 afterwards every token has the class of its word. Nothing of the machine is lost by that: it is the
 one that the textbook's composition makes, token by token, state by state.
 
-What the tables need besides is the character state that each state stands for (read off by spelling
-one way to it), the fewest tokens to the end, and the classes: words whose columns are equal.
+The tables also need the character state that each state stands for (read off by spelling one way
+to it), the fewest tokens to the end, and the classes: words whose columns are equal.
 
 Cost at 131,072 tokens: 2 ms for choices, dates and addresses, 25 ms for quoted text, 0.4 s for a
-JSON object, nearly all of it pynini's own; by functions it is 0.2 to 5 ms.
+JSON object, nearly all of it inside pynini; the functions of words take 0.2 to 5 ms.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class ClassTrie:
     Args:
         parent: int64[nodes], the node before each one; the root is node 0, its own parent.
         symbol: int64[nodes], the byte class on the way into each node; 0 for the root.
-        node: int64[words], where each word of the vocabulary ends; −1 where it has a byte that no
-            arc reads.
+        node: int64[words], the node where each word of the vocabulary ends; −1 where no arc reads
+            one
+            of its bytes.
     """
 
     parent: Int64
@@ -65,7 +66,7 @@ def _join(
     byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, live: Bool,
     most: int, num_words: int,
 ) -> tuple[Int64, Int64, Int64]:  # fmt: skip
-    """The arrays of a `ClassTrie`: one walk in preorder, which leaves out what nothing reads."""
+    """The arrays of a `ClassTrie`: one walk in preorder that skips bytes no arc reads."""
     node = np.full(num_words, -1, np.int64)
     parent, symbol = np.zeros(1024, np.int64), np.zeros(1024, np.int64)
     slots = np.full(4096, -1, np.int64)
@@ -110,7 +111,7 @@ def _join(
 
 
 def class_trie(trie: Trie, dfa: Dfa) -> ClassTrie:
-    """Join the nodes of a trie that are the same word over byte classes.
+    """Join the nodes of a trie that spell the same word over byte classes.
 
     Example:
         >>> from explorer import Vocabulary, regex
@@ -125,7 +126,7 @@ def class_trie(trie: Trie, dfa: Dfa) -> ClassTrie:
 
 
 def _detokenizing(words: ClassTrie, ends: Int64) -> Any:
-    """T_V over words: the label of a word is one more than its place in ``ends``."""
+    """T_V over words: the label of a word is its index in ``ends`` plus one."""
     inside = np.unique(words.parent)  # The root is the first.
     state = np.zeros(len(words.parent), np.int64)
     state[inside] = np.arange(len(inside))
@@ -168,7 +169,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
     words = class_trie(trie, dfa)
     is_end = np.zeros(len(words.parent) + 1, np.bool_)
     is_end[words.node] = True
-    ends = np.flatnonzero(is_end[:-1])  # The last one stands for −1.
+    ends = np.flatnonzero(is_end[:-1])  # The last entry stands for −1.
     start, arcs, final = deterministic(_detokenizing(words, ends), _acceptor(dfa), meter)
     arcs[:, 1] -= 1
     char_of = _character_states(start, arcs, len(final), words, ends, dfa)
@@ -179,12 +180,12 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
     accepting = dfa.accepting[char_state]
     columns, column = _columns(arcs, len(char_state), len(ends), meter)
     table, class_of = merged_columns(columns, accepting)
-    # A word's place among the ends, its column, its class.
+    # A word's index among the ends, its column, its class.
     column_of = np.full(len(is_end), -1, np.int32)
     column_of[ends] = column
     column_of = column_of[words.node]
     alive = np.flatnonzero(column_of >= 0).astype(np.int32)
-    # pynini's composition drops dead ends silently; a walk finds what was dropped.
+    # pynini's composition drops dead ends silently; a walk of the words recovers them.
     reached = _reached(words.parent, words.symbol, is_end, dfa.table, dfa.start)
     return Assembled(
         char_state.astype(np.int32),
@@ -199,7 +200,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
 
 @jit
 def _reached(parent: Int64, symbol: Int64, is_end: Bool, table: Int32, start: int) -> Int32:
-    """The states that sequences of words reach from the start, able to finish or not, ascending."""
+    """The states that sequences of words reach from the start, finishable or not, ascending."""
     met = np.zeros(table.shape[0], np.bool_)
     waiting = np.empty(table.shape[0], np.int64)
     after = np.empty(parent.shape[0], np.int64)
@@ -219,7 +220,7 @@ def _reached(parent: Int64, symbol: Int64, is_end: Bool, table: Int32, start: in
 
 
 def _columns(arcs: Int32, num_states: int, num_symbols: int, meter: Meter) -> tuple[Int32, Int32]:
-    """The targets of each symbol, as columns of a table; symbols that do the same share one.
+    """The targets of each symbol, as columns of a table; symbols with equal targets share one.
 
     Args:
         arcs: int32[arcs, 3], rows ``(source, symbol, target)``, at most one for a source and a
@@ -233,7 +234,7 @@ def _columns(arcs: Int32, num_states: int, num_symbols: int, meter: Meter) -> tu
     used = np.flatnonzero(count)
     draw = np.random.default_rng(len(arcs))
     while True:
-        # The sum of a random number per arc tells columns apart, but by accident; that is checked.
+        # Random sums per arc tell columns apart with high probability; equality is then checked.
         factor = draw.random(num_states)
         sums = np.bincount(symbol, factor[source] * (target + 1), minlength=num_symbols)
         different, sample, number = np.unique(sums[used], return_index=True, return_inverse=True)
@@ -254,7 +255,7 @@ def _columns(arcs: Int32, num_states: int, num_symbols: int, meter: Meter) -> tu
 def _character_states(
     start: int, arcs: Int32, num_states: int, words: ClassTrie, ends: Int64, dfa: Dfa
 ) -> Int32:
-    """The character state that each state stands for: where the bytes on one way to it lead."""
+    """The character state that each state stands for: the target of the bytes on one path to it."""
     char_of = np.full(num_states, NO_ARC, np.int32)
     if num_states == 0:
         return char_of

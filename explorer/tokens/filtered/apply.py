@@ -1,7 +1,7 @@
-"""From a machine of the texts to one that the stages of the tokens filter: one registry.
+"""From a machine of texts to one behind the token stages of a constraint: one registry.
 
-Which stages a constraint has stands in its source (`explorer.languages.stages`). Each kind says
-here how it filters a token machine.
+The source of a constraint lists its stages (`explorer.languages.stages`). Each kind registers here
+the function that filters a token machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILTERS: Final[dict[type[TokenStage], Filter[Any]]] = {}
 
 
 def filters(kind: type[Stage]) -> Callable[[Filter[Stage]], Filter[Stage]]:
-    """Say how a kind of stage filters a machine; a decorator for the function that does it.
+    """Register the function that filters a machine for a kind of stage; a decorator.
 
     Args:
         kind: The class of the stage. Its function takes the stage, the machine before it, the
@@ -53,7 +53,7 @@ def filters(kind: type[Stage]) -> Callable[[Filter[Stage]], Filter[Stage]]:
 
 
 def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> TokenMachine:
-    """A machine of texts, behind the stages of the tokens that a constraint has.
+    """A machine of texts behind the token stages of a constraint.
 
     Args:
         machine: The machine of the constraint's texts.
@@ -67,7 +67,7 @@ def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> T
         IncompatibleVocabulary: Nothing is left.
         BudgetExceeded: A limit was reached.
     """
-    # What filters a table goes first: the canonical filter takes any machine, and makes no table.
+    # Rules filter a table into a table, so they go first; the canonical filter takes any machine.
     stages = token_stages(constraint.source)
     for stage in sorted(stages, key=lambda stage: isinstance(stage, Canonical)):
         function = _FILTERS.get(type(stage))
@@ -83,16 +83,16 @@ def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> T
 def load_filtered(
     path: str | Path, vocabulary: Vocabulary, budget: Budget | None = None
 ) -> TokenMachine:
-    """Read a machine that was saved behind stages of the tokens.
+    """Load a machine that was saved behind token stages, and apply the stages again.
 
     Args:
         path: A file that the machine's ``save`` wrote.
-        vocabulary: The vocabulary that it was compiled for; its tokenizer decides anew.
+        vocabulary: The vocabulary that it was compiled for; its tokenizer is asked again.
         budget: Limits for the stages.
 
     Raises:
-        DamagedFile: As `explorer.TokenDFA.load` has it.
-        ExplorerError: As `filtered` has it.
+        DamagedFile: As in `explorer.TokenDFA.load`.
+        ExplorerError: As in `filtered`.
     """
     machine = load_texts(path, vocabulary)
     return filtered(machine, machine.constraint, Meter(budget).budget)
@@ -115,7 +115,7 @@ def _without_spaces(
 def _behind_rule(
     machine: TokenMachine, rule: TokenRule, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    """A machine behind a rule: a table stays a table."""
+    """A machine behind a rule; of a table the result is a table."""
     table = table_of(machine)
     if table is None:
         return FilteredMachine(machine, rule, budget, constraint=constraint)
@@ -123,10 +123,10 @@ def _behind_rule(
 
 
 def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:
-    """The vocabulary that knows the tokenizer.
+    """The vocabulary with the tokenizer that a stage was given.
 
     Raises:
-        VocabularyError: The one that was given is another tokenizer's.
+        VocabularyError: The given one belongs to another tokenizer.
     """
     if stage.given is None:
         return machine.vocabulary

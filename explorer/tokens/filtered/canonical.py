@@ -1,10 +1,12 @@
-"""The canonical machine: only what a tokenizer itself would write; all of it is found from here.
+"""The canonical machine, which allows only what a tokenizer itself would write.
+
+The parts and the files that hold them:
 
 c.canonical()   a stage of the constraint, `explorer.languages.stages.tokens`
-its rules       what a tokenizer does, read from it: `explorer.vocabulary.canonical`
+its rules       the tokenizer's behaviour, read from it: `explorer.vocabulary.canonical`
 their filter    `neighbours` for a tokenizer that merges (a guard beside a normal form and added
                 tokens), `of_tokenizer` for one that looks ahead for its pieces
-the machine     `machine`, behind that filter, with the rows that `trimmed` makes
+the machine     `machine`, behind that filter, with the rows of `trimmed`
 """
 
 from __future__ import annotations
@@ -29,20 +31,20 @@ from explorer.vocabulary.canonical.word_rules import WordRules
 def canonical_machine(
     machine: TokenMachine, rules: Rules, budget: Budget, constraint: Constraint | None = None
 ) -> FilteredMachine[WrittenSoFar]:
-    """A token machine that keeps to what a tokenizer would write.
+    """A token machine restricted to the sequences that a tokenizer would write.
 
     Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.
 
     Args:
-        budget: Limits for each question that searches, such as "can this be finished".
-        constraint: The language with all its stages; default that of the machine.
+        budget: Limits for each search, such as the one for an end of the text.
+        constraint: The language with all its stages; by default the machine's own.
 
     Raises:
         UnsupportedTokenizer: The tokenizer treats some text of the constraint by rules that are not
             followed.
         VocabularyError: The machine's vocabulary is not the tokenizer's.
         IncompatibleVocabulary: The tokenizer would write no text of the constraint.
-        BudgetExceeded: It took too long to find out.
+        BudgetExceeded: The check of the texts reached a limit.
 
     Example:
         >>> import explorer
@@ -64,10 +66,10 @@ def canonical_machine(
 
 
 def filter_of(rules: Rules, vocabulary: Vocabulary) -> TokenizersFilter:
-    """The filter of a tokenizer and a vocabulary, one for all machines.
+    """The filter of a tokenizer and a vocabulary, shared by all machines.
 
     Raises:
-        VocabularyError: The vocabulary is another tokenizer's.
+        VocabularyError: The vocabulary belongs to another tokenizer.
     """
     if isinstance(rules, WordRules):
         return kept_filter(WordFilter, rules, vocabulary)
@@ -76,16 +78,16 @@ def filter_of(rules: Rules, vocabulary: Vocabulary) -> TokenizersFilter:
 
 
 def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None:
-    """Refuse texts that the tokenizer treats by rules that are not followed.
+    """Refuse texts that the tokenizer treats by rules that are not supported.
 
     Args:
-        meter: Watches the limits of looking at its characters.
+        meter: Watches the limits of the search over the characters of the texts.
 
     Raises:
         ConstraintError: The constraint itself says where tokens end.
         UnsupportedTokenizer: The tokenizer's normalizer changes some text of the constraint, or a
             text may hold an added token.
-        BudgetExceeded: It took too long to find out.
+        BudgetExceeded: The search reached a limit.
     """
     if machine is not None and machine.over_tokens:
         raise ConstraintError(

@@ -1,13 +1,13 @@
-"""Canonical tokenization as one automaton over token ids, written out.
+"""Canonical tokenization as one complete automaton over token ids.
 
-What a tokenizer would write for any text at all is a regular language of token sequences (Berglund
-et al. 2024; Cognetta & Okazaki 2024): an automaton C that is worked out once for a tokenizer, and
-that any machine over tokens can be intersected with. `explorer.compile(c.canonical())` never
-writes it out: it follows it where texts lead. Here it stands whole, so that it can be looked at,
-exported and intersected by hand.
+The tokenizations that a tokenizer writes for all texts are a regular language of token sequences
+(Berglund et al. 2024; Cognetta & Okazaki 2024): an automaton C that is computed once for a
+tokenizer and intersected with any machine over tokens. `explorer.compile(c.canonical())` never
+builds it as a whole but follows it where texts lead. Here it is built, to be looked at, exported
+and intersected by hand.
 
-Cost: a mask and a step for each arc; states grow with the tokens that can stand last, and arcs with
-their pairs. Letters and GPT-2's first merges of them: 46 ids, 8 states and 344 arcs; 126 ids, 43
+Cost: a mask and a step for each arc; states grow with the tokens that can stand last, arcs with
+pairs of tokens. Letters and GPT-2's first merges: 46 ids, 8 states and 344 arcs; 126 ids, 43
 and 5,018; 426 ids, 164 and 64,273, in 7 s. So it is for small vocabularies.
 """
 
@@ -36,7 +36,7 @@ STAGE: Final = "Writing out canonical tokenization"
 
 @dataclass(frozen=True, eq=False)
 class CanonicalAutomaton:
-    """The token sequences that a tokenizer would write, of any text; state 0 is the start.
+    """The token sequences that a tokenizer would write for some text; state 0 is the start.
 
     Args:
         arcs: int32[arcs, 3], rows ``(source, token, target)``.
@@ -59,7 +59,7 @@ class CanonicalAutomaton:
 
     @property
     def drawn(self) -> DrawnTransducer:
-        """The automaton to be looked at: as a transducer, it writes the tokens that it reads."""
+        """The automaton for drawing: as a transducer that writes the tokens that it reads."""
         names = [readable(data) if data else "" for data in self.vocabulary.tokens]
         arcs = cast("list[tuple[int, int, int]]", self.arcs.tolist())
         rows = tuple((s, names[token], names[token], t) for s, token, t in arcs)
@@ -70,15 +70,15 @@ class CanonicalAutomaton:
 
 
 def canonical_automaton(vocabulary: Vocabulary, budget: Budget | None = None) -> CanonicalAutomaton:
-    """Write canonical tokenization out for a tokenizer.
+    """Build the automaton of a tokenizer's canonical tokenizations.
 
     Args:
         vocabulary: One that knows its tokenizer.
         budget: Limits on states, arcs and seconds.
 
     Raises:
-        UnsupportedTokenizer: The tokenizer is not followed.
-        BudgetExceeded: The automaton is larger; the error has the size that was reached.
+        UnsupportedTokenizer: The tokenizer's rules are not supported.
+        BudgetExceeded: The automaton is larger; the error names the size that was reached.
 
     Example:
         >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers

@@ -1,14 +1,14 @@
 """A token machine behind a filter: byte machine × vocabulary × filter.
 
-A state is a state of the machine before the filter and what the filter knows of the tokens so far
-(`explorer.tokens.filtered.token_filter`); states are numbered as they are met. One class serves
-every filter: what a tokenizer would write (`canonical`), small machines over tokens (`rules`), and
-schemes that see less than the text (`explorer.tokens.schemes`). The table of such a machine, where
-it has one, is made by `explorer.tokens.filtered.table`.
+A state is a pair of a state of the machine before the filter and the filter's knowledge of the
+tokens so far (`explorer.tokens.filtered.token_filter`); states are numbered as they are met. One
+class serves every filter: canonical tokenization (`canonical`), small machines over tokens
+(`rules`), and schemes that see less than the text (`explorer.tokens.schemes`). The table of such a
+machine, where it has one, is made by `explorer.tokens.filtered.table`.
 
 Cost at 131,072 tokens: a row behind the canonical filter takes some milliseconds where nearly all
 tokens are allowed by the machine before it, and a fraction of one where few are; masks are kept,
-64 MB of them. Over a lazy machine a wide row is slower: it is asked token by token.
+64 MB of them. Over a lazy machine a wide row is slower: one step for each token.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
     Args:
         machine: The machine before the filter.
         rule: The filter.
-        budget: Limits for each question that searches, such as "can this be finished".
-        places: The states that were met, by number, the start first.
-        constraint: The language with all its stages; default that of the machine.
+        budget: Limits for each search, such as the one for an end of the text.
+        places: The states met so far, by number, the start first.
+        constraint: The language with all its stages; by default the machine's own.
 
     Raises:
         IncompatibleVocabulary: The filter leaves no spelling of any text.
-        BudgetExceeded: It took too long to find out.
+        BudgetExceeded: The search for an end reached a limit.
 
     Example:
         >>> import explorer
@@ -122,7 +122,7 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         return self._places[checked_state(state, len(self._places))][1]
 
     def text_to(self, state: int) -> bytes | None:
-        """The text that first led to a state; ``None`` where the machine did not see it."""
+        """The text that first led to a state; ``None`` where that was not recorded."""
         state = checked_state(state, len(self._places))
         tokens: list[int] = []
         while state in self._came:
@@ -133,11 +133,11 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         return self._vocabulary.written(reversed(tokens))
 
     def distance_to_end(self, state: int) -> int | None:
-        """Known of the sentinels alone; ``None`` of every other state."""
+        """The distance of a sentinel; ``None`` for every other state."""
         return SENTINEL_DISTANCE.get(checked_state(state, len(self._places)))
 
     def refusal(self, state: int, token: int) -> Refusal | None:
-        """Why a filter masks a token that the text allows; else ``None``.
+        """The filter's reason for masking a token that the text allows; else ``None``.
 
         Args:
             state: A state or a sentinel.
@@ -178,12 +178,12 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         return self._rows.is_end(place)
 
     def _set_tokens(self, place: tuple[int, K], words: UInt32) -> None:
-        text = words | ~self._end  # Whether the text may end was decided before.
+        text = words | ~self._end  # The end of the text was decided before.
         self._rows.set_tokens(place, words, Meter(self._budget))
         words &= text
 
     def of_constraint(self, constraint: Constraint) -> FilteredMachine[K]:
-        """This machine under a constraint of the same texts."""
+        """This machine under a constraint that has the same texts."""
         return FilteredMachine(self._machine, self._filter, self._budget, self._places, constraint)
 
     def save(self, path: str | Path) -> None:

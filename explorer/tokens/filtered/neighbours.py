@@ -1,20 +1,20 @@
-"""The tokens that may follow, if the tokenizer itself should have written the whole sequence.
+"""The filter of tokenizers that merge: the tokens that keep the whole sequence canonical.
 
-What was written so far counts by two things: the last token (for the relation between neighbours,
-`explorer.vocabulary.canonical.merges`), and where words may have begun (states of
+Two parts of the tokens so far matter: the last token (for the relation between neighbours,
+`explorer.vocabulary.canonical.merges`), and the possible beginnings of words (states of
 `explorer.vocabulary.canonical.marked` over bytes; several, while the splitter would still read on).
-A token is read twice from each of those states: once within the present word, if it may stand
-beside the last token there, once as the beginning of a word. What survives is the next state.
+A token is read twice from each of those states: within the present word, if it may follow the last
+token there, and as the beginning of a word. The surviving states are the next state.
 
-All tokens are read from some states at once, by their spelling, and that is kept.
+All tokens are read from some states at once, by their spelling, and the result is kept.
 
-`GuardedFilter` is the same beside a guard, the text's normal form and its added tokens: an ordinary
-token stands where the filter allows it and the guard reads it. An added token ends the words before
-it and begins anew after it, so it stands where the text might end. A normalizer such as NFC
-leaves only texts in its own form as they are, so no canonical sequence spells another text, and
-added tokens are cut out before anything else is looked at, so ordinary tokens never spell one. Both
-are machines over bytes that run beside the text; a guard's state is a state of each, numbered as
-pairs are met.
+`GuardedFilter` adds a guard for the text's normal form and its added tokens: an ordinary token is
+allowed where both the filter and the guard allow it. An added token ends the word before it and
+begins anew after it, so it is allowed where the text might end. A normalizer such as NFC leaves
+only texts in its own form unchanged, so no canonical sequence spells another text, and added tokens
+are cut out before any other rule applies, so ordinary tokens never spell one. Both are machines
+over bytes that run beside the text; a guard's state is a pair of their states, numbered as pairs
+are met.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from explorer.vocabulary.canonical.merges import Bool
 from explorer.vocabulary.canonical.rules import CanonicalRules
 
 UNGUARDED: Final = 0
-"""The state of a guard at the start of a text, and of every state without a guard."""
+"""The state of a guard at the start of a text, and of every text without a guard."""
 
 Pair = tuple[int, int]
-"""A state of the normal form, and one of the search for added tokens."""
+"""A state of the normal form's machine, and one of the search for added tokens."""
 
 
 @jit
@@ -67,7 +67,7 @@ def _read_bytes(
 
 
 class Guard:
-    """The two conditions, read token by token; thread-safe.
+    """The normal form and the search for added tokens, read token by token; thread-safe.
 
     Args:
         normal: The machine of the normal form; ``None`` where every text is in it.
@@ -95,7 +95,7 @@ class Guard:
         return self._normal is None or bool(self._normal.accepting[self._pairs[state][0]])
 
     def read(self, state: int, tokens: Int32) -> Int32:
-        """The states after tokens as ordinary text: int32[n], `LOST` where one may not stand."""
+        """The states after tokens read as ordinary text: int32[n], `LOST` where one is refused."""
         reached = self._reached.get(state)
         if reached is not None:
             return reached[tokens]
@@ -106,10 +106,10 @@ class Guard:
         return reached[tokens]
 
     def keeps_form(self, state: int, token: int, texts: ByteMachine, after: int) -> bool:
-        """Whether a text in the normal form goes on with the bytes of a token.
+        """Whether some text in the normal form goes on with the bytes of a token.
 
         Args:
-            after: Its state after the token: it says how a half character may be completed.
+            after: The state of ``texts`` after the token: its next bytes may complete a character.
         """
         form = self._pairs[state][0]
         if self._normal is None:
@@ -124,7 +124,7 @@ class Guard:
         return any(one >= 0 for one, _ in ways)
 
     def after_added(self, state: int) -> Int32:
-        """The states after each added token that is taken as one; `LOST`: int32[entries]."""
+        """The states after each added token, or `LOST`: int32[entries]."""
         known = self._taken.get(state)
         if known is not None or self._added is None:
             return np.zeros(0, np.int32) if known is None else known
@@ -142,10 +142,10 @@ class Guard:
         return taken
 
     def _form_after(self, form: int, entry: AddedText) -> int:
-        """The state of the normal form after an added token; `LOST`."""
+        """The state of the normal form after an added token, or `LOST`."""
         if self._normal is None:
             return form
-        if entry.early:  # Each part beside it is normalized by itself.
+        if entry.early:  # The parts on both sides of it are normalized separately.
             return self._normal.start if self._normal.accepting[form] else LOST
         for byte in entry.content:
             form = self._normal.step(form, byte)
@@ -177,7 +177,7 @@ class Guard:
 
 
 def tail_of(data: bytes) -> tuple[bytes, int]:
-    """The bytes of the character that some bytes break off in, and how many it lacks.
+    """The incomplete character at the end of some bytes, and the number of bytes it lacks.
 
     Example:
         >>> tail_of("aé".encode()[:-1]), tail_of(b"abc")
@@ -194,7 +194,7 @@ def tail_of(data: bytes) -> tuple[bytes, int]:
 
 
 _FEW: Final = 64
-"""Fewer tokens than these are compared with the last one by one."""
+"""Below this number of tokens each is compared with the last one by itself."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,9 @@ class _Led:
     """The targets of spellings, or of tokens, from some places.
 
     Attributes:
-        groups: The states, but for the token itself.
-        joined: int64[n], the group of a token that may stand in the present word; -1.
-        begun: int64[n], the group of one that may not; -1.
+        groups: The distinct targets, without the last token.
+        joined: int64[n], the group of a token that may continue the present word; -1 for none.
+        begun: int64[n], the group of a token that may only begin a word; -1 for none.
     """
 
     groups: Sequence[Group]
@@ -216,26 +216,26 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
     """A filter by the rules of a tokenizer that merges, made by `filter_of`; thread-safe.
 
     Args:
-        vocabulary: The tokens; those of the tokenizer, or the first of them.
+        vocabulary: The tokenizer's tokens, or a prefix of them.
 
     Raises:
-        VocabularyError: The vocabulary is another tokenizer's.
+        VocabularyError: The vocabulary belongs to another tokenizer.
     """
 
     def __init__(self, rules: CanonicalRules, vocabulary: Vocabulary) -> None:
         super().__init__(rules, vocabulary)
         self._merges = rules.merges
-        # The tokens that stand for their bytes; an added token does not.
+        # The tokens that stand for their bytes, which excludes added tokens.
         self._ordinary = self.usable
         self._led: Kept[tuple[int, ...], _Led] = Kept()
         self._refused: Kept[int, UInt32] = Kept()
 
     def may_end(self, known: WrittenSoFar) -> bool:
-        """Whether the tokenizer may have written exactly this."""
+        """Whether the tokenizer may have written exactly these tokens."""
         return any(self._marked.ends[k] for k in known.places)
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """The states after each of some tokens, but for the token itself."""
+        """The groups that tokens lead to: the states after them without the last token."""
         led, spelled = self._from(written.places, tokens)
         group_of = led.joined[spelled]
         if written.last != NO_TOKEN:
@@ -247,14 +247,14 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
     def following_apart(
         self, written: WrittenSoFar, tokens: Int32
     ) -> tuple[Sequence[Group], Int64]:
-        """`following`, as if every token were refused within the present word."""
+        """`following`, with every token refused within the present word."""
         led, spelled = self._from(written.places, tokens)
         group_of = led.begun[spelled]
         group_of[~self._ordinary[tokens]] = -1
         return led.groups, group_of
 
     def _from(self, places: tuple[int, ...], tokens: Int32) -> tuple[_Led, Int32 | Int64]:
-        """The targets of some tokens from some places; and for each of them where that stands."""
+        """The targets of tokens from some places; and the index of each token in them."""
         led = self._led.get(places)
         if led is None and len(tokens) < FEW:
             return self._led_by(places, lambda place: self._read.lead(place, tokens)), np.arange(
@@ -266,7 +266,7 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
         return led, self._read.spelling_of[tokens]
 
     def _led_by(self, places: tuple[int, ...], row: Callable[[int], Int32]) -> _Led:
-        """The targets of spellings, or tokens, from some places, by those from each."""
+        """The targets from several places together, given the row of each place."""
         within = [row(place) for place in places]
         anew = [place + self._marked.num_states for place in places]
         begun = [row(place) for place in anew if (self._marked.table[place] != LOST).any()]
@@ -288,17 +288,17 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
         return _Led(groups, rows[0], rows[1])
 
     def goes_on(self, places: Sequence[int]) -> bool:
-        """Whether the present word has to go on: the text is within a character, mostly."""
+        """Whether the present word must go on, mostly because the text is within a character."""
         return all(self._marked.goes_on[place] for place in places)
 
     def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
-        """The last tokens, of some, that one of some tokens may follow in the same word."""
+        """A mask of ``last``: those that one of ``tokens`` may follow in the same word: bool[n]."""
         led = [self._read.lead(place, tokens) for place in places]
         able = self._ordinary[tokens] & (np.maximum.reduce(led) != LOST)
         return self._merges.fitting_any(last, tokens[able])
 
     def refused_words(self, last: int) -> UInt32:
-        """uint32[words], the tokens that may not follow another one within a word, as bits."""
+        """uint32[words], the tokens that may not follow ``last`` within a word, as bits."""
         refused = self._refused.get(last)
         if refused is None:
             whole = np.zeros(len(self._ordinary), np.bool_)
@@ -310,7 +310,7 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
         return refused
 
     def _are_refused(self, last: int, tokens: Int32) -> Bool:
-        """The tokens, of some, that may not follow another one within a word."""
+        """A mask of ``tokens``: those that may not follow ``last`` within a word: bool[n]."""
         if len(tokens) < _FEW:
             return ~self._merges.fitting_after(last, tokens)
         return has_bits(self.refused_words(last), tokens)
@@ -322,7 +322,7 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
-        """The tokens that could be followed by a way to the end that follows one of them."""
+        """The tokens after which a known way to the end stays valid; see `TrimmedFilter.suits`."""
         following = np.array(way[:1], np.int32)
         continues = any(int(self._read.lead(place, following)[0]) != LOST for place in here.places)
         if continues and (here.last == NO_TOKEN or self._merges.fits(here.last, way[0])):
@@ -331,14 +331,14 @@ class CanonicalFilter(TokenizersFilter, NeighbourFilter):
 
 
 _ANEW = (0,)
-"""The places after an added token: words begin there as at the start of a text."""
+"""The places after an added token: the same as at the start of a text."""
 
 
 class GuardedFilter(CanonicalFilter):
     """A filter of a tokenizer that has added tokens or a normal form; thread-safe.
 
     Args:
-        vocabulary: The tokens; those of the tokenizer, or the first of them.
+        vocabulary: The tokenizer's tokens, or a prefix of them.
     """
 
     def __init__(self, rules: CanonicalRules, vocabulary: Vocabulary) -> None:
@@ -355,17 +355,17 @@ class GuardedFilter(CanonicalFilter):
         self._beside: Kept[int, tuple[UInt32, Int32]] = Kept()
 
     def may_end(self, known: WrittenSoFar) -> bool:
-        """Whether the tokenizer may have written exactly this."""
+        """Whether the tokenizer may have written exactly these tokens."""
         return super().may_end(known) and self._guard.ends(known.guard)
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """The states after each of some tokens, but for the token itself."""
+        """The groups that tokens lead to: the states after them without the last token."""
         return self._guarded(written, tokens, *super().following(written, tokens))
 
     def following_apart(
         self, written: WrittenSoFar, tokens: Int32
     ) -> tuple[Sequence[Group], Int64]:
-        """`following`, as if every token were refused within the present word."""
+        """`following`, with every token refused within the present word."""
         return self._guarded(written, tokens, *super().following_apart(written, tokens))
 
     def _guarded(
@@ -375,7 +375,7 @@ class GuardedFilter(CanonicalFilter):
         groups: Sequence[Group],
         group_of: Int64,
     ) -> tuple[Sequence[Group], Int64]:
-        """The answer of the filter, as far as the guard reads the tokens; and the added tokens."""
+        """The groups of the filter for tokens that the guard accepts, and those of added tokens."""
         reached = self._guard.read(written.guard, tokens)
         guarded: list[Group] = []
         result = np.full(len(tokens), -1, np.int64)
@@ -402,10 +402,10 @@ class GuardedFilter(CanonicalFilter):
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
-        """The tokens that could be followed by a way to the end that follows one of them."""
+        """The tokens after which a known way to the end stays valid; see `TrimmedFilter.suits`."""
         if self._added[way[0]]:
             return np.ones(len(tokens), np.bool_)
-        # Behind an added token, everything fits that fits anywhere.
+        # After an added token every way is valid that is valid after any token.
         return super().suits(written, tokens, here, way) | self._added[tokens]
 
     def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
@@ -423,7 +423,7 @@ class GuardedFilter(CanonicalFilter):
         return beside
 
     def refusal(self, masked: MaskedToken[WrittenSoFar]) -> Refusal:
-        """The refusal that names the normal form, where no text that goes on so is in it."""
+        """The refusal that names the normal form, where no continuation of the text is in it."""
         texts = masked.machine.byte_machine
         if self._form and texts is not None and masked.target >= 0:
             after = masked.machine.byte_state(masked.target)

@@ -1,11 +1,11 @@
-"""The filter of a tokenizer: what all share, and the one of tokenizers that look ahead.
+"""The base of a tokenizer's filters, and the filter of tokenizers that look ahead.
 
-All share the tokens that count, and why one is masked. Tokenizers that choose pieces by looking
-ahead are Unigram and WordPiece (`WordFilter`). What was written so far counts by two things: the
-state of the marked text, of which there is one since cuts are known by the character alone, and the
-state of the model within the present word (`explorer.vocabulary.canonical.word_rules`). The second
-one differs from token to token, so the targets of a wide row are not numbered: whether a way to the
-end suits them is asked of all of them together.
+The base holds the usable tokens and the reason why one is masked. Tokenizers that choose pieces by
+looking ahead are Unigram and WordPiece (`WordFilter`). Two parts of the tokens so far matter: the
+state of the marked text, a single one because a cut is known by its character alone, and the state
+of the model within the present word (`explorer.vocabulary.canonical.word_rules`). The latter
+differs from token to token, so the targets of a wide row are not numbered: one call checks a way to
+the end for all of them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from explorer.vocabulary.canonical.word_rules import WordRules
 
 
 class TokenizersFilter(TrimmedFilter):
-    """A filter that keeps to what a tokenizer itself would write; thread-safe.
+    """A filter that allows only what a tokenizer itself would write; thread-safe.
 
     Args:
-        vocabulary: The tokens; those of the tokenizer, or the first of them.
+        vocabulary: The tokenizer's tokens, or a prefix of them.
 
     Raises:
-        VocabularyError: The vocabulary is another tokenizer's.
+        VocabularyError: The vocabulary belongs to another tokenizer.
     """
 
     name = kind = "canonical"
@@ -55,14 +55,14 @@ class TokenizersFilter(TrimmedFilter):
         self.usable: Bool = usable & text
 
     def refusal(self, masked: MaskedToken[WrittenSoFar]) -> Refusal:
-        """The refusal that says which tokens the tokenizer would write instead."""
+        """The refusal that names the tokens that the tokenizer would write instead."""
         tokens, token = self._vocabulary.tokens, masked.token
         near = () if masked.came_by is None else (masked.came_by,)
         chosen = near if masked.target < 0 else (*near, token)
         text = b"".join(tokens[one] or b"" for one in chosen)
         pieces = self._rules.encode(text)
         if masked.target >= 0 and (pieces is None or pieces[: len(chosen)] == chosen):
-            # By itself it would be written so: what follows decides.
+            # By itself the tokenizer would write it so; the text that follows decides.
             characters = masked.machine.byte_machine
             if characters is not None:
                 rest = shortest_word(characters, masked.machine.byte_state(masked.target))
@@ -104,17 +104,17 @@ _filters = Recent[
 def kept_filter(
     kind: Callable[[Any, Vocabulary], TokenizersFilter], rules: Rules, vocabulary: Vocabulary
 ) -> TokenizersFilter:
-    """The filter of a kind for a tokenizer and a vocabulary, one for all machines."""
-    # The filter holds the rules, so no other rules have their identity while it is kept.
+    """The filter of a kind for a tokenizer and a vocabulary, shared by all machines."""
+    # A kept filter holds its rules, so their id is not reused.
     key = kind, id(rules), vocabulary.fingerprint
     return _filters.get(key, lambda: kind(rules, vocabulary))
 
 
 def check_same(tokenizer: Vocabulary, vocabulary: Vocabulary) -> None:
-    """Refuse a vocabulary whose ids write something else than the tokenizer's.
+    """Refuse a vocabulary whose ids write other bytes than the tokenizer's.
 
     Raises:
-        VocabularyError: The first such id is named.
+        VocabularyError: An id differs; the first one is named.
     """
     if vocabulary is tokenizer or vocabulary.tokens == tokenizer.tokens:
         return
@@ -131,26 +131,26 @@ def check_same(tokenizer: Vocabulary, vocabulary: Vocabulary) -> None:
 
 
 class WordFilter(TokenizersFilter):
-    """A filter of the tokens that a tokenizer's rules allow after some others; thread-safe.
+    """A filter by the rules of a tokenizer that looks ahead for its pieces; thread-safe.
 
     Made by `explorer.tokens.filtered.canonical.filter_of`.
 
     Args:
-        vocabulary: The tokens; those of the tokenizer, or the first of them.
+        vocabulary: The tokenizer's tokens, or a prefix of them.
 
     Raises:
-        VocabularyError: The vocabulary is another tokenizer's.
+        VocabularyError: The vocabulary belongs to another tokenizer.
     """
 
     reach = 256
-    """A window stays open for some tokens; ways are seldom as long as this."""
+    """The model's window stays open for some tokens; ways are rarely longer than this."""
 
     def __init__(self, rules: WordRules, vocabulary: Vocabulary) -> None:
         super().__init__(rules, vocabulary)
         self._pieces = rules.pieces
 
     def may_end(self, known: WrittenSoFar) -> bool:
-        """Whether the tokenizer may have written exactly this."""
+        """Whether the tokenizer may have written exactly these tokens."""
         return bool(self._marked.ends[known.places[0]])
 
     def after(self, known: WrittenSoFar, token: int) -> WrittenSoFar | None:
@@ -165,7 +165,7 @@ class WordFilter(TokenizersFilter):
         return None if state == LOST else WrittenSoFar(state, (place,))
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """The groups that some tokens lead to, but for what counts within the word."""
+        """The groups that tokens lead to: the states after them without the state of the model."""
         joined, begun = self._reached(written, tokens)
         fits = np.zeros(len(tokens), np.bool_)
         for reached, state in ((joined, written.last), (begun, NO_TOKEN)):
@@ -185,7 +185,7 @@ class WordFilter(TokenizersFilter):
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
-        """The tokens that could be followed by a way to the end that follows one of them."""
+        """The tokens after which a known way to the end stays valid; see `TrimmedFilter.suits`."""
         place, begins = here.places[0], list[bool]()
         for token in way:
             place, begun = self._step(place, token)
@@ -199,7 +199,7 @@ class WordFilter(TokenizersFilter):
         return good
 
     def _step(self, place: int, token: int) -> tuple[int, bool]:
-        """The place after a token in the marked text, and whether a word begins with it."""
+        """The place after a token in the marked text, and whether the token begins a word."""
         within = int(self._read.row(place)[self._read.spelling_of[token]])
         if within != LOST:
             return within, False
@@ -207,7 +207,7 @@ class WordFilter(TokenizersFilter):
         return int(begun[self._read.spelling_of[token]]), True
 
     def _reached(self, written: WrittenSoFar, tokens: Int32) -> tuple[Int32, Int32]:
-        """The places after tokens in the marked text: within the present word, and anew."""
+        """The places after tokens in the marked text, within the present word and as a new word."""
         place = written.places[0]
         return (
             self._read.lead(place, tokens),

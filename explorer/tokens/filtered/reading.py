@@ -24,7 +24,7 @@ Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
 
 FEW: Final = 2048
-"""Fewer tokens than these are read by themselves."""
+"""Below this number each token is read by itself."""
 
 _LARGEST_TABLE: Final = 1 << 22
 
@@ -34,7 +34,7 @@ def _read_all(
     classes: UInt16, offset: Int64, shared: Int32, table: Int32, place: int, stack: Int32,
     reached: Int32,
 ) -> None:  # fmt: skip
-    """The target of each spelling; one without bytes leads nowhere."""
+    """Compute the target of each spelling; an empty one leads nowhere."""
     stack[0] = place
     alive = 0
     for word in range(offset.shape[0] - 1):
@@ -58,7 +58,7 @@ def _read_all(
 def _read_some(
     classes: UInt16, offset: Int64, spelled: Int32, table: Int32, place: int, reached: Int32
 ) -> None:
-    """The targets of some spellings, each read by itself."""
+    """Compute the targets of some spellings, each read by itself."""
     for k in range(spelled.shape[0]):
         begin, end = offset[spelled[k]], offset[spelled[k] + 1]
         here = place if begin < end else -1
@@ -71,7 +71,7 @@ def _read_some(
 
 @jit
 def _shared(classes: UInt16, offset: Int64, shared: Int32) -> None:
-    """The length that each spelling has in common with the one before it."""
+    """Compute the length of the prefix that each spelling shares with the one before it."""
     for word in range(1, offset.shape[0] - 1):
         before, here = offset[word - 1], offset[word]
         most = min(here - before, offset[word + 1] - here)
@@ -82,16 +82,16 @@ def _shared(classes: UInt16, offset: Int64, shared: Int32) -> None:
 
 
 class MarkedTokens:
-    """The targets of tokens in texts with the cuts marked; rows are made when asked, and kept.
+    """The targets of tokens in texts with the cuts marked; rows are computed on demand and kept.
 
     Args:
-        single: bool[ids], the pieces of one byte each that spell what has no piece; ``None`` for
-            none.
+        single: bool[ids], the tokens of one byte that spell characters without a piece, or
+            ``None``.
 
     Attributes:
         lengths: int64[ids], in bytes.
         spelling_of: int32[ids], the number of each token's spelling.
-        num_spellings: How many spellings there are.
+        num_spellings: The number of spellings.
     """
 
     def __init__(self, marked: Marked, vocabulary: Vocabulary, single: Bool | None = None) -> None:
@@ -100,7 +100,7 @@ class MarkedTokens:
         symbols = np.frombuffer(b"".join(parts), np.uint8).astype(np.int64)
         if single is not None:
             symbols += NUM_BYTES * np.repeat(single[: len(parts)], self.lengths)
-        # Of two bytes each, the larger one first, spellings are in order as bytes are.
+        # Of two bytes each, the larger one first, spellings sort as bytes do.
         spelled = marked.class_of[symbols].astype(">u2").tobytes()
         ends = (2 * np.cumsum(self.lengths)).tolist()
         numbers: dict[bytes, int] = {}
@@ -127,7 +127,7 @@ class MarkedTokens:
         """The target of each spelling from a place: int32[spellings], `LOST` where there is none.
 
         Args:
-            place: A state; one from the number of states on where the token begins a word.
+            place: A state; plus the number of states where the token begins a word.
         """
         reached = self._rows.get(place)
         if reached is None:
@@ -138,7 +138,7 @@ class MarkedTokens:
         return reached
 
     def lead(self, place: int, tokens: Int32) -> Int32:
-        """The targets of some tokens from a place: int32[n]. Few are read by themselves."""
+        """The targets of some tokens from a place: int32[n]; few tokens are read one by one."""
         spelled = self.spelling_of[tokens]
         if len(tokens) >= FEW:
             return self.row(place)[spelled]
@@ -150,13 +150,13 @@ class MarkedTokens:
 def distinct(columns: Sequence[NDArray[np.integer]]) -> tuple[Int64, Int64]:
     """Number the distinct rows of some columns of small numbers from 0 on.
 
-    Without sorting, as long as the numbers are small: a table of those that occur.
+    Small numbers need no sorting: a table of those that occur suffices.
 
     Args:
         columns: int[n] each, 0 or more.
 
     Returns:
-        int64[n], the number of each row; int64[rows], a place where each stands.
+        int64[n], the number of each row; int64[rows], an index at which each number occurs.
 
     Example:
         >>> key, firsts = distinct([np.array([1, 0, 1]), np.array([2, 2, 2])])

@@ -1,7 +1,7 @@
-"""Filters that are small machines over kinds of tokens, and the two that a vocabulary gives.
+"""Filters that are small machines over kinds of tokens, and two that are made for a vocabulary.
 
-A *rule* reads tokens by kinds, few of them, and refuses some. On a table its product is made whole
-(`explorer.tokens.filtered.table`); on any other machine it is followed as far as it is visited.
+A *rule* reads tokens by kinds, few of them, and refuses some. Its product with a table is a table
+(`explorer.tokens.filtered.table`); on any other machine its states are made as they are visited.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from explorer.vocabulary.without_encoder import without_encoder
 
 REFUSED: Final = -1
-"""In a rule: the token is refused."""
+"""In the table of a rule: the token is refused."""
 
 _OTHER, _SPACE, _FUSES = 0, 1, 2
 _PROBE = "a"
@@ -34,15 +34,15 @@ _PROBE = "a"
 
 @dataclass(frozen=True, eq=False)
 class TokenRule(TrimmedFilter):
-    """A small machine over kinds of tokens; every state may end.
+    """A small machine over kinds of tokens; the text may end in every state.
 
     Args:
         name: The name of the filter, for explanations.
         tokens: The bytes of each id, as a vocabulary has them.
         kind_of: int32[ids], the kind of each token.
         table: int32[states, kinds], the next state or `REFUSED`; 0 is the start.
-        instead: From a state and a token that it refuses to the bytes of the tokens that would be
-            written in place of it.
+        instead: Maps a state and a token that it refuses to the bytes of the tokens that are to be
+            written instead.
     """
 
     name: str
@@ -65,7 +65,7 @@ class TokenRule(TrimmedFilter):
         return None if following == REFUSED else WrittenSoFar(0, (following,))
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """The states of the rule after each of some tokens."""
+        """The groups that tokens lead to: the states of the rule after them."""
         reached: Int32 = self.table[written.places[0]][self.kind_of[tokens]]
         group_of = np.full(len(tokens), -1, np.int64)
         able = reached != REFUSED
@@ -77,10 +77,10 @@ class TokenRule(TrimmedFilter):
         return WrittenSoFar(0, *group)
 
     def refusal(self, masked: MaskedToken[WrittenSoFar]) -> Refusal:
-        """The refusal of a token, or of all that could follow it.
+        """The refusal of a token, or of all continuations after it.
 
-        Of what follows, the longest token that the machine goes on with is named, where the rule
-        refuses that at once.
+        Among the continuations, the longest token that the machine allows and the rule refuses at
+        once is named.
         """
         state = masked.known.places[0]
         following = int(self.table[state, self.kind_of[masked.token]])
@@ -100,10 +100,10 @@ class TokenRule(TrimmedFilter):
 
 @memo
 def redundant_bytes(vocabulary: Vocabulary) -> TokenRule:
-    """Tokens of single bytes do not write a character that has a token.
+    """The rule that single-byte tokens may not spell a character that has a token of its own.
 
-    A state is the bytes of a character that was begun with tokens of single bytes, as far as some
-    character with a token of its own begins so.
+    A state is the bytes of a character begun with single-byte tokens, as long as they are a prefix
+    of some character with a token of its own.
 
     Returns:
         The rule; a kind is a byte for tokens of single bytes, and 256 for the others.
@@ -138,7 +138,7 @@ def _whole_character(
 
 
 def _byte_tokens(vocabulary: Vocabulary) -> Mapping[int, int]:
-    """The tokens that stand for a byte, and not for a character, with their bytes."""
+    """The tokens that stand for a byte rather than a character, with their bytes."""
     bytes_of: dict[int, int] = {}
     encoder = vocabulary.encoder
     pieces = encoder.tokenizer if isinstance(encoder, TokenizersEncoder) else None
@@ -166,13 +166,13 @@ def _is_character(data: bytes) -> bool:
 
 @memo
 def isolated_spaces(vocabulary: Vocabulary) -> TokenRule:
-    """A token of one space is not followed by text that the tokenizer would fuse it with.
+    """The rule that no text follows a one-space token if the tokenizer would fuse the two.
 
-    Whether it would is asked of the tokenizer for every token, once: a second for 32,000. Where a
-    splitter cuts between them, or merges leave them apart, the space stays allowed.
+    The tokenizer is asked about every token, once: a second for 32,000. Where a splitter cuts
+    between them, or merges leave them apart, the text stays allowed.
 
     Raises:
-        UnsupportedTokenizer: No tokenizer is at hand.
+        UnsupportedTokenizer: The vocabulary has no tokenizer.
     """
     encoder = vocabulary.encoder
     if encoder is None:
@@ -187,7 +187,7 @@ def isolated_spaces(vocabulary: Vocabulary) -> TokenRule:
             text = data.decode()
         except UnicodeDecodeError:
             continue
-        # Between white space and white space a cut depends on what comes after both.
+        # Between two runs of white space a cut depends on the text after both.
         if text[0].isspace():
             continue
         pieces = _fused(tokens, encoder, 1, token)
@@ -202,9 +202,9 @@ def isolated_spaces(vocabulary: Vocabulary) -> TokenRule:
 def _fused(
     tokens: Sequence[bytes | None], encoder: Encoder, state: int, token: int
 ) -> tuple[bytes, ...]:
-    """The tokens that the tokenizer writes for a space and a token after it.
+    """The tokens that the tokenizer writes for a space and the token after it.
 
-    They are those for the text after a letter, if the tokenizer cuts before it; else none.
+    They are those for the text after a letter, if the tokenizer cuts there; else none.
     """
     text = (tokens[token] or b"").decode(errors="ignore")
     pieces = [tokens[one] or b"" for one in encoder.encode(f"{_PROBE} {text}")]

@@ -1,14 +1,14 @@
-"""The table of a machine that works its states out as they are met, by exhaustion.
+"""The table of a machine that numbers its states as they are met, by exhaustion.
 
-Two machines have such a table. Behind a rule (`explorer.tokens.filtered.rules`) a table stays one:
-the product is made class by class, what can no longer finish is trimmed, and tokens that neither
-tells apart stay one class; so everything that a table can do (budgets of tokens, masks on a device,
-traps) can be done with the filtered one. And a machine of finitely many short texts, such as one
-behind the canonical filter, is asked for all of its states: a token budget needs the fewest tokens
-to the end from every one.
+Two kinds of machines have such a table. Behind a rule (`explorer.tokens.filtered.rules`) a table
+stays one: the product is made class by class, states that can no longer finish are trimmed, and
+tokens that neither distinguishes stay one class; so everything that a table supports (budgets of
+tokens, masks on a device, traps) works for the filtered one. And a machine of finitely many short
+texts, such as one behind the canonical filter, is visited in all of its states: a token budget
+needs the fewest tokens to the end from each.
 
-Cost: of a product, the states of the table times those of the rule, of which only what is reached
-is made, some milliseconds for the constraints of the benchmarks; otherwise one mask for each state
+Cost: for a product, the reachable pairs of a state of the table and one of the rule, some
+milliseconds for the constraints of the benchmarks; otherwise one mask for each state
 and one step for each of its tokens, 1 ms for a few words.
 """
 
@@ -40,8 +40,8 @@ STAGE: Final = "Filtering the tokens"
 MOST_STATES: Final = 512
 MOST_STEPS: Final = 20_000
 MOST: Final = Budget(states=MOST_STATES, arcs=MOST_STEPS, seconds=float("inf"))
-"""Limits of `visited_whole`; a machine with more keeps to what it knows. They are counts, so that
-it does not depend on how busy a computer is whether a budget takes part in a mask."""
+"""Limits of `visited_whole`; a larger machine gets no table. They are counts and not seconds, so
+that the load of the computer does not decide whether a budget takes part in a mask."""
 
 P = TypeVar("P", bound=Hashable)
 
@@ -49,10 +49,10 @@ P = TypeVar("P", bound=Hashable)
 def exhausted(
     start: P, ways: Callable[[P], Iterable[tuple[int, P]]], meter: Meter, row_bytes: int = 0
 ) -> dict[P, dict[int, P]]:
-    """The rows of all places that can be come to, in the order in which they are met.
+    """The rows of all reachable places, in breadth-first order.
 
     Args:
-        ways: The columns that lead on from a place, and the place after each.
+        ways: The columns that lead on from a place, each with the place after it.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -108,7 +108,7 @@ def filtered_table(
     distance = distances_of(table)
     if distance[0] == 0:
         raise nothing_left(machine, rule)
-    # What cannot finish is taken out; then what only it led to is no longer reached.
+    # States that cannot finish are dropped, then those that only they led to.
     kept = np.flatnonzero(distance > 0)
     table = _only(table, kept)
     reached = _reached(table)
@@ -145,7 +145,7 @@ def filtered_table(
 
 
 def visited_whole(machine: TokenMachine) -> TokenDFA | None:
-    """The table of a machine all of whose states can be met; the states keep their numbers.
+    """The table of a machine whose states can all be met; the states keep their numbers.
 
     Args:
         machine: A machine that numbers its states as it meets them.
@@ -180,14 +180,14 @@ def visited_whole(machine: TokenMachine) -> TokenDFA | None:
         return None
     used = sorted({token for row in rows.values() for token in row})
     place = {token: k for k, token in enumerate(used)}
-    # States that were met before, by another way in, have no way on here that counts.
+    # States that were met before on other paths but are not reachable here have no arcs.
     columns = np.full((machine.num_states, len(used)), DEAD, np.int64)
     fixed = np.full((machine.num_states, NUM_FIXED_CLASSES), DEAD, np.int64)
     for state, row in rows.items():
         columns[state, [place[token] for token in row]] = [*row.values()]
         if machine.is_final(state):
             fixed[state, EOS_CLASS] = DONE
-    # Tokens that no state tells apart are one class.
+    # Tokens with equal columns are one class.
     different, numbers = np.unique(columns, axis=1, return_inverse=True)
     token_class = np.full(len(machine.vocabulary), DEAD_CLASS, np.int32)
     token_class[used] = NUM_FIXED_CLASSES + numbers.ravel()
@@ -219,7 +219,7 @@ def _packed(
 
 
 def _only(table: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A table of some of its states, numbered anew in their order."""
+    """The restriction of a table to some of its states, renumbered in their order."""
     number = np.full(len(table) + 1, DEAD, np.int64)
     number[kept] = np.arange(len(kept))
     return np.where(table >= 0, number[np.maximum(table, 0)], table)[kept]
@@ -236,7 +236,7 @@ def _classes(machine: TokenTable, rule: TokenRule) -> tuple[Int32, Int32]:
 
 
 def _reached(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The states that the start leads to, ascending, so that the start stays 0."""
+    """The states reachable from the start, ascending, so that the start stays 0."""
     reached = np.zeros(len(table), np.bool_)
     frontier = np.zeros(1, np.int64)
     while len(frontier):

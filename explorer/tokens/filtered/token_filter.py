@@ -1,13 +1,14 @@
-"""A filter of tokens as a value: the questions that `FilteredMachine` asks of it.
+"""A filter of tokens as a value: the protocol behind `FilteredMachine`.
 
 A filter masks more than the text does: spellings that a tokenizer would not write, tokens that
-cross the border of a terminal. What it knows of the tokens so far is a value that can be a key, so
-the states of a machine behind it are pairs of a state of the machine before it and such a value.
-Filters are stacked by stacking machines: each stands behind the one before it.
+cross the border of a terminal. Its knowledge of the tokens so far is a hashable value, so the
+states of a machine behind it are pairs of a state of the machine before it and such a value.
+Filters are
+stacked by stacking machines: each stands behind the one before it.
 
-There are two kinds, by how a row is made. A `MaskFilter` says at once which tokens it lets through
-and looks no further. A `explorer.tokens.filtered.trimmed.TrimmedFilter` could leave dead ends, so a
-token is allowed only where a way to the end was found.
+There are two kinds, by the way a row is made. A `MaskFilter` gives a mask at once and does not look
+ahead. A `explorer.tokens.filtered.trimmed.TrimmedFilter` could leave dead ends, so a token is
+allowed only where a way to the end exists.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from explorer.tokens.machine import Mark, Refusal, TokenMachine
 from explorer.tokens.words import UInt32
 
 K = TypeVar("K", bound=Hashable)
-"""A value that says what a filter knows of the tokens so far."""
+"""A filter's knowledge of the tokens so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class MaskedToken(Generic[K]):
         known: The filter's knowledge of the tokens before it.
         token: The token.
         target: The state of the machine after it, or `DONE`.
-        came_by: The token that first led here; ``None`` where that was not seen.
+        came_by: The token that first led to ``state``; ``None`` where that was not recorded.
     """
 
     machine: TokenMachine
@@ -74,7 +75,8 @@ class TokenFilter(ABC, Generic[K]):
 
     Attributes:
         name: Its name, for explanations and the times of a report.
-        kind: The kind of a machine behind it, for a report; empty for that of the machine before.
+        kind: The kind of a machine behind it, for a report; empty to keep that of the machine
+            before.
         start: Its knowledge before the first token.
     """
 
@@ -92,10 +94,10 @@ class TokenFilter(ABC, Generic[K]):
 
     @abstractmethod
     def refusal(self, masked: MaskedToken[K]) -> Refusal:
-        """Why a token is masked."""
+        """The reason why a token is masked."""
 
     def may_end(self, known: K) -> bool:
-        """Whether the text may end as far as the filter goes; most allow it anywhere."""
+        """Whether the filter allows the text to end here; by default everywhere."""
         return True
 
     def marks(self, known: K, token: int) -> frozenset[Mark]:
@@ -112,18 +114,18 @@ class TokenFilter(ABC, Generic[K]):
 
 
 class MaskFilter(TokenFilter[K]):
-    """A filter that says which tokens it lets through, and looks no further.
+    """A filter that masks by its knowledge alone, without looking ahead.
 
-    It may lead where only tokens that it refuses go on; then nothing is allowed, and a run stops
-    with an error.
+    It may lead to a state where it refuses every allowed token; then nothing is allowed, and a run
+    stops with an error.
     """
 
     @abstractmethod
     def mask(self, known: K) -> UInt32:
-        """uint32[words], the tokens of text that are not refused."""
+        """uint32[words], the tokens of text that the filter allows."""
 
     def rows(self, machine: TokenMachine) -> FilteredRows[K]:
-        """The words of the filter beside those of the machine."""
+        """The rows of a machine: its masks joined with those of the filter."""
         return _MaskedRows(machine, self)
 
 
@@ -136,7 +138,7 @@ class _MaskedRows(FilteredRows[K]):
         return self._machine.is_final(place[0]) and self._filter.may_end(place[1])
 
     def can_finish(self, place: tuple[int, K], meter: Meter) -> bool:
-        """True: the text can be finished, and the filter looks no further."""
+        """True: the text can be finished, and the filter does not look ahead."""
         return True
 
     def set_tokens(self, place: tuple[int, K], words: UInt32, meter: Meter) -> None:

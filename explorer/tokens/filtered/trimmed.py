@@ -1,12 +1,13 @@
-"""Filters that can leave dead ends, and the search for an end behind them.
+"""Filters that can leave dead ends, and the search for a way to the end behind them.
 
 A filter can leave dead ends that the machine before it does not have: after ``Ber`` of the choice
-"Berlin" only ``lin`` is left, and the tokenizer never writes the two. So before a token is
-allowed, a way to the end is looked for, nearest states first. Every state on a way that was found
-can finish; where nothing new can be reached, none of the states that were met can. Both are kept.
+"Berlin" only ``lin`` is left, and the tokenizer never writes the two in sequence. So a token is
+allowed only after a way to the end is found, by a search that tries the nearest states first. Every
+state on such a way can finish; where the search is exhausted, none of the states that it met can.
+Both results are kept.
 
 The last token is part of a state, so a wide row has as many targets as tokens. They are decided
-together: the first token of a way for one of them is a witness for all whose last token it fits.
+together: a way from one of them serves all targets whose last token its first token may follow.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ _FIRST_CHUNK: Final = 16
 _MOST_USUAL: Final = 3
 _FAR: Final = 1 << 30
 _DEEPEST: Final = 200
-"""So many tokens more than four times the way without the filter, and a grammar is given up."""
+"""The search in a grammar gives up this many tokens beyond four times the unfiltered distance."""
 
 Group = tuple[tuple[int, ...], int]
-"""What a row of tokens leads to alike: the places, and the state of the guard."""
+"""The part of a target that tokens of a row share: the places, and the state of the guard."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenSoFar:
-    """The part of the tokens so far that decides which may follow.
+    """The part of the history of tokens that decides which may follow.
 
     Args:
-        last: What counts within the present word: the last token, or, where pieces look ahead, the
+        last: The part within the present word: the last token, or, where pieces look ahead, the
             number of the model's state; `NO_TOKEN` at the start.
-        places: States of the marked text, ascending; of a rule, its state.
+        places: States of the marked text, ascending; for a rule, its one state.
         guard: The state of the text's normal form and of the search for added tokens
             (`explorer.tokens.filtered.neighbours.Guard`); 0 without either.
     """
@@ -66,16 +67,16 @@ class WrittenSoFar:
 START: Final = WrittenSoFar(NO_TOKEN, (0,))
 
 Place = tuple[int, WrittenSoFar]
-"""A state of the machine before the filter, and what was written."""
+"""A state of the machine before the filter, and the filter's knowledge."""
 
 
 class TrimmedFilter(TokenFilter[WrittenSoFar]):
     """A filter behind which dead ends are trimmed.
 
     Attributes:
-        reach: The number of tokens, from the first on, that must be checked on a known way to the
-            end.
-        usable: bool[ids], the tokens that some text is written with.
+        reach: The number of tokens at the beginning of a known way to the end that must be checked
+            again after another last token.
+        usable: bool[ids], the tokens that the filter can allow at all.
         lengths: int64[ids], in bytes.
     """
 
@@ -85,12 +86,12 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
     lengths: Int64
 
     def rows(self, machine: TokenMachine) -> FilteredRows[WrittenSoFar]:
-        """FilteredRows without dead ends."""
+        """The rows of a machine, with dead ends trimmed."""
         return TrimmedRows(machine, self)
 
     @abstractmethod
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
-        """The groups that some tokens lead to, but for what counts within the word.
+        """The groups that tokens lead to: the states after them without the last token.
 
         Args:
             tokens: int32[n], ids.
@@ -111,7 +112,7 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
-        """The tokens that could be followed by a way to the end that follows one of them.
+        """The tokens after which a known way to the end stays valid.
 
         Args:
             tokens: int32[n], tokens of one group.
@@ -119,69 +120,69 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
             way: The tokens of the way, at most `reach` of them.
 
         Returns:
-            bool[n]; false also where it is not known. True of all where a group is one state.
+            bool[n]; false also where it is not known. All true where a group is one state.
         """
         return np.ones(len(tokens), np.bool_)
 
 
 class NeighbourFilter(TrimmedFilter):
-    """A filter in which the last token counts only by the tokens that it refuses within a word.
+    """A filter whose last token matters only by the tokens that it refuses within a word.
 
-    So a row is worked out once for all last tokens, as two: of the tokens that stand in the present
-    word or begin one, and of those that begin one.
+    So one row serves all last tokens, in two parts: the tokens that may continue the present word
+    or begin one, and those that may begin one.
     """
 
     @abstractmethod
     def following_apart(
         self, written: WrittenSoFar, tokens: Int32
     ) -> tuple[Sequence[Group], Int64]:
-        """`following`, as if every token were refused within the present word."""
+        """`following`, with every token refused within the present word."""
 
     @abstractmethod
     def goes_on(self, places: Sequence[int]) -> bool:
-        """Whether the present word has to go on: the text is within a character, mostly."""
+        """Whether the present word must go on, mostly because the text is within a character."""
 
     @abstractmethod
     def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
-        """The last tokens, of some, that one of some tokens may follow in the same word.
+        """A mask of ``last``: those that one of ``tokens`` may follow in the same word: bool[n].
 
         Args:
-            places: Where the last tokens led; the word has to go on there.
+            places: The places after the last tokens; the word must go on there.
             last: int32[n], ids.
             tokens: int32[m], ids.
         """
 
     @abstractmethod
     def refused_words(self, last: int) -> UInt32:
-        """uint32[words], the tokens that may not follow another one within a word, as bits."""
+        """uint32[words], the tokens that may not follow ``last`` within a word, as bits."""
 
     def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
-        """The differences between the row of a state and the one whose guard is at the start.
+        """The difference between the row of a state and that with the guard at its start.
 
         Returns:
-            uint32[words], the tokens that lead where they lead from there, as bits; and int32[n],
-            those that lead elsewhere. ``None`` where the row has to be worked out by itself.
+            uint32[words], the tokens with the same target, as bits; and int32[n], those with
+            another one. ``None`` where the row must be computed by itself.
         """
         return None
 
 
 class TrimmedRows(FilteredRows[WrittenSoFar]):
-    """The rows behind a filter, and the places that can finish."""
+    """The rows of a machine behind a filter, and its places that can finish."""
 
     def __init__(self, machine: TokenMachine, rule: TrimmedFilter) -> None:
         self._machine = machine
         self._filter = rule
         self._table = table_of(machine)
         self._eos = np.array(machine.vocabulary.eos_ids, np.int64)
-        # For each place the first token of a way to the end, `_END` where it is one; or None.
+        # The first token of a way to the end from each place; `_END` at an end, None without a way.
         self._ways: dict[Place, int | None] = {}
         self._orders: Kept[int, Int32] = Kept()
-        # Where the last token counts by its neighbours alone, ways serve other tokens before it.
+        # Where the last token matters by its neighbours alone, ways serve other last tokens too.
         self._neighbours = rule if isinstance(rule, NeighbourFilter) else None
         self._witnesses: dict[tuple[int, Group], list[tuple[WrittenSoFar, list[int]]]] = {}
-        # First tokens of such ways, by state and, between characters, by places.
+        # Frequent first tokens of such ways, by state and, between characters, by places.
         self._usual: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-        # For a filter of neighbours, the rows of a state of all last tokens.
+        # For a filter of neighbours, the rows that all last tokens of a state share.
         self._rows: Kept[Place, tuple[UInt32, UInt32]] = Kept()
 
     def set_tokens(self, place: Place, words: UInt32, meter: Meter) -> None:
@@ -201,7 +202,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
     def _rows_of(
         self, rule: NeighbourFilter, before: int, written: WrittenSoFar, meter: Meter
     ) -> tuple[UInt32, UInt32]:
-        """The rows of all last tokens: of those that it leaves in the word, and of the others."""
+        """The rows for all last tokens: within the present word, and as a new word."""
         key = before, written
         known = self._rows.get(key)
         if known is not None:
@@ -236,7 +237,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         if not len(tokens):
             return
         targets = self._targets(before, tokens)
-        # Tokens that lead to one state of the machine and one group differ only in themselves.
+        # Tokens with one target state and one group differ only as the last token.
         key, firsts = distinct([group_of, targets + 1])
         order = np.argsort(key, kind="stable")
         ends = np.cumsum(np.bincount(key, minlength=len(firsts)))
@@ -250,13 +251,13 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
             set_bits(words, last[able])
 
     def _candidates(self, state: int) -> Int32:
-        """The tokens of text that the machine before the filter allows, and that may be used."""
+        """The tokens of text that the machine before the filter allows and the filter can use."""
         row = self._machine.allowed(state) & self._filter.usable
         row[self._eos] = False
         return np.flatnonzero(row).astype(np.int32)
 
     def _targets(self, state: int, tokens: Int32) -> Int64:
-        """The targets of tokens that the machine before the filter allows."""
+        """The machine's targets of tokens that it allows."""
         if self._table is not None:
             row = self._table.table[state]
             return row[self._table.token_class[tokens]].astype(np.int64)
@@ -264,14 +265,14 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         return np.array([-1 if target is None else target for target in targets], np.int64)
 
     def is_end(self, place: Place) -> bool:
-        """Whether the text may end here."""
+        """Whether the text may end at a place."""
         return self._machine.is_final(place[0]) and self._filter.may_end(place[1])
 
     def can_finish(self, place: Place, meter: Meter) -> bool:
-        """Whether some tokens lead to an end.
+        """Whether some tokens lead from a place to an end.
 
         Raises:
-            BudgetExceeded: The search reached a limit before it found out.
+            BudgetExceeded: The search reached a limit.
         """
         if place not in self._ways:
             self._search(place, meter)
@@ -280,7 +281,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
     def _able(
         self, state: int, group: Group, written: WrittenSoFar, last: Int32, meter: Meter
     ) -> Bool:
-        """`can_finish` of places that differ only in what counts of the last token: bool[n].
+        """`can_finish` of places that differ only in their last token: bool[n].
 
         Args:
             state: Their state of the machine before the filter.
@@ -297,7 +298,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         for here, way in witnesses:
             if way:
                 suits = self._filter.suits(written, last[left], here, way)
-            else:  # Whether it ends does not depend on the last token.
+            else:  # Whether the text ends does not depend on the last token.
                 suits = np.ones(len(left), np.bool_)
             able[left[suits]] = True
             left = left[~suits]
@@ -335,7 +336,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
             if self.is_end((state, here)):
                 known.append((here, []))
                 return known
-            # What completes one character mostly completes another one as well.
+            # A token that completes one character often completes another one as well.
             for token in self._usual.get(self._alike(state, group[0]), ()):
                 after = self._after(state, here, token)
                 if after is not None and self._known(after) not in (None, _UNKNOWN):
@@ -344,7 +345,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         return known
 
     def _alike(self, state: int, places: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        """Places from which one token mostly completes the text as it does from another."""
+        """A key for places from which the same token often completes the text."""
         within = self._neighbours is not None and self._neighbours.goes_on(places)
         return (state, () if within else places)
 
@@ -375,7 +376,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         return _UNKNOWN
 
     def _way(self, place: Place) -> list[int] | None:
-        """The way to the end from a place that has one, as far as it tells; ``None``: too long."""
+        """The way to the end from a place, as far as `reach` needs it; ``None`` if too long."""
         way: list[int] = []
         while (token := self._ways.get(place)) is not None and token != _END:
             way.append(token)
@@ -397,7 +398,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         deepest = 0
         if self._is_of_grammar:
             deepest = _DEEPEST + 4 * (self._machine.distance_to_end(start[0]) or 0)
-        # Each place with the token that led to it and those that may follow.
+        # Each place, the token that led to it, and an iterator over those that may follow.
         path = [(start, NO_TOKEN, self._following(start))]
         while path:
             for token, place in path[-1][2]:
@@ -425,7 +426,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
     def _keep(
         self, path: Sequence[tuple[Place, int, Iterator[tuple[int, Place]]]], token: int
     ) -> None:
-        """Remember that every place of a path can finish, and how."""
+        """Record a way to the end for every place of a path."""
         for place, before, _ in reversed(path):
             self._ways[place] = token
             state, written = place
@@ -439,7 +440,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
             token = before
 
     def _following(self, place: Place) -> Iterator[tuple[int, Place]]:
-        """The tokens that may come next with where they lead, those nearest to the end first."""
+        """The tokens that may come next with the places after them, nearest to the end first."""
         state, written = place
         tokens = self._nearest_first(state)
         at, size = 0, _FIRST_CHUNK
@@ -455,7 +456,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
                     yield token, (target, after)
 
     def _nearest_first(self, state: int) -> Int32:
-        """The candidates of a state in the order in which they are tried."""
+        """The candidates of a state in the order of the search."""
         order = self._orders.get(state)
         if order is None:
             tokens = self._candidates(state)
@@ -465,14 +466,14 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         return order
 
     def _far(self, state: int, tokens: Int32) -> Int64:
-        """The distances from the end after some tokens, as far as they are known: int64[n]."""
+        """The known distances to the end after some tokens, or their lengths instead: int64[n]."""
         if self._table is not None:
             return self._table.distance[self._targets(state, tokens)].astype(np.int64)
         lengths = self._filter.lengths[tokens]
         machine = self._machine
         if not self._is_of_grammar:
             return lengths
-        # A grammar that recurses leads away from the end for ever; what leads there is tried first.
+        # A recursive grammar can lead away from the end forever; its distances order the tokens.
         distances = [
             machine.distance_to_end(target) if target >= 0 else None
             for target in self._targets(state, tokens).tolist()
@@ -482,5 +483,5 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
 
     @cached_property
     def _is_of_grammar(self) -> bool:
-        """Whether the machine is that of a grammar that recurses; it knows how far its end is."""
+        """Whether the machine is that of a recursive grammar; it knows the distances to its end."""
         return self._table is None and planner_of(self._machine) is not None

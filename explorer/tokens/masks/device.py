@@ -1,16 +1,16 @@
-"""The masks of one or many constraints, as tables beside the logits.
+"""The masks of one or many constraints, as tables on the device of the logits.
 
-A language model's logits live on a device, and so does the choice among them. Going through the
-host once per token would cost more than the mask, so the whole machine goes to the device: tables
-of states × token classes, and one row of token classes per constraint. A batch mixes constraints
+A language model's logits live on a device, and the next token is chosen there. A round trip to the
+host per token would cost more than the mask, so the whole machine goes to the device: tables of
+states × token classes, and one row of token classes per constraint. A batch mixes constraints
 freely: each row of the batch has a constraint number and a state.
 
     logits ── mask_(logits, states) ──► draw ── advance(states, tokens) ──► states
 
-What goes wrong is written to an error word on the device (`explorer.tokens.masks.error_word`),
-which `check` reads when the host waits anyway.
+Faults are written to an error word on the device (`explorer.tokens.masks.error_word`), which
+`check` reads when the host waits anyway.
 
-There are three ways to the same mask, held equal by the tests:
+There are three implementations of the same mask, held equal by the tests:
 
 - on a GPU with Triton, one launch that reads two bytes per id and writes only what is masked;
 - on a CPU, the packed masks of visited states are kept and applied by a compiled loop
@@ -18,10 +18,10 @@ There are three ways to the same mask, held equal by the tests:
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
 A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables. A
-batch in which one takes part is read on the host at every step, and its masks follow packed.
+batch that contains one is read on the host at every step, and its masks are uploaded packed.
 
-Apart from that nothing here has shapes that depend on data, and nothing but `check` and the CPU
-path waits for the device.
+Apart from that no shape here depends on data, and only `check` and the CPU implementation wait for
+the device.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class DeviceMasks:
 
     Args:
         constraints: Token machines over one vocabulary. Row b of a batch follows one of them.
-        device: Where the logits are.
-        width: The width of the logits, if it is to be checked; at least the vocabulary's.
+        device: The device of the logits.
+        width: The width of the logits, to be checked; at least the vocabulary's.
         vocabulary: Needed only for a batch without any constraint (every row `FREE`).
 
     Raises:
@@ -108,7 +108,7 @@ class DeviceMasks:
         self.error = ErrorWord(self.device)
 
         tables = [table_of(machine) for machine in self.constraints]
-        # The numbers of the machines that are asked state by state; `Free` has only sentinels.
+        # The numbers of the machines without a table; `Free` has only sentinels.
         self._asked = frozenset(
             k
             for k, (machine, table) in enumerate(zip(self.constraints, tables, strict=True))
@@ -163,11 +163,12 @@ class DeviceMasks:
             logits: float16, bfloat16, float32 or float64[B, W] on the device; W may exceed the
                 vocabulary, and everything past it is masked.
             states: int64[B], states of each row's constraint, or sentinels.
-            constraint: int64[B], which constraint each row follows. Default: the only one, or
+            constraint: int64[B], the number of each row's constraint. Default: the only one, or
                 the b-th for row b if there are as many constraints as rows.
-            remaining: int64[B], how many tokens each row may still write, EOS included; a token
+            remaining: int64[B], the number of tokens that each row may still write, EOS included; a
+                token
                 is allowed only if the text can still be ended within it. Default: no limit.
-            step: What the error word calls this step: a number, or int64[] on the device.
+            step: The number of this step for the error word, as an int or int64[] on the device.
 
         Returns:
             ``logits``.
@@ -202,7 +203,7 @@ class DeviceMasks:
         *,
         step: int | Tensor = 0,
     ) -> Tensor:
-        """`mask_` in plain torch, on any device; the tests hold the other ways equal to it."""
+        """`mask_` in plain torch, on any device: the reference for the other implementations."""
         self.check_logits(logits, states)
         if self.asks_host:
             rows = self.packed_rows(states, constraint, remaining, step=step)
@@ -234,7 +235,7 @@ class DeviceMasks:
 
         Args:
             states: int64[B].
-            tokens: int64[B], token ids; -1 stands for "none could be drawn".
+            tokens: int64[B], token ids; -1 where none could be drawn.
             constraint: As in `mask_`.
             step: As in `mask_`.
 
@@ -266,7 +267,7 @@ class DeviceMasks:
         return target
 
     def check(self) -> None:
-        """Raise the first fault that the device noted since the last time. Waits for the device.
+        """Raise the first fault that the device noted since the last check. Waits for the device.
 
         Raises:
             ExplorerError: The first fault, with its row, step and state.
@@ -277,7 +278,7 @@ class DeviceMasks:
         """The mask of one state on the host.
 
         Args:
-            constraint: Which constraint.
+            constraint: The number of the constraint.
             state: A state of it, or a sentinel.
             remaining: As in `mask_`, for one row.
 
@@ -300,7 +301,7 @@ class DeviceMasks:
             states, constraint, remaining, step: As for `mask_`.
 
         Raises:
-            ExplorerError: An argument is something else.
+            ExplorerError: An argument has the wrong type or shape.
         """
         batch = checked_tensor("states", states, "a tensor, int64[B]").numel()
         states = checked_rows("states", states, batch)
@@ -326,11 +327,11 @@ class DeviceMasks:
         )
 
     def check_logits(self, logits: Tensor, states: Tensor) -> None:
-        """Raise if a batch does not fit: shape, dtype, device or width. Does not wait.
+        """Raise if a batch has the wrong shape, dtype, device or width. Does not wait.
 
         Args:
-            logits: As for `mask_`.
-            states: As for `mask_`.
+            logits: As in `mask_`.
+            states: As in `mask_`.
         """
         checked_tensor("logits", logits, "a tensor, float[B, W]")
         checked_tensor("states", states, "a tensor, int64[B]")
@@ -361,10 +362,10 @@ class DeviceMasks:
 
 
 def _machine(name: str, value: object) -> TokenMachine:
-    """A token machine.
+    """A token machine, checked.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: The value is not one.
     """
     if not isinstance(value, TokenMachine):
         raise wrong(name, value, "a token machine", remedy=_COMPILE)
@@ -372,7 +373,7 @@ def _machine(name: str, value: object) -> TokenMachine:
 
 
 def _after_free(machine: TokenMachine) -> int:
-    """The state that the end of the text leads to from `FREE` in a machine."""
+    """The state after the end of the text from `FREE` in a machine."""
     ends = machine.vocabulary.eos_ids
     target = machine.step(FREE, ends[0]) if ends else FREE
     return FREE if target is None else target

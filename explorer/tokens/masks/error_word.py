@@ -1,9 +1,10 @@
-"""Four numbers on the device that say what went wrong first, because a device cannot raise.
+"""The first fault of a batch as four numbers on the device, because a device cannot raise.
 
 A batch on a GPU runs ahead of the host. Stopping it at every step to ask whether a row is stuck
 would cost more than the step, so the kernels write (fault, row, step, state) once, freeze the row,
-and the host reads the word when it reads the tokens. Only the first fault is kept: what follows is
-a consequence. Reading waits for the device; writing does not.
+would cost more than the step, so the kernels write (fault, row, step, state) once, freeze the row,
+and the host reads the word when it reads the tokens. Only the first fault is kept: later ones are
+its consequences. Reading waits for the device; writing does not.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ NOTHING_ALLOWED: Final = 1
 """The mask leaves no token: the budget is too small, or the row was dead to begin with."""
 
 TOKEN_NOT_ALLOWED: Final = 2
-"""A token was taken that the state does not allow, ids outside the vocabulary included."""
+"""A token was taken that the state does not allow; this includes ids outside the vocabulary."""
 
 NO_SUCH_STATE: Final = 3
-"""The state is neither one of the constraint's nor a sentinel, or there is no such constraint."""
+"""The state is neither one of the constraint's nor a sentinel, or the constraint is unknown."""
 
 NOTHING_TO_DRAW: Final = 4
 """Tokens are allowed, but the model gave none of them a finite logit, or gave NaN or +inf."""
@@ -59,14 +60,14 @@ def ints(tensor: Tensor) -> list[int]:
 
 
 LAST_STEP: Final = 2**63 - 1
-"""The largest number of a step that the word can hold."""
+"""The largest step number that the word can hold."""
 
 
 class ErrorWord:
     """The first fault of a batch.
 
     Args:
-        device: Where the word lies.
+        device: The device of the word.
 
     Example:
         >>> word = ErrorWord("cpu")
@@ -80,12 +81,12 @@ class ErrorWord:
         self.word = torch.zeros(4, dtype=torch.int64, device=device)
 
     def write(self, fault: Tensor, states: Tensor, step: int | Tensor) -> None:
-        """Note the first row that has a fault, unless one is noted already.
+        """Note the first row with a fault, unless a fault is noted already.
 
         Args:
-            fault: int64[B], 0 where there is none.
+            fault: int64[B], 0 for none.
             states: int64[B].
-            step: Which step it is: a number, or int64[] or int64[B] on the device.
+            step: The step number: an int, or int64[] or int64[B] on the device.
         """
         if not isinstance(step, Tensor):
             step = torch.full_like(fault, whole_number("step", step, None, LAST_STEP))
@@ -102,11 +103,11 @@ class ErrorWord:
         self.word.copy_(torch.where(fresh, entry, self.word))
 
     def clear(self) -> None:
-        """Forget the fault."""
+        """Clear the noted fault."""
         self.word.zero_()
 
     def check(self) -> None:
-        """Raise if a fault was noted, and forget it. Waits for the device.
+        """Raise the noted fault, if any, and clear it. Waits for the device.
 
         Raises:
             ExplorerError: The fault with its row, step and state.

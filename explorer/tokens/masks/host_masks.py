@@ -1,14 +1,13 @@
 """Masks on the host: the packed mask of each row's state, applied to the logits.
 
-This is how `explorer.tokens.masks.device.DeviceMasks` masks logits that lie in the host's memory,
-and any logits where a machine without a table takes part: the machine gives the packed mask of a
-state and keeps it, and -inf is written into the logits wherever a bit is not set
-(`explorer.tokens.masks.packed`). Cost: 15 to 30 µs for 131,072 float32 logits, 20 µs more on the
+`explorer.tokens.masks.device.DeviceMasks` masks logits in the host's memory in this way, and any
+logits where a machine without a table takes part: the machine gives the packed mask of a state and
+keeps it, and -inf is written into the logits wherever a bit is not set
 first visit of a state.
 
-A state of a machine without a table has no row of needed tokens: its mask is asked from the machine
-itself. Where that does not know its distances either, a token budget that could be reached is
-refused.
+A state of a machine without a table has no row of needed tokens: the machine itself gives its mask
+under a token budget. Where it does not know its distances either, a token budget that could be
+reached is refused.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class HostMasks:
     """The masks of a batch's machines, row by row on the host.
 
     Args:
-        machines: The machines of the batch, one at least.
-        without_table: The numbers of the machines that are asked state by state.
-        needed: For each machine int32[rows, classes], the tokens that each choice needs; see
+        machines: The machines of the batch, at least one.
+        without_table: The numbers of the machines without a table.
+        needed: For each machine int32[rows, classes], the tokens needed after each choice; see
             `explorer.tokens.masks.needed`.
     """
 
@@ -51,11 +50,11 @@ class HostMasks:
     ) -> None:
         self._machines, self._without_table = machines, without_table
         self._needed = needed
-        # Whether a machine knows all distances takes a search, once.
+        # Finding out whether a machine knows all distances takes a search, so it is done once.
         self._planners: dict[int, PlansAhead | None] = {}
 
     def num_rows(self, which: int) -> int:
-        """The number of states and sentinels that a machine has by now.
+        """The number of states and sentinels that a machine has so far.
 
         Args:
             which: The number of a machine.
@@ -70,7 +69,7 @@ class HostMasks:
         Args:
             which: The number of a machine.
             state: A state of it, or a sentinel.
-            remaining: How many tokens may still be written, EOS included; ``None`` for no limit.
+            remaining: The number of tokens that may still be written, EOS included, or ``None``.
 
         Returns:
             bool[len(vocabulary)], read-only.
@@ -102,10 +101,10 @@ class HostMasks:
         Args:
             states: The state of each row, or a sentinel.
             whiches: The machine of each row.
-            remaining: int64[B], how many tokens each row may still write; ``None`` for no limit.
+            remaining: int64[B], the number of tokens that each row may still write, or ``None``.
 
         Returns:
-            The masks, nothing allowed where there is no such state; and the fault of each row for
+            The masks, empty for an unknown state; and the fault of each row for
             the error word, 0 for none.
         """
         budgets: list[int | None] = [None] * len(states)
@@ -144,14 +143,14 @@ class HostMasks:
         return following, faults
 
     def _knows(self, which: int, state: int) -> bool:
-        """Whether there is such a machine and such a state of it."""
+        """Whether a machine and a state of it exist."""
         return 0 <= which < len(self._needed) and 0 <= state + FIRST_STATE < self.num_rows(which)
 
     def _words(self, which: int, state: int, remaining: int | None) -> UInt32:
-        """The packed mask of a state that is known.
+        """The packed mask of an existing state.
 
         Raises:
-            ExplorerError: The machine does not know how many tokens its texts still take.
+            ExplorerError: The machine does not know the distances to its end.
         """
         machine = self._machines[which]
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
@@ -174,5 +173,5 @@ class HostMasks:
 
     @cached_property
     def _least(self) -> list[list[int]]:
-        """For each machine and row the fewest tokens that a choice needs."""
+        """For each machine and row the fewest tokens to the end."""
         return [least_needed(needed).tolist() for needed in self._needed]

@@ -1,10 +1,10 @@
-"""Masks as one Triton launch, for a GPU: of tables, and of packed words that the host works out.
+"""Triton kernels that mask logits on a GPU: from tables, and from packed words of the host.
 
-A program of the grid takes a block of one row: for each id its token class, two bytes that all rows
-of a constraint share and that stay in the second-level cache; for each class what it needs, from
-the row of the state, a few hundred numbers that stay in the first-level cache; and -inf is stored
-where that does not fit. Logits are not read at all, and those that stay are not written, so the
-kernel moves less memory than an elementwise operation over the same logits.
+A program of the grid takes a block of one row: it reads the token class of each id, two bytes that
+all rows of a constraint share and that stay in the second-level cache; the tokens that each class
+needs, a few hundred numbers of the state's row that stay in the first-level cache; and stores -inf
+where the budget is smaller. Logits are never read, and allowed ones are not written, so the kernel
+moves less memory than an elementwise operation over the same logits.
 
 The second kernel reads a word for 32 tokens and stores -inf where a bit is not set.
 
@@ -12,8 +12,8 @@ With ``TRITON_INTERPRET=1`` the same code runs on the CPU, block by block in num
 it equal to the reference there, and on a GPU where there is one.
 """
 
-# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only what
-# launches them is called from outside, and it is annotated.
+# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only the
+# launchers are called from outside, and they are annotated.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportOperatorIssue=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
 # pyright: reportCallIssue=false
@@ -40,7 +40,7 @@ BLOCK = 4096
 
 @triton.jit
 def locate(state, which, num_constraints, num_rows, cell_start, row_start, num_classes):
-    """A row's constraint, first cell and row number, made safe, and whether they were."""
+    """A row's constraint, first cell and row number, made valid, and whether they were."""
     known = (which >= 0) & (which < num_constraints)
     which = tl.where(known, which, 0)
     row = state + FIRST_STATE
@@ -52,7 +52,7 @@ def locate(state, which, num_constraints, num_rows, cell_start, row_start, num_c
 
 @triton.jit
 def budget(remaining, batch_row, HAS_REMAINING: tl.constexpr):
-    """The number of tokens that a row may still write, ready to be compared."""
+    """The number of tokens that a row may still write, clamped to 0 … `UNLIMITED`."""
     left = tl.full([], UNLIMITED, tl.int64)
     if HAS_REMAINING:
         left = tl.minimum(tl.maximum(tl.load(remaining + batch_row).to(tl.int64), 0), UNLIMITED)
@@ -71,10 +71,10 @@ def note(error, fault, batch_row, step, state):
 
 @triton.jit
 def needed_by(columns, covered, token_class, classes, needed_cells):
-    """The tokens that each choice of a block needs; `FORBIDDEN` past the vocabulary."""
+    """The tokens needed after each choice of a block; `FORBIDDEN` past the vocabulary."""
     inside = columns < covered
     class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
-    # A class is inside of its row because the tables were made so; the mask makes it certain.
+    # The tables keep every class within its row; the mask is a second safeguard.
     return tl.load(
         needed_cells + class_, mask=inside & (class_ >= 0) & (class_ < classes), other=FORBIDDEN
     )

@@ -1,22 +1,22 @@
-"""The tokens that each choice commits to; a token budget is decided by these numbers.
+"""The number of tokens that each choice needs up to the end, which decides a token budget.
 
-With a budget, a token is allowed only if the text can still be ended in time after it. The machine
+Under a budget, a token is allowed only if the text can still be ended in time after it. The machine
 knows `distance`, the fewest tokens from a state to the end of the text, so a token *needs* one for
-itself and the distance of where it leads. EOS is a token and counts: it needs one, because it leads
+itself plus the distance of its target. EOS is a token and counts: it needs one, because it leads
 to the end. Therefore
 
     allowed with r tokens left  =  allowed by the constraint, and needed <= r.
 
-The distance of a state is the least that any of its choices needs. So where a text can still be
-ended with r tokens, some choice leads to where it can with r - 1: what fits at the start always
-fits, and a generation of at most ``max_tokens`` tokens ends with EOS, having matched.
+The distance of a state is the minimum over its choices. So where a text can still be ended with r
+tokens, some choice leads to a state where it can with r - 1: a budget that fits at the start fits
+always, and a generation of at most ``max_tokens`` tokens ends with EOS, having matched.
 
 `DONE` and `FREE` are outside of the budget: EOS after the end is padding, and free text has no end.
 They need nothing. A budget does not change which texts are possible within it, only when the model
-must begin to close.
+must begin to close them.
 
 Far from the end a budget removes nothing, and the mask is the machine's own. Near the end a mask is
-worked out id by id when it is first asked for (`FittingWords`), about 80 µs at 131,072 tokens, and
+computed id by id when it is first asked for (`FittingWords`), about 80 µs at 131,072 tokens, and
 kept; 64 MB of them.
 """
 
@@ -34,23 +34,23 @@ from explorer.tokens.machine import TokenTable
 from explorer.tokens.words import DEAD, DONE, EOS_CLASS, FREE, UInt32, num_words
 
 FORBIDDEN: Final = 2**31 - 1
-"""Needed by a token that the constraint does not allow: more than any budget."""
+"""The entry of a class that the constraint does not allow: more than any budget."""
 
 UNLIMITED: Final = FORBIDDEN - 1
 """The largest budget; every allowed token fits."""
 
 NO_BUDGET: Final = UNLIMITED // 2
-"""A row without a budget counts down from `UNLIMITED`; no generation gets this far."""
+"""Half of `UNLIMITED`: a row without a budget counts down from there and never gets this far."""
 
 FIRST_STATE: Final = 3
-"""The row of state 0 in `needed_rows` and `target_rows`: the sentinels come first.
+"""The row of state 0 in `needed_rows` and `target_rows`, after those of the sentinels.
 
 The row of any state is ``state + FIRST_STATE``, so that a negative state never indexes a table.
 """
 
 
 def target_rows(machine: TokenTable) -> Int32:
-    """The machine's table with rows for the sentinels in front.
+    """The machine's table, preceded by the rows of the sentinels.
 
     Returns:
         int32[3 + states, classes]: the rows of `FREE`, `DONE`, `DEAD`, then of the states.
@@ -62,7 +62,7 @@ def target_rows(machine: TokenTable) -> Int32:
 
 
 def needed_rows(machine: TokenTable) -> Int32:
-    """The tokens that each choice commits to, the token itself and EOS included.
+    """The tokens that each choice needs, the token itself and EOS included.
 
     Returns:
         int32[3 + states, classes], `FORBIDDEN` where the constraint does not allow the class; rows
@@ -76,7 +76,7 @@ def needed_rows(machine: TokenTable) -> Int32:
         [[-1, -1, 2], [-1, 1, -1]]
     """
     targets = target_rows(machine)
-    # Distances by row of the target; FREE and DONE are at the end already.
+    # The distance of each row's state; FREE and DONE are at the end already.
     distance = np.concatenate([np.zeros(FIRST_STATE, np.int32), machine.distance])
     needed = np.where(targets == DEAD, FORBIDDEN, 1 + distance[targets + FIRST_STATE])
     for sentinel in (FREE, DONE):
@@ -86,7 +86,7 @@ def needed_rows(machine: TokenTable) -> Int32:
 
 
 def least_needed(needed: Int32) -> Int32:
-    """The fewest tokens with which each row can be left: `distance`, and the sentinels' own.
+    """The fewest tokens from each row to the end: `distance`, and the sentinels' own.
 
     Args:
         needed: From `needed_rows`.
@@ -102,7 +102,7 @@ def no_table(after_free: int = FREE) -> tuple[Int32, Int32]:
     two fixed classes.
 
     Args:
-        after_free: Where the end of the text leads from `FREE`: `DONE`, or `FREE` itself.
+        after_free: The target of the end of the text from `FREE`: `DONE`, or `FREE` itself.
     """
     targets = np.array([[FREE, after_free], [DEAD, DONE], [DEAD, DEAD]], np.int32)
     return targets, np.where(targets == DEAD, FORBIDDEN, 0).astype(np.int32)

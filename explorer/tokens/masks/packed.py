@@ -1,12 +1,12 @@
-"""Packed masks and logits: compiled loops that read a mask word by word.
+"""Packed masks applied to logits, by compiled loops that read a mask word by word.
 
-A word of a mask says of 32 tokens whether each is allowed. Where none is, 32 times -inf are written
+A word of a mask has one bit for each of 32 tokens. Where no bit is set, 32 times -inf are written
 and the logits are not even read; where all are, 32 logits are copied. So a mask stays packed from
-the machine to the logits, 16 kB at 131,072 tokens, and nothing as wide as the vocabulary is made in
-between. Cost at 131,072 float32 logits: 25 to 40 µs a row, which is what writing the row takes.
+the machine to the logits, 16 kB at 131,072 tokens, and no array as wide as the vocabulary is made
+in between. Cost at 131,072 float32 logits: 25 to 40 µs a row, the time that writing the row takes.
 
-Logits are read as the integers that their bits are. So every type is treated alike, 16-bit floats
-need no arithmetic, and what stays is left bit for bit.
+Logits are read as integers, bit for bit. So every type is treated alike, 16-bit floats need no
+arithmetic, and unmasked logits keep their bits.
 
 For logits on a device the words are uploaded, 16 kB a row. On a GPU with Triton a kernel reads them
 and writes only what is masked; anywhere else plain torch does it, which is the reference.
@@ -36,8 +36,8 @@ MINUS_INFINITY: Final = {
     torch.bfloat16: (torch.int16, np.int16(-(2**7))),
     torch.float16: (torch.int16, np.int16(-(2**10))),
 }
-"""The types of logits that can be masked, each with the integers through which a row is read, and
-with -inf as such an integer: the sign bit, then all of the exponent."""
+"""The types of logits that can be masked, each with the integer type through which a row is read,
+and with -inf as such an integer: the sign bit, then all of the exponent."""
 
 NOT_NUMBERS: Final = 1
 """A logit of an allowed token is NaN or +inf."""
@@ -74,10 +74,10 @@ def _keep(bits: NDArray[AnyInt], words: UInt32, masked: AnyInt) -> None:
 def _kept(
     bits: NDArray[AnyInt], words: UInt32, result: NDArray[AnyInt], masked: AnyInt, infinity: AnyInt
 ) -> int:
-    """Copy what is allowed and write -inf elsewhere; the fault of what is allowed, 0 for none."""
+    """Copy allowed logits and write -inf elsewhere; return the row's fault, 0 for none."""
     width = bits.shape[0]
     whole = min(width >> 5, words.shape[0])
-    possible, broken = False, False  # One is more than -inf; one is NaN or +inf.
+    possible, broken = False, False  # Some logit is above -inf; some logit is NaN or +inf.
     for w in range(whole):
         word, first = words[w], 32 * w
         if word == 0:
@@ -123,12 +123,12 @@ def mask_rows_(logits: Tensor, rows: Sequence[UInt32]) -> None:
 
 
 class Results:
-    """Memory for the results of one caller, which is used again once nobody holds a result.
+    """A pool of memory for one caller's results, reused once nobody holds a result.
 
-    A batch of 32 rows takes 16 MB at 131,072 float32 logits. Asking the system for that at every
-    step can take ten times as long as writing it. The one that decodes holds the result of a step
-    until that of the next is there, so two pieces of memory take turns; who keeps all results gets
-    new memory for each.
+    A batch of 32 rows takes 16 MB at 131,072 float32 logits, and allocating that at every step can
+    take ten times as long as writing it. A decoding loop holds the result of a step until the next
+    one is there, so two blocks take turns; a caller that keeps all results gets new memory each
+    time.
 
     Example:
         >>> results = Results()
@@ -142,15 +142,16 @@ class Results:
         self._pieces: list[NDArray[Any]] = []
 
     def empty(self, shape: tuple[int, ...], kind: type[AnyInt] | np.dtype[AnyInt]) -> NDArray[Any]:
-        """An array that nobody else holds, with any content.
+        """An array that nobody else holds, with arbitrary content.
 
         Args:
             shape: Its shape.
             kind: Its type.
         """
         for piece in self._pieces:
-            # The list, the loop and the question hold a piece. A tensor made of it holds it as long
-            # as any view of the tensor lives.
+            # The list, the loop and `getrefcount` each hold a reference. A tensor made of the block
+            # holds
+            # one as long as any view of the tensor lives.
             free = getrefcount(piece) <= _OWN_REFERENCES
             if free and piece.shape == shape and piece.dtype == kind:
                 return piece
@@ -165,9 +166,9 @@ def masked_rows(
     """New logits with -inf where a token is not allowed.
 
     Args:
-        logits: As for `mask_rows_`; left as they are.
+        logits: As in `mask_rows_`; they are not changed.
         rows: The packed mask of each row.
-        results: Where the result may lie; default: in new memory.
+        results: The pool for the result; default: new memory.
 
     Returns:
         float[B, W] of the same type; and the fault of each row, 0 for none.
@@ -191,11 +192,11 @@ def masked_rows(
 
 
 def unpacked(words: Tensor, width: int) -> Tensor:
-    """Packed masks as one entry per token, on their device.
+    """Packed masks unpacked to one entry per token, on their device.
 
     Args:
         words: int32[B, n].
-        width: How many columns to give, at most 32 n.
+        width: The number of columns, at most 32 n.
 
     Returns:
         bool[B, width].
@@ -225,13 +226,13 @@ def mask_on_device_(logits: Tensor, rows: Sequence[UInt32]) -> Tensor:
 
 
 def uploaded(rows: Sequence[UInt32], device: torch.device) -> Tensor:
-    """Packed masks, all equally long, on a device: int32[B, n]."""
+    """Packed masks of equal length, on a device: int32[B, n]."""
     packed = np.array(rows, np.uint32).view(np.int32)
     return torch.from_numpy(packed).to(device)  # pyright: ignore[reportUnknownMemberType]
 
 
 def masked_on_device(logits: Tensor, rows: Sequence[UInt32]) -> tuple[Tensor, list[int]]:
-    """As `masked_rows`, for logits on any device. Waits for the device."""
+    """`masked_rows` for logits on any device. Waits for the device."""
     masked = mask_on_device_(logits.clone(memory_format=torch.contiguous_format), rows)
     highest = masked.detach().amax(-1)
     broken = highest.isnan() | (highest == torch.inf)

@@ -1,10 +1,10 @@
-"""Tensors: those that users give, checked without waiting for the device, and the token tables.
+"""Checks of tensors that users give, without waiting for the device, and the token tables.
 
 The tables of a batch's machines stand one after the other. Every (state, class) has one number, the
 tokens that this choice *needs* up to the end of the text (`explorer.tokens.masks.needed`), so the
 mask and the token budget are one comparison. The sentinels `FREE`, `DONE` and `DEAD` have rows of
 their own in every table, in front of the states; a state is shifted before it indexes anything, and
-one that is out of range becomes `DEAD`. No number can reach another constraint's rows.
+one out of range becomes `DEAD`. No number can reach another constraint's rows.
 
 A table takes 8 bytes per state and class; the classes 2 bytes per id and constraint.
 """
@@ -30,15 +30,15 @@ _WHOLE: Final = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def checked_tensor(name: str, value: object, wanted: str) -> Tensor:
-    """A tensor.
+    """A tensor, checked.
 
     Args:
         name: The argument.
         value: What was given.
-        wanted: What it should be, with its article.
+        wanted: The expected value, with its article.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: The value is not a tensor.
     """
     if not isinstance(value, Tensor):
         raise wrong(name, value, wanted)
@@ -46,12 +46,12 @@ def checked_tensor(name: str, value: object, wanted: str) -> Tensor:
 
 
 def checked_rows(name: str, value: object, batch: int) -> Tensor:
-    """One whole number for each row of a batch.
+    """One whole number for each row of a batch, checked.
 
     Args:
         name: The argument.
         value: What was given.
-        batch: How many rows there are.
+        batch: The number of rows.
 
     Raises:
         ExplorerError: It is not a tensor, does not hold whole numbers, or has another shape.
@@ -78,10 +78,10 @@ def misfit(name: str, shape: list[int], expected: list[int]) -> ExplorerError:
 
 
 def checked_device(device: object, *, or_auto: bool = False) -> torch.device:
-    """A device that can be used.
+    """A device, checked to be usable.
 
     Args:
-        device: As torch names it, or torch's own value.
+        device: A device's name in torch, or a `torch.device`.
         or_auto: Whether the remedy names "auto" too.
 
     Raises:
@@ -105,7 +105,7 @@ def checked_device(device: object, *, or_auto: bool = False) -> torch.device:
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of what torch says, without its full stop."""
+    """The first sentence of torch's message, without its full stop."""
     return str(error).strip().splitlines()[0].split(". ")[0].rstrip(" .:")
 
 
@@ -119,8 +119,8 @@ class Tables:
 
     Args:
         token_class: int16 or int32[constraints, ids], the class of each id.
-        target, needed: int32[cells], where each choice leads and what it needs, row by row.
-        least: int32[rows], the fewest tokens with which each row can be left.
+        target, needed: int32[cells], the target of each choice and the tokens that it needs.
+        least: int32[rows], the fewest tokens from each row to the end.
         cell_start, row_start, num_rows, num_classes: int64[constraints], where the cells and rows
             of each constraint begin, and how many rows and classes it has.
     """
@@ -141,12 +141,12 @@ class Tables:
         return sum(table.numel() * table.element_size() for table in tables)
 
     def cells(self, constraint: Tensor, row: Tensor, columns: Tensor) -> Tensor:
-        """The places in ``target`` and ``needed`` of one class or more for each row of a batch."""
+        """The indices into ``target`` and ``needed`` of some classes for each row of a batch."""
         first = self.cell_start[constraint] + row * self.num_classes[constraint]
         return first.reshape(-1, *[1] * (columns.dim() - 1)) + columns.to(torch.int64)
 
     def locate(self, states: Tensor, constraint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Each row's constraint and table row, made safe, and whether they were."""
+        """Each row's constraint and table row, made valid, and whether they were."""
         known = (constraint >= 0) & (constraint < len(self.num_rows))
         constraint = torch.where(known, constraint, 0)
         row = states.to(torch.int64) + FIRST_STATE
@@ -167,7 +167,7 @@ def device_tables(
         device: The device.
     """
     needed = [each for _, each in rows]
-    # Two bytes per id where they suffice. Not torch's uint16, which lacks most operations.
+    # Two bytes per id where that is enough. Not torch's uint16, which lacks most operations.
     narrow = max(each.shape[1] for each in needed) <= 2**15
 
     def starts(sizes: list[int]) -> NDArray[np.int64]:

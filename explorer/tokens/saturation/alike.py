@@ -1,17 +1,17 @@
-"""Places of a grammar within tokens, numbered by what they lead to.
+"""Places of a grammar within tokens, hash-consed: equal ones have one number.
 
-A *place* is a state of the network at a node of the graph of words. From most of them nothing can
-happen but that the token ends somewhere: after a quote nearly every token goes on in the string. So
-two places that lead to the same places, with the same number of tokens more, are one, and a place
-that leads to one other place alone is that one, with so many tokens more. What is not made one are
-the places between two tokens and those that call a rule, because these lead to each other in
-circles; they are *anchors*, and there are few.
+A *place* is a state of the network at a node of the graph of words. From most of them the only
+thing that can happen is that the token ends somewhere: after a quote nearly every token goes on in
+the string. So two places that lead to the same places, with the same number of further tokens, are
+one, and a place that leads to a single other place is that one, with some tokens more. Not merged
+are the places between two tokens and those that call a rule, because these lead to each other in
+cycles; they are *anchors*, and there are few.
 
-The nodes of the graph have no circles, so places are made from the ends of words backwards, once
-for each pair of a state and a node that is come to.
+The graph of words is acyclic, so places are made from the ends of words backwards, once for each
+reachable pair of a state and a node.
 """
 
-# An element of an array is an array to numpy's stubs, and a number to a kernel.
+# To numpy's stubs an element of an array is an array; to a kernel it is a number.
 # pyright: reportArgumentType=false, reportReturnType=false
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
 EMPTY: Final = 0
 """The place that leads nowhere."""
 
-# Places in `Alike.tally`.
+# Indices into `Alike.tally`.
 PLACES: Final = 0
 MEMBERS: Final = 1
 PAIRS: Final = 2
 
 _DEEPEST: Final = 4096
-"""The longest word in bytes that is followed."""
+"""The longest word, in bytes, that is followed."""
 
 
 class Alike(NamedTuple):
-    """The places, and those of each pair of a state and a node.
+    """The places, and the place of each pair of a state and a node.
 
     Args:
-        state, node: int32[room], of each place that is an anchor; −1 of others.
-        first, size: int32[room], of each other place its members.
+        state, node: int32[room], those of each place that is an anchor; −1 for others.
+        first, size: int32[room], the members of each other place.
         sets: int32[2^k], the hash table of places that have members.
         member, member_extra: int32[room], a place, or ``-1 - node`` for the end of the rule at a
             node; and the tokens more.
         pair_state, pair_node: int32[room], of each pair.
         place, extra: int32[room], the place of each pair, −1 where not known, and the tokens more.
         pairs: int32[2^k], the hash table of pairs.
-        tally: int64[3], how many places, members and pairs there are.
+        tally: int64[3], the numbers of places, members and pairs.
     """
 
     state: Int32
@@ -72,7 +72,8 @@ class Alike(NamedTuple):
 def relevant(rules: NetworkArrays, graph: WordGraph, entry: int, node: int) -> bool:
     """Whether a rule that is called at a node can end there or read on.
 
-    That a token ends within it before it reads is the same as that it ends before the call.
+    A token that ends within the rule before it reads anything is the same as one that ends before
+    the call.
     """
     if rules.empty[entry]:
         return True
@@ -84,10 +85,10 @@ def relevant(rules: NetworkArrays, graph: WordGraph, entry: int, node: int) -> b
 
 @jit
 def left_at(rules: NetworkArrays, graph: WordGraph, state: int, node: int) -> tuple[int, int]:
-    """The node at which a rule is left that ends at a node, and the tokens to there.
+    """The node at which a rule that ends at a node is left, and the tokens to there.
 
-    Where nothing that may follow the rule can be read, all that can happen is that the token ends:
-    the rule is then left between two tokens. The node is −1 where nothing can happen.
+    Where nothing that may follow the rule can be read, the token must end: the rule is then left
+    between two tokens. The node is −1 where the token cannot end either.
     """
     if node == ROOT:
         return ROOT, 0
@@ -99,7 +100,7 @@ def left_at(rules: NetworkArrays, graph: WordGraph, state: int, node: int) -> tu
 
 @jit
 def _pair(alike: Alike, state: int, node: int) -> int:
-    """The number of a pair, which is new if it was not met; −1 without room."""
+    """The number of a pair, added if it is new; −1 without room."""
     mask = alike.pairs.shape[0] - 1
     slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
     while alike.pairs[slot] >= 0:
@@ -129,7 +130,7 @@ def _is_anchor(rules: NetworkArrays, graph: WordGraph, state: int, node: int) ->
 
 @jit
 def _with_member(alike: Alike, begin: int, count: int, target: int, more: int) -> int:
-    """Put a member into the set that begins at a place of the pool, in order; its new size."""
+    """Insert a member into the sorted set at ``begin`` of the pool; return its new size."""
     at = begin
     while at < begin + count and alike.member[at] < target:
         at += 1
@@ -145,7 +146,7 @@ def _with_member(alike: Alike, begin: int, count: int, target: int, more: int) -
 
 @jit
 def _set_place(alike: Alike, begin: int, count: int) -> int:
-    """The place whose members stand at the end of the pool."""
+    """The place whose members are the last ``count`` of the pool."""
     mask = alike.sets.shape[0] - 1
     code = mixed(SEED, count)
     for k in range(begin, begin + count):
@@ -176,7 +177,7 @@ def _set_place(alike: Alike, begin: int, count: int) -> int:
 
 @jit
 def place_of(rules: NetworkArrays, graph: WordGraph, alike: Alike, state: int, node: int) -> int:
-    """The number of a pair whose place is known now; −1 without room."""
+    """The number of a pair, after computing its place; −1 without room."""
     wanted = _pair(alike, state, node)
     if wanted < 0 or alike.place[wanted] >= 0:
         return wanted
@@ -285,7 +286,7 @@ def _sets_again(alike: Alike) -> None:
 
 
 def no_places() -> Alike:
-    """The tables with the place that leads nowhere."""
+    """Tables with only the place that leads nowhere."""
 
     def room(size: int) -> Int32:
         return np.full(size, -1, np.int32)
@@ -297,7 +298,7 @@ def no_places() -> Alike:
 
 
 def alike_with_room(alike: Alike, widest: int) -> Alike:
-    """The same with more room where it is short.
+    """The tables with longer arrays where they are nearly full.
 
     Args:
         alike: The tables.

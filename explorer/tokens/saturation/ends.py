@@ -1,15 +1,14 @@
 """The fewest tokens from a configuration of a grammar to the end of the text.
 
 A configuration is a state of the network on a stack. From it the state's rule is left at some nodes
-of the graph of words, after so many tokens (`summaries`); then the innermost return is left from
-there, and so on to the bottom, where the text has to end between two tokens. So what is left to
-write is a shortest way through pairs of a stack node and a node of words. A stack node has the same
-answers whatever stands above it, so they are kept, and a push costs one more step.
+of the graph of words, each after a number of tokens (`summaries`); then the innermost return is
+left from there, and so on to the bottom, where the text has to end between two tokens. So the
+distance is a shortest path through pairs of a stack node and a node of words. A stack node has the
+same answers under any top, so they are kept, and a push costs one more step.
 
-A first answer is had without any of this: with tokens of one byte. It takes no look at the
-vocabulary and is the most that the end can take.
+An upper bound comes first, without the vocabulary: the distance with tokens of one byte alone.
 
-Cost: what `summaries` takes for the states that are met, once; then some microseconds for each new
+Cost: that of `summaries`, once, for the states that are met; then some microseconds for each new
 stack node.
 """
 
@@ -49,18 +48,19 @@ from explorer.tokens.walks.trie import Trie
 STAGE: Final = "Working out what tokens can finish in a grammar"
 
 FAR: Final = 2**30
-"""More tokens than any way has: there is no way."""
+"""A distance larger than any: there is no way."""
 
 LIMITS: Final = Budget(states=500_000, arcs=40_000_000, bytes=1_500_000_000)
-"""For a distance; counts and not seconds, so that it does not depend on how busy a computer is."""
+"""Limits of a distance: counts and not seconds, so that the load of a computer does not matter."""
 
 Key = tuple[int, int]
-"""A stack node, and the node of words at which it is come to."""
+"""A stack node, and the node of words at which it is reached."""
 
 
 @jit
 def fewest_bytes(rules: NetworkArrays, usable: Bool) -> Int32:
-    """The fewest bytes of some classes from each state to the end of its rule; `FAR` for none."""
+    """The fewest bytes from each state to the end of its rule, if only some classes can be written;
+    `FAR` for none."""
     states, classes = rules.table.shape
     fewest = np.full(states, FAR, np.int32)
     changed = True
@@ -82,11 +82,12 @@ def fewest_bytes(rules: NetworkArrays, usable: Bool) -> Int32:
 
 
 class _Returns:
-    """Shortest ways down the stack.
+    """Shortest paths down the stack.
 
     Args:
-        returns: Where a stack node returns to.
-        exits: For a state and a node of words the nodes where the rule can be left, and the cost.
+        returns: The states and stack nodes that a stack node returns to.
+        exits: The nodes where the rule of a state can be left, from a node of words, with the
+            costs.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class _Returns:
         self._rest: dict[Key, int] = {}
 
     def shortest(self, ways: Iterable[tuple[Key, int]], meter: Meter) -> int:
-        """The least cost of several beginnings; `FAR` if none of them leads to the bottom."""
+        """The least cost over several first steps; `FAR` if none of them leads to the bottom."""
         ways = list(ways)
         self._resolve([key for key, _ in ways], meter)
         return min((cost + self._rest[key] for key, cost in ways), default=FAR)
@@ -108,7 +109,7 @@ class _Returns:
         into: dict[Key, list[tuple[Key, int]]] = {}
         met: dict[Key, None] = {}
         waiting = [key for key in keys if key not in known]
-        edge: dict[Key, int] = {}  # What is known already, where a way comes to it.
+        edge: dict[Key, int] = {}  # Known costs of keys that a path reaches.
         while waiting:
             key = waiting.pop()
             if key in met:
@@ -153,7 +154,7 @@ class _Returns:
 
 
 class StackEnds:
-    """The distance of the configurations of a machine with a stack from the end, in tokens. Not
+    """The token distances to the end of the configurations of a machine with a stack. Not
     thread-safe.
 
     Args:
@@ -184,7 +185,7 @@ class StackEnds:
             meter: Watches the search.
 
         Returns:
-            ``None`` where such tokens do not do.
+            ``None`` where one-byte tokens do not suffice.
         """
         tokens = self._from(state, self._by_bytes, self._byte_exits, meter)
         return tokens + 1 if tokens < FAR else None
@@ -215,7 +216,7 @@ class StackEnds:
 
         Returns:
             ``None`` where there is no way, where some rule takes `MOST_TOKENS` tokens, or where
-            more is met than `LIMITS` allows.
+            `LIMITS` are exceeded.
 
         Raises:
             BudgetExceeded: The time is up.
@@ -287,7 +288,7 @@ class StackEnds:
         return known
 
     def _grow(self, meter: Meter) -> None:
-        """Make room, and look at the sizes and the clock."""
+        """Make room in the tables, and check the sizes and the clock."""
         self._look(meter)
         self._alike = alike_with_room(self._alike, self._widest)
         self._found = summaries_with_room(self._found, int(self._alike.tally[PLACES]))

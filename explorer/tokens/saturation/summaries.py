@@ -1,27 +1,27 @@
-"""The ways to leave each rule of a grammar from anywhere within a token, with the fewest tokens.
+"""The exits of each rule of a grammar from any place within a token, with the fewest tokens.
 
-A token may begin in one rule and end in another, so while rules are followed one is at a state of
-the network *and* at a node of the graph of words (`word_graph`): what was read since the last token
-ended. From such a *place* the rule may be left at several nodes, after more or fewer tokens. These
-are its *exits*, a least fixpoint of five rules:
+A token may begin in one rule and end in another, so following the rules one is at a state of the
+network *and* at a node of the graph of words (`word_graph`), which stands for the bytes since the
+last token ended. From such a *place* the rule may be left at several nodes, after more or fewer
+tokens. These are its *exits*, a least fixpoint of five rules:
 
 *end*    a state that ends its rule leaves it at the node where it is, after no token;
-*read*   a byte that both the state and the node read has the exits of where they lead;
+*read*   a byte that both the state and the node read gives the exits of its target;
 *token*  at the end of a word one may be between two tokens instead, for one token;
-*call*   where a rule is called, it is followed from its entry at the same node;
-*return* for each exit of it the caller goes on in the state after the call, at that node.
+*call*   a rule that is called is followed from its entry at the same node;
+*return* for each of its exits the caller goes on in the state after the call, at that node.
 
 That is saturation of a push-down system (Bouajjani, Esparza and Maler 1997) with weights (Reps et
 al. 2005): rules with two halves, so each rule is asked only at the nodes at which it is called. It
-is exact for every grammar, left recursion and ambiguity included. The places that are needed are
-found from those that somebody asks about; what was worked out before stays true.
+is exact for every grammar, including left-recursive and ambiguous ones. Places are computed on
+demand, and earlier results stay valid.
 
 Most places are alike: in the middle of a string nearly all say "read on to the end of the token".
-So places are numbered by what they lead to (`explorer.tokens.saturation.alike`), and some hundreds
+So equal places share a number (`explorer.tokens.saturation.alike`), and some hundreds
 of them stand for the tens of thousands of pairs of a state and a node.
 """
 
-# An element of an array is an array to numpy's stubs, and a number to a kernel.
+# To numpy's stubs an element of an array is an array; to a kernel it is a number.
 # pyright: reportArgumentType=false, reportReturnType=false
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ NEEDS_TIME: Final = 1
 NEEDS_ROOM: Final = 2
 
 MUCH: Final = 2_000_000
-"""Cells that are looked at between two looks at the clock."""
+"""The cells that are processed between two looks at the clock."""
 
 NO_WAY: Final = 32_767
-"""In a cell: the rule cannot be left there."""
+"""The entry of a cell: the rule cannot be left there."""
 
 MOST_TOKENS: Final = 30_000
-"""In a cell: so many tokens or more."""
+"""The entry of a cell: this many tokens or more."""
 
-# Places in `Summaries.tally`.
+# Indices into `Summaries.tally`.
 COLUMNS: Final = 0
 LINKS: Final = 1
 CALLS: Final = 2
@@ -71,24 +71,24 @@ WORK: Final = 7
 
 
 class Summaries(NamedTuple):
-    """The exits of places, and what leads from one to the other; lists within arrays, −1 ends one.
+    """The exits of places and the links between places, as linked lists in arrays; −1 ends one.
 
     Args:
         rows: int16[places, columns], the tokens to each exit, or `NO_WAY`.
-        column: int32[nodes], the column of each node of words, −1 where no rule was left yet.
+        column: int32[nodes], the column of each node of words, −1 while no rule was left there.
         node_of: int32[columns], the node of each column.
-        first_link, first_call: int32[places], the first of each place.
+        first_link, first_call: int32[places], the first link and call of each place.
         handed: int32[places], the row of ``told`` of a place that is called, or −1.
-        told: int16[called, columns], the exits that the callers of a place know.
-        waits: int32[places], the next place whose row has changed, −1 for the last, −2 where it is
-            not waiting.
-        heir, more, next_link: int32[room], of each link of a place: a place that has its exits too,
-            with so many tokens more.
-        caller, after, called_with, next_call: int32[room], of each call of an entry: the place that
-            calls, the state after it, the tokens that the exits of the entry take more, and the
+        told: int16[called, columns], the exits that the callers of a place already know.
+        waits: int32[places], the next place of the queue of changed rows, −1 for the last, −2 where
+            the place is not queued.
+        heir, more, next_link: int32[room], for each link of a place: a place that inherits its
+            exits, the tokens added to them, and the next link.
+        caller, after, called_with, next_call: int32[room], for each call of an entry: the place
+            that calls, the state after it, the tokens added to the exits of the entry, and the
             next call.
-        tally: int64[8], how many columns, links, calls there are, how many places were followed,
-            the first and last place that waits, how many are called, and cells looked at.
+        tally: int64[8], the numbers of columns, links, calls and followed places, the first and
+            last place of the queue, the number of called places, and of processed cells.
     """
 
     rows: Int16
@@ -111,7 +111,7 @@ class Summaries(NamedTuple):
 
 @jit
 def _wait(known: Summaries, place: int) -> None:
-    """Let a place whose row has changed wait to be handed on."""
+    """Queue a place whose row has changed."""
     if known.waits[place] == -2:
         known.waits[place] = -1
         if known.tally[FIRST] < 0:
@@ -123,7 +123,7 @@ def _wait(known: Summaries, place: int) -> None:
 
 @jit
 def _end(known: Summaries, place: int, node: int, cost: int) -> bool:
-    """Note that a rule can be left from a place at a node; false without room."""
+    """Record that a rule can be left from a place at a node; false without room."""
     column = np.int64(known.column[node])
     if column < 0:
         column = known.tally[COLUMNS]
@@ -140,7 +140,7 @@ def _end(known: Summaries, place: int, node: int, cost: int) -> bool:
 
 @jit
 def _lowered(row: Int16, by: Int16, more: np.int32, columns: int) -> bool:
-    """Lower a row to another one with so many tokens more; whether it changed."""
+    """Lower a row to another one plus some tokens; return whether it changed."""
     changed = False
     for k in range(columns):
         cost = np.int32(by[k])
@@ -153,7 +153,7 @@ def _lowered(row: Int16, by: Int16, more: np.int32, columns: int) -> bool:
 
 @jit
 def _share(known: Summaries, place: int, heir: int, more: int) -> None:
-    """Let a place have the exits that another one has now."""
+    """Copy the present exits of a place to its heir."""
     columns = known.tally[COLUMNS]
     known.tally[WORK] += columns + 16
     if _lowered(known.rows[heir], known.rows[place], np.int32(more), columns):
@@ -162,7 +162,7 @@ def _share(known: Summaries, place: int, heir: int, more: int) -> None:
 
 @jit
 def _link(known: Summaries, place: int, heir: int, more: int) -> bool:
-    """Let a place have the exits of another one too; false without room."""
+    """Let one place inherit the exits of another; false without room."""
     if place == EMPTY:
         return True
     number = known.tally[LINKS]
@@ -181,7 +181,7 @@ def _go_on(
     rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, state: int, node: int,
     heir: int, more: int,
 ) -> bool:  # fmt: skip
-    """Let a place have the exits of a state at a node; false without room."""
+    """Let a place inherit the exits of a state at a node; false without room."""
     pair = place_of(rules, graph, alike, state, node)
     return (
         pair >= 0
@@ -194,7 +194,7 @@ def _go_on(
 def _follow(
     rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, place: int
 ) -> bool:
-    """Let a place have the exits that follow from what it leads to; false without room."""
+    """Apply the five rules to a place; false without room."""
     if alike.state[place] < 0:
         for k in range(alike.first[place], alike.first[place] + alike.size[place]):
             target, more = alike.member[k], alike.member_extra[k]
@@ -232,7 +232,7 @@ def _call(
     rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, pair: int, caller: int,
     after: int,
 ) -> bool:  # fmt: skip
-    """Let a place go on where the rule that it calls is left; false without room."""
+    """Let a place go on at each exit of the rule that it calls; false without room."""
     place, more = alike.place[pair], alike.extra[pair]
     if place == EMPTY:
         return True
@@ -263,8 +263,7 @@ def _call(
 def _hand_on(
     rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries, place: int
 ) -> bool:
-    """Let a row reach the places that have its exits, and those that call it; false without
-    room."""
+    """Pass the exits of a place on to its heirs and its callers; false without room."""
     at = known.first_link[place]
     while at >= 0:
         _share(known, place, known.heir[at], known.more[at])
@@ -289,9 +288,9 @@ def _hand_on(
 
 @jit
 def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summaries) -> int:
-    """Follow all places and hand all exits on, and say why the kernel returned.
+    """Follow all places and pass all exits on; return the reason for stopping.
 
-    What is begun again for want of room is done twice at most, which changes nothing.
+    Work that is restarted for want of room may be done twice, which changes nothing.
     """
     count = known.tally
     count[WORK] = 0
@@ -305,7 +304,7 @@ def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summar
             count[FOLLOWED] += 1
         elif count[FIRST] >= 0:
             place = count[FIRST]
-            # It may be lowered while it is handed on, and then waits again.
+            # Its row may be lowered meanwhile; then it is queued again.
             count[FIRST] = known.waits[place]
             known.waits[place] = -2
             if not _hand_on(rules, graph, alike, known, place):
@@ -317,10 +316,10 @@ def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, known: Summar
 
 
 def no_summaries(nodes: int) -> Summaries:
-    """The tables before anything was asked.
+    """Empty tables.
 
     Args:
-        nodes: How many nodes the graph of words has.
+        nodes: The number of nodes of the graph of words.
     """
 
     def room(size: int) -> Int32:
@@ -335,11 +334,11 @@ def no_summaries(nodes: int) -> Summaries:
 
 
 def summaries_with_room(known: Summaries, places: int) -> Summaries:
-    """The same with more room where it is short.
+    """The tables with longer arrays where they are nearly full.
 
     Args:
         known: The tables.
-        places: How many places there are.
+        places: The number of places.
     """
     count: list[int] = known.tally.tolist()
     columns, called = known.told.shape[1], len(known.told)

@@ -1,9 +1,9 @@
-"""The words of a vocabulary as a grammar can tell them apart, as a minimal acyclic automaton.
+"""The words of a vocabulary over a grammar's byte classes, as a minimal acyclic automaton.
 
-To a network of rules only the class of a byte matters, and of a token only that it ends. So all
-words are written in classes, words with a byte that no rule reads are left out, and nodes of the
-trie below which the same words stand are one (Daciuk et al. 2000 call this a DAWG). Where 131,072
-tokens have 310,000 nodes in the trie, a grammar tells apart some tens of thousands.
+A network of rules depends only on the classes of bytes and the ends of tokens. So all words are
+written in classes, words with a byte that no rule reads are left out, and trie nodes with the same
+words below them are merged (Daciuk et al. 2000 call this a DAWG). The trie of 131,072 tokens has
+310,000 nodes; some tens of thousands remain.
 
 Cost: a tenth of a second at 131,072 tokens, once for each vocabulary and grammar.
 """
@@ -27,11 +27,11 @@ ROOT: Final = 0
 
 
 class WordGraph(NamedTuple):
-    """Nodes with arcs over classes; node 0 is the place between two tokens.
+    """Nodes with arcs over classes; node 0 stands between two tokens.
 
     Args:
-        first: int32[nodes + 1], where the arcs of each node begin.
-        symbol: int32[arcs], the class that each reads.
+        first: int32[nodes + 1], the beginning of each node's arcs.
+        symbol: int32[arcs], the class that each arc reads.
         target: int32[arcs], the node that it leads to.
         ends: bool[nodes], whether a word ends there.
     """
@@ -46,11 +46,11 @@ class WordGraph(NamedTuple):
 def _minimal(
     symbol: UInt8, depth: Int32, skip: Int32, word: Int32, slots: Int32
 ) -> tuple[Int32, Int32, Int32, Bool]:
-    """The trie with equal nodes made one, the root first; nodes above the root get numbers anew."""
+    """Merge equal nodes of a trie, the root first; the remaining nodes are renumbered."""
     nodes = symbol.shape[0]
     mask = slots.shape[0] - 1
     number = np.empty(nodes, np.int32)
-    # The arcs of node 0 are put in last; until then it has none.
+    # The arcs of node 0 are added last; until then it has none.
     first = np.empty(nodes + 1, np.int64)
     last = np.empty(nodes + 1, np.int64)
     ends = np.zeros(nodes + 1, np.bool_)
@@ -112,8 +112,8 @@ def word_graph(trie: Trie, symbol_class: Int32, read: Bool) -> WordGraph:
     """The words of a vocabulary in classes of bytes.
 
     Args:
-        symbol_class: int32[256], the class of each byte; fewer than 256.
-        read: bool[256], the bytes that may occur; words with others are left out.
+        symbol_class: int32[256], the class of each byte; there are fewer than 256.
+        read: bool[256], the bytes that some rule reads; words with others are left out.
 
     Example:
         >>> from explorer import Vocabulary
