@@ -1,8 +1,7 @@
 """Context-free grammars as a front end.
 
 Read in this order: `notations` (GBNF, EBNF, Lark), `bounded` (nesting to a depth), `diagnosis`
-(which text leads to two stacks), `source` (the kinds of sources),
-`parts` and `writing` (rules as Python objects, and their text in GBNF), `functions` (what users
-call), `shipped` (grammars to use). The machines that follow the rules stand in
-`explorer.automata.rules` and `explorer.automata.stacks`.
+(a text that leads to two stacks), `source` (the kinds of sources), `parts` and `writing` (rules as
+Python objects, and their text in GBNF), `functions` (what users call), `shipped` (grammars to use).
+The machines that follow the rules are in `explorer.automata.rules` and `explorer.automata.stacks`.
 """

@@ -1,13 +1,13 @@
-"""A grammar whose stack holds a number of entries at most: a regular language, and so a table.
+"""A grammar with a stack of bounded depth: a regular language, and so a table.
 
-For each depth the rules are built anew, with the machines of the depth below in the place of calls;
-at the last depth a call can only derive the empty text. Rules that were merged into others, and
-calls that are the last thing a rule does, put nothing on the stack
+For each depth the rules are built again, with the machines of the depth below in the place of
+calls; at the last depth a call can only derive the empty text. Rules that were merged into others,
+and calls that are the last thing a rule does, put nothing on the stack
 (`explorer.automata.rules.network`), so they do not count: in a grammar of JSON with depth 3
 a value lies in at most three arrays or objects. (Koo et al. 2024, section 3.)
 
-Every machine is minimised before it is laid into others. Its states still grow with the depth as
-the calls in a rule do: with two calls, twofold at every step.
+Every machine is minimised before it is copied into others. Its states still multiply with each
+depth by the number of calls in a rule: two calls double them at every step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STAGE: Final = "Writing out a grammar to a depth"
 @register("grammar to a depth")
 @dataclass(frozen=True)
 class BoundedGrammar(Source):
-    """The words of a grammar for which the stack holds a number of entries at most."""
+    """The words of a grammar that need a stack of at most ``depth`` entries."""
 
     kind: ClassVar[str] = "bounded-grammar"
     plain_text: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class BoundedGrammar(Source):
         return self.inner.text
 
     def lower(self) -> Node:
-        """One machine."""
+        """One machine, built later."""
         return Deferred(0, len(self.text), self._build, self._locate)
 
     def _build(self, meter: Meter) -> Dfa:
@@ -112,7 +112,7 @@ class BoundedGrammar(Source):
 
 
 def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
-    """The minimal machine of a tree with grammars inside, for a stack of a depth at most.
+    """The minimal machine of a syntax tree with grammars inside, for a stack of bounded depth.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -129,7 +129,10 @@ def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
 
 
 def _of_rule(network: Network, rule: int, below: list[Program] | None, meter: Meter) -> Dfa:
-    """A rule, its calls replaced by the machines of the depth below; its last calls begin again."""
+    """The machine of a rule, its calls replaced by the machines of the depth below.
+
+    A call that ends the rule needs no stack: it goes to the start of the called rule.
+    """
     number = {network.entry[rule]: 0}
     waiting = [network.entry[rule]]
     arcs: list[tuple[int, int, int, int]] = []

@@ -1,14 +1,14 @@
 """The error for a grammar that leads to two stacks: a shortest such text, both derivations,
-and what a rewrite looks like.
+and an example of a rewrite.
 
-By default a grammar is to lead to one stack after every text (decision 29 says what that means and
+By default a grammar must lead to one stack after every text (decision 29 says what that means and
 why). A conflict is a state of the network that has two moves over one class of bytes
-(`explorer.automata.rules.moves`). The shortest text that comes to it is put together from the
-shortest words of rules and the shortest ways through them (Dijkstra, rule by rule); where one of
-the moves is to end the rule, also from a shortest chain of callers after which the byte may follow.
+(`explorer.automata.rules.moves`). The shortest text that leads to it is put together from the
+shortest words of rules and the shortest paths through them (Dijkstra, rule by rule); if one of the
+moves is to end the rule, also from a shortest chain of callers after which the byte may follow.
 
-A rewrite is shown in the notation that the author of the grammar writes. Each sketch is what to
-write and what it stands for, and each is a grammar that the tests read.
+A rewrite is shown in the notation of the grammar. Each sketch has the rules to write and the rules
+that they replace, and the tests read each as a grammar.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from explorer.languages.written.configuration import Configurations, LivePlace
 STAGE: Final = "The search for an ambiguous text"
 
 MOST_LOOKED_AT: Final = 500
-"""The most conflicts that are looked at for the shortest text."""
+"""The most conflicts among which the shortest text is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class AmbiguousText:
     """A text that leads to two stacks.
 
     Args:
-        prefix: What was read.
+        prefix: The text before the byte.
         byte: The byte that may be read in two ways.
-        rule: The rule in which it is so.
+        rule: The rule that may read it in two ways.
         kind: ``"left recursion"``, ``"end or go on"`` or ``"begin alike"``.
-        others: The rules that the moves call, in their order.
+        others: The rules that the moves call, in the order of the moves.
     """
 
     prefix: bytes
@@ -56,7 +56,7 @@ class AmbiguousText:
 
 
 class Shortest:
-    """Shortest words and ways of a network."""
+    """The shortest words of the rules of a network, and the shortest texts to its states."""
 
     def __init__(self, network: Network, meter: Meter) -> None:
         self._network = network
@@ -135,7 +135,7 @@ class Shortest:
         return _shortest([0], len(network.entry), calls.__getitem__)
 
     def to(self, state: int, symbol: int, ends: bool) -> bytes:
-        """A shortest text that comes to a state, so that a class may follow if its rule ends."""
+        """A shortest text to a state; if its rule ends there, one after which a byte may follow."""
         network, looks = self._network, self._network.arrays
         queue = [(len(self.within[state]), self.within[state], network.rule[state])]
         if not ends:
@@ -162,11 +162,11 @@ class Shortest:
 def _shortest(
     starts: Iterable[int], count: int, onward: Callable[[int], Iterable[tuple[bytes, int]]]
 ) -> list[bytes]:
-    """A shortest text to each of some places (Dijkstra); empty where none leads there.
+    """A shortest text to each place of a graph (Dijkstra); empty if no text leads there.
 
     Args:
         starts: The places where the texts begin.
-        onward: From a place to the texts that lead on, and where.
+        onward: Gives the texts that lead on from a place, each with its target.
     """
     known: list[bytes | None] = [None] * count
     queue = [(0, b"", place) for place in starts]
@@ -187,7 +187,7 @@ def shortest_ambiguous(
     """A shortest text that leads to two stacks.
 
     Args:
-        conflicts: Its conflicts, at least one; the first `MOST_LOOKED_AT` are looked at.
+        conflicts: The conflicts of the network, at least one; the first `MOST_LOOKED_AT` count.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -262,7 +262,7 @@ SKETCHES: Final[Mapping[str, Mapping[str, Sketch]]] = MappingProxyType(
         },
     }
 )  # fmt: skip
-"""For each kind of ambiguity and each way to write a grammar."""
+"""The rewrite for each kind of ambiguity and each notation."""
 
 _ADVICE: Final = {
     "left recursion": "A rule that begins with itself has a stack for every number of times that "
@@ -296,30 +296,30 @@ def rewrite_of(kind: str, dialect: str) -> str:
 
 
 LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
-"""For the check that comes with reading a grammar, unless a budget is given."""
+"""The budget of the check that comes with reading a grammar, unless another is given."""
 
 MOST_BYTES: Final = 300
-"""Up to so many bytes of an ambiguous text are looked through for a keyword."""
+"""The most bytes of an ambiguous text that are searched for a keyword."""
 
 LONGEST_QUOTED: Final = 60
 """The most characters of a pattern that a message quotes."""
 
 MOST_COMPARED: Final = 8
-"""The most ways to read a byte that are compared for that."""
+"""The most ways to read a byte that are compared to find a keyword."""
 
 
 def check_deterministic(
     text: str, rules: Sequence[WrittenRule], node: Rules, dialect: str, given: Meter | None = None
 ) -> None:
-    """Refuse a grammar some text of which leads to two stacks.
+    """Refuse a grammar if some text leads to two stacks.
 
     Args:
-        dialect: How it is written, for `rewrites`.
-        given: Of the budget that the reader gave; without one, `LIMITS` hold.
+        dialect: The notation, for `rewrite_of`.
+        given: The meter of the caller's budget; without one, `LIMITS` hold.
 
     Raises:
         GrammarError: There is such a text; the message has a shortest one.
-        BudgetExceeded: The grammar is too large to find out.
+        BudgetExceeded: The grammar is too large to check.
     """
     meter = given or Meter(LIMITS)
     known = decided(node, meter)
@@ -346,7 +346,7 @@ def check_deterministic(
 
 
 def _ways(found: AmbiguousText) -> str:
-    """The clause that says what the rule may do."""
+    """The part of a sentence that lists the ways in which the rule may go on."""
     said: dict[str, None] = {}
     names = iter(found.others)
     for what, *_ in found.moves:
@@ -362,8 +362,8 @@ def _ways(found: AmbiguousText) -> str:
 
 
 def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace], str]:
-    """Two ways to read the byte, and a line that says which word is a keyword and a name in them;
-    nothing where finding them took too long.
+    """Two ways to read the byte, and a line about a word that is both a keyword and a name; both
+    empty if the search took too long.
     """
     try:
         written = Configurations(node, LIMITS)
@@ -374,7 +374,7 @@ def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace
 
 
 def _keyword(written: Configurations, data: bytes, text: str) -> str:
-    """A line about the last letters that were read both as they stand and as letters of a class."""
+    """A line about the last word that can be read as a literal text and through a class."""
     if len(data) > MOST_BYTES:
         return ""
     word = b""
@@ -397,20 +397,20 @@ def _keyword(written: Configurations, data: bytes, text: str) -> str:
 
 
 def _ways_to_read(written: Configurations, text: bytes, byte: int, most: int) -> list[LivePlace]:
-    """The shortest different ways in which a byte can be read after a text."""
+    """Different ways to read a byte after a text, the shortest first."""
     here = written.after(text)
     return [] if here is None else here.ways(byte, most)
 
 
 def _is_class(written: str) -> bool:
-    """Whether a place is a class, a pattern or an imported terminal, not a letter of a text."""
+    """Whether the written form is a class, a pattern or an imported terminal, not a letter."""
     return len(written) > 1 and (written.startswith(("[", "/")) or written.isidentifier())
 
 
 def _derivations(places: Sequence[LivePlace], text: str) -> str:
     """Two ways to read the byte, each as the rules that are open."""
     lines = [f"  {_line(text, place)}\n" for place in places]
-    if len(set(lines)) == 1:  # What differs is where the rules are called.
+    if len(set(lines)) == 1:  # They differ only in where the rules are called.
         lines = [f"  {_line(text, place, calls=True)}\n" for place in places]
     return f"Two derivations:\n{''.join(lines)}" if len(lines) == 2 else ""
 

@@ -15,7 +15,7 @@ from explorer.languages.grammar.source import NOTATIONS, EmbeddingGrammar, GbnfG
 from explorer.languages.grammar.writing import written_rules
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
-"""Some editors begin a file with it."""
+"""The mark with which some editors begin a file."""
 
 
 def grammar(
@@ -28,17 +28,18 @@ def grammar(
     """The texts that a context-free grammar derives.
 
     Args:
-        text: The grammar; or a rule of `explorer.grammars.rule`, with which a text begins, or
-            several of them, of which the first begins.
-        syntax: The notation of a text: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``,
-            that of the W3C or of ISO. `explorer.languages.grammar.notations` says what is read.
-        ambiguous: Follow every stack that a text can lead to. By default a text leads to one stack,
-            and a grammar for which that is not so is an error that shows a shortest such text and
-            what to rewrite.
-        budget: Limits for reading and checking it, which takes some microseconds a character.
+        text: The grammar as text; or a rule made with `explorer.grammars.rule`, or several of them,
+            of which the first is the start.
+        syntax: The notation of the text: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``,
+            that of the W3C or of ISO. `explorer.languages.grammar.notations` lists the syntax.
+        ambiguous: Follow every stack that a text can lead to. By default every text must lead to
+            one stack; if not, the error shows a shortest text that does not and a rewrite.
+        budget: Limits for reading and checking the grammar, which takes some microseconds a
+            character.
 
     Raises:
-        GrammarError: It cannot be read, or its rules cannot be followed; with line and column.
+        GrammarError: The grammar cannot be read, or its rules cannot be followed; with line and
+            column.
         ConstraintError: A rule is named and has no body, or two rules have one name.
         BudgetExceeded: A limit was reached.
 
@@ -68,7 +69,7 @@ def grammar(
 
 
 def _of_rules(given: object, ambiguous: bool, budget: Budget | None) -> Constraint:
-    """The grammar of rules that are Python objects, written out in GBNF."""
+    """The constraint of rules that are Python objects, written out in GBNF."""
     one = isinstance(given, RulePart)
     rules = [given] if one else listed("text", given, "rules", error=ConstraintError)
     for each in rules:

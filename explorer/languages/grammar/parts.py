@@ -1,7 +1,7 @@
-"""Rules of a grammar as Python objects: names, and what they stand for.
+"""Rules of a grammar as Python objects.
 
-A rule is a name and a body. A body is put together from texts, constraints and rules with the signs
-of constraints: ``+`` for one after the other, ``|`` for alternatives, `RulePart.star`,
+A rule is a name and a body. A body is put together from texts, constraints and rules with the
+operators of constraints: ``+`` for concatenation, ``|`` for alternatives, `RulePart.star`,
 `RulePart.plus`, `RulePart.optional` and `RulePart.times` for repeats. Rules call each other by name
 or through a function, so they may recurse::
 
@@ -13,8 +13,8 @@ or through a function, so they may recurse::
     def term():
         return regex("[0-9]+") | "(" + expr + ")"
 
-Everything here is a value that does not change. `explorer.languages.grammar.writing` writes
-it out as a text in GBNF, and from there on it is a grammar like any other.
+All of these are immutable values. `explorer.languages.grammar.writing` writes them out as a text in
+GBNF, which is a grammar like any other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Operand: TypeAlias = "RulePart | Constraint | str"
 
 
-"""An operand beside the sign of a part: a rule, a constraint, or a text, letter for letter."""
+"""The other operand of an operator: a rule, a constraint, or a literal text."""
 
 _REMEDY: Final = (
     "Write the text in quotes, regex(...), choice([...]) or another constraint, or rule(...)."
@@ -46,28 +46,28 @@ _REMEDY: Final = (
 
 
 class RulePart(TakesConstraints, ABC):
-    """A part of the body of a rule; `GrammarRule` itself is one: a call."""
+    """A part of the body of a rule; a `GrammarRule` in a body is a call."""
 
     depth: int
 
     @abstractmethod
     def __repr__(self) -> str:
-        """The part as one would write it in Python."""
+        """The part as a Python expression."""
 
     def __add__(self, other: Operand) -> RulePart:
-        """This, then the other."""
+        """This part, then the other."""
         return _joined("+", self, part_of("+", other))
 
     def __radd__(self, other: Operand) -> RulePart:
-        """The other, then this."""
+        """The other part, then this one."""
         return _joined("+", part_of("+", other), self)
 
     def __or__(self, other: Operand) -> RulePart:
-        """This or the other."""
+        """This part or the other."""
         return _joined("|", self, part_of("|", other))
 
     def __ror__(self, other: Operand) -> RulePart:
-        """The other or this."""
+        """The other part or this one."""
         return _joined("|", part_of("|", other), self)
 
     def __and__(self, other: object) -> NoReturn:
@@ -85,26 +85,26 @@ class RulePart(TakesConstraints, ABC):
     __rand__, __rsub__ = __and__, __sub__
 
     def star(self) -> RulePart:
-        """Any number of times."""
+        """This part any number of times."""
         return RuleRepeats(self, 0, None)
 
     def plus(self) -> RulePart:
-        """At least once."""
+        """This part at least once."""
         return RuleRepeats(self, 1, None)
 
     def optional(self) -> RulePart:
-        """Once, or not at all."""
+        """This part once or not at all."""
         return RuleRepeats(self, 0, 1)
 
     def times(self, fewest: int, most: int | EllipsisType | None = ...) -> RulePart:
-        """A number of times.
+        """This part a number of times.
 
         Args:
             fewest: The fewest times.
             most: The most times; ``None`` for no limit; as many as ``fewest`` if left out.
 
         Raises:
-            ConstraintError: One of them is not a whole number from 0, or the most is below.
+            ConstraintError: A bound is not a whole number from 0, or ``most`` is below ``fewest``.
 
         Example:
             >>> from explorer.grammars import rule
@@ -116,7 +116,7 @@ class RulePart(TakesConstraints, ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleText(RulePart):
-    """A text, letter for letter."""
+    """A literal text."""
 
     text: str
     depth: int = field(default=0, init=False)
@@ -127,7 +127,7 @@ class RuleText(RulePart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleTerminal(RulePart):
-    """A constraint: any of its words."""
+    """A constraint in a body: any of its words."""
 
     source: Source
     depth: int = field(default=0, init=False)
@@ -138,7 +138,7 @@ class RuleTerminal(RulePart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleChain(RulePart):
-    """Parts one after the other (``+``), or one of them (``|``)."""
+    """A concatenation (``+``) or alternatives (``|``) of parts."""
 
     sign: str
     parts: tuple[RulePart, ...]
@@ -154,7 +154,7 @@ class RuleChain(RulePart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleRepeats(RulePart):
-    """A part some times after itself.
+    """A part repeated a number of times.
 
     Args:
         most: The most times; ``None`` for no limit.
@@ -179,11 +179,11 @@ class RuleRepeats(RulePart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GrammarRule(RulePart):
-    """A rule of a grammar, and as a part of a body its call.
+    """A rule of a grammar; in a body, a call of it.
 
     Args:
-        given: What it stands for: a part, or a function without arguments that gives one, asked
-            when the grammar is made; ``None`` for a call of a rule that is defined elsewhere.
+        given: The body: a part, or a function without arguments that returns one, called when the
+            grammar is made; ``None`` for a call of a rule that is defined elsewhere.
     """
 
     name: str
@@ -191,17 +191,17 @@ class GrammarRule(RulePart):
     depth: int = field(default=0, init=False)
 
     def body(self) -> RulePart | None:
-        """Its body; ``None`` for a call of a rule that is defined elsewhere.
+        """The body; ``None`` for a call of a rule that is defined elsewhere.
 
         Raises:
-            ConstraintError: Its function gives something that is not a part of a rule.
+            ConstraintError: The function returns something that is not a part of a rule.
         """
         if self.given is None or isinstance(self.given, RulePart):
             return self.given
         return _body(self.name, self.given())
 
     def __call__(self, *given: object, **named: object) -> NoReturn:
-        """Refuse: a rule is named where it is called, and takes nothing."""
+        """Refuse: a rule is used by its name and takes no arguments."""
         raise ConstraintError(
             f"The rule {self.name!r} is called like a function.",
             remedy=f"Write {self.name} without parentheses: its name alone is the call.",
@@ -217,14 +217,14 @@ def rule(
     """A rule of a grammar, for `explorer.grammar`, and a call of it in the bodies of rules.
 
     Args:
-        name: The name of the rule: English letters, digits, ``-`` and ``_``. Or as a decorator: a
-            function without arguments that gives the body and has the name.
-        body: What the rule stands for: texts, constraints and rules, put together with ``+``,
-            ``|``, ``star()``, ``plus()``, ``optional()`` and ``times(2, 5)``; or a function that
-            gives it, asked when the grammar is made. Without it, a call of the rule of that name.
+        name: The name of the rule: English letters, digits, ``-`` and ``_``. As a decorator: a
+            function without arguments, whose name is taken and which returns the body.
+        body: Texts, constraints and rules, put together with ``+``, ``|``, ``star()``, ``plus()``,
+            ``optional()`` and ``times(2, 5)``; or a function that returns the body, called when the
+            grammar is made. Without it, a call of the rule of that name.
 
     Raises:
-        ConstraintError: The name is not one, or the body is something else.
+        ConstraintError: The name has other characters, or the body is something else.
 
     Example:
         >>> from explorer import grammar, regex
@@ -254,10 +254,10 @@ def rule(
 
 
 def part_of(where: str, value: object) -> RulePart:
-    """A part of a rule, from anything that can stand beside its signs.
+    """A part of a rule, from any operand of its operators.
 
     Raises:
-        ConstraintError: It is something else, or a constraint that cannot be a part.
+        ConstraintError: The value is not an operand, or a constraint that cannot be a part.
     """
     if isinstance(value, RulePart):
         return value
@@ -283,7 +283,7 @@ def part_of(where: str, value: object) -> RulePart:
 
 
 def _joined(sign: str, left: RulePart, right: RulePart) -> RuleChain:
-    """Two parts as one; a chain of one sign is one part."""
+    """Two parts as one; chains of the same operator are merged."""
     parts = tuple(
         inner
         for part in (left, right)
@@ -293,7 +293,7 @@ def _joined(sign: str, left: RulePart, right: RulePart) -> RuleChain:
 
 
 def _deeper(part: RulePart) -> int:
-    """The depth of what is around a part."""
+    """The depth of a part that contains the given one."""
     if part.depth >= MOST_NESTED:
         raise ConstraintError(
             f"The parts of a rule are nested more than {MOST_NESTED} deep.",
@@ -303,7 +303,7 @@ def _deeper(part: RulePart) -> int:
 
 
 def _without_parameters(function: Callable[..., object]) -> Callable[[], object]:
-    """A function that gives the body of a rule."""
+    """The function of a rule, checked to take no arguments."""
     try:
         needed = [
             each.name
@@ -311,7 +311,7 @@ def _without_parameters(function: Callable[..., object]) -> Callable[[], object]
             if each.default is each.empty
             and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         ]
-    except (TypeError, ValueError):  # A callable of C, which does not say what it takes.
+    except (TypeError, ValueError):  # A callable of C without a signature.
         needed = []
     if needed:
         called = getattr(function, "__name__", "The function")

@@ -1,12 +1,12 @@
 """The kinds of sources that are grammars, one for each notation.
 
-The text is the grammar as it was written, comments included, and the places of its letters, classes
-and patterns are places in it. A place is called after its rule.
+The text is the grammar as it was written, comments included; spans of letters, classes and patterns
+refer to it. The label of a place is its rule.
 
-Rules that are Python objects may hold terminals that have no form in GBNF: a JSON Schema, an
+Rules that are Python objects may hold constraints that have no form in GBNF: a JSON Schema, an
 intersection, a machine from elsewhere. In the text of such a grammar, ``<1: JSON Schema>`` stands
-for the first of them; its own text and places are those of the constraint, which is a child of the
-grammar as the parts of a union are.
+for the first of them. The constraint is a child of the grammar, with its own text and places, as
+the parts of a union are.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, Gramma
 from explorer.languages.sources.registry import register
 
 MOST_REMARKS: Final = 8
-"""The most rules that are never used and are named."""
+"""The most unused rules that are named in remarks."""
 
 LONGEST_SHOWN: Final = 60
-"""The characters of a grammar that its short form shows."""
+"""The most characters of a grammar in its short form."""
 
 
 @dataclass(frozen=True)
 class GrammarText(Source):
-    """A grammar as a person wrote it.
+    """A grammar as it was written.
 
     Args:
         ambiguous: Whether a text may lead to several stacks.
-        parts: The sources that stand in it as pieces.
+        parts: The sources embedded in the text as pieces.
     """
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The remedies for names that are not defined in the text, and known all the same."""
+    """The remedies for names that are known but not defined in the text."""
 
     grammar: str
     ambiguous: bool = False
@@ -58,17 +58,17 @@ class GrammarText(Source):
 
     @property
     def text(self) -> str:
-        """The grammar."""
+        """The grammar as text."""
         return self.grammar
 
     @property
     def shown(self) -> str:
-        """The short form: a grammar has many lines."""
+        """The text that is shown, which is the whole grammar."""
         return self.grammar
 
     @cached_property
     def rules(self) -> tuple[WrittenRule, ...]:
-        """The rules, in their order; they were checked."""
+        """The checked rules, in the order of the text."""
         return self._read(Meter())
 
     def _read(self, meter: Meter) -> tuple[WrittenRule, ...]:
@@ -80,7 +80,7 @@ class GrammarText(Source):
         return tuple(rules)
 
     def warnings(self) -> tuple[str, ...]:
-        """A remark for each rule that is never used; what stands under it is its line."""
+        """A remark for each rule that is never used, with a caret under its name."""
         unused = unused_rules(self.rules, self.root(self.rules))
         said: list[str] = []
         for rule in unused[:MOST_REMARKS]:
@@ -96,11 +96,11 @@ class GrammarText(Source):
 
     @property
     def space_remedy(self) -> str:
-        """White space without end is bounded where a rule has it."""
+        """The remedy for endless white space: bound it in its rule."""
         return "Bound it in its rule, for example [ ]{0,2} for [ \\t\\n]*, or leave it out."
 
     def dialect(self) -> str:
-        """The way in which the grammar is written: its notation, or which form of it."""
+        """The notation of the grammar, or the form of the notation."""
         return self.notation
 
     def written(self, meter: Meter) -> list[WrittenRule]:
@@ -111,7 +111,7 @@ class GrammarText(Source):
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """The rule with which a text begins."""
+        """The name of the start rule."""
         return "root"
 
     def lower(self) -> Node:
@@ -125,23 +125,23 @@ class GrammarText(Source):
         return Rules(0, len(self.grammar), self.root(self.rules), bodies, regular, self.ambiguous)
 
     def fields(self) -> dict[str, object]:
-        """The text, and whether several stacks are followed."""
+        """The text, and whether it may be ambiguous."""
         return {"grammar": self.grammar, "ambiguous": self.ambiguous}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        # What is written as text alone has no parts; a file that says so is damaged.
+        # A grammar that is plain text has no parts; ignore those of a damaged file.
         parts = () if cls.plain_text else children
         return cls.of(text, parts, ambiguous=flag("ambiguous", fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The grammar that was written.
+        """The source of a grammar given as text.
 
         Raises:
-            GrammarError: It cannot be read, or its rules cannot be followed.
+            GrammarError: The grammar cannot be read, or its rules cannot be followed.
         """
         return cls.of(text)
 
@@ -150,11 +150,11 @@ class GrammarText(Source):
         cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool = False,
         budget: Budget | None = None,
     ) -> Self:  # fmt: skip
-        """The grammar that was written, its errors at once.
+        """The source of a grammar, read and checked at once.
 
         Raises:
-            GrammarError: It cannot be read, or its rules cannot be followed.
-            BudgetExceeded: Reading it takes longer than the budget has.
+            GrammarError: The grammar cannot be read, or its rules cannot be followed.
+            BudgetExceeded: Reading it takes more than the budget.
         """
         text = whole_text("text", text)
         if len(text) > MOST_CHARACTERS:
@@ -165,14 +165,14 @@ class GrammarText(Source):
         return cls(text, ambiguous, parts).checked(budget)
 
     def checked(self, budget: Budget | None = None) -> Self:
-        """This grammar, if its rules can be followed.
+        """This grammar, once its rules are checked.
 
         Raises:
-            GrammarError: They cannot.
-            BudgetExceeded: Reading it takes longer than the budget has.
+            GrammarError: The rules cannot be followed.
+            BudgetExceeded: Reading it takes more than the budget.
         """
         meter = Meter(budget)
-        if "rules" not in vars(self):  # Read here, so that this clock is looked at.
+        if "rules" not in vars(self):  # Read here, under the given budget.
             vars(self)["rules"] = self._read(meter)
         rules, tree = self.rules, self.tree.body
         if not self.ambiguous and isinstance(tree, Rules):
@@ -204,8 +204,8 @@ class GbnfGrammar(GrammarText):
 @register("grammar (Lark)")
 @dataclass(frozen=True)
 class LarkGrammar(GrammarText):
-    """A grammar in the notation of Lark; its schemas and control tokens are its children, unless
-    parts stand in their places.
+    """A grammar in the notation of Lark; its children are its schemas and control tokens, or the
+    parts that replace them.
     """
 
     kind: ClassVar[str] = "lark-grammar"
@@ -216,7 +216,7 @@ class LarkGrammar(GrammarText):
 
     @property
     def space_remedy(self) -> str:
-        """White space is bounded where it stands: what is ignored may be repeated anywhere."""
+        """The remedy for endless white space: write it with a bound, not with ``%ignore``."""
         return (
             "Write it where it may stand, bounded, such as /[ ]{0,2}/; what %ignore names may be "
             "repeated without end."
@@ -232,11 +232,11 @@ class LarkGrammar(GrammarText):
 
     @property
     def children(self) -> tuple[Source, ...]:
-        """The schemas and control tokens, in their order."""
+        """The schemas and control tokens, in the order of the text."""
         return self._leaves
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same rules around others."""
+        """The same grammar around other children."""
         return self if children == self.children else replace(self, parts=children)
 
     def written(self, meter: Meter) -> list[WrittenRule]:
@@ -255,7 +255,7 @@ class LarkGrammar(GrammarText):
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """``start``, or what is around it where something is ignored."""
+        """``start``, or the rule around it in a grammar with ``%ignore``."""
         return AROUND if any(rule.name == AROUND for rule in rules) else "start"
 
 
@@ -269,17 +269,17 @@ class EbnfGrammar(GrammarText):
     notation: ClassVar[str] = "ebnf"
 
     def dialect(self) -> str:
-        """The W3C's form or that of ISO."""
+        """``"w3c"`` or ``"iso"``."""
         return "iso" if EbnfReader(self.grammar).iso else "w3c"
 
     @property
     def space_remedy(self) -> str:
-        """White space without end is bounded with a pattern, as EBNF has no bounds."""
+        """The remedy for endless white space: a pattern with a bound, which EBNF itself lacks."""
         return "Bound it in its rule, for example /[ ]{0,2}/ for ' '*, or leave it out."
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """The first rule."""
+        """The name of the first rule, which is the start."""
         return rules[0].name if rules else "the first rule"
 
 
@@ -288,7 +288,7 @@ NOTATIONS: Final[dict[str, type[GrammarText]]] = {
     "lark": LarkGrammar,
     "ebnf": EbnfGrammar,
 }
-"""The notations by name."""
+"""The kind of source of each notation."""
 
 
 @register("grammar with constraints")

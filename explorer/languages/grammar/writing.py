@@ -1,7 +1,7 @@
 """Rules that are Python objects, written out as a text in GBNF.
 
-Texts, patterns, choices and what `Constraint` puts together of them have a form in GBNF. Any other
-constraint stands as ``<1: its kind>`` in the text, and is kept beside it.
+Texts, patterns, choices and the constraints put together from them have a form in GBNF. Any other
+constraint is written as ``<1: its kind>`` in the text and kept beside it.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.registry import name_of
 
 WIDEST: Final = 16
-"""Names up to so many characters are filled up with blanks, so that the bodies stand in a column.
-"""
+"""The longest name that is padded with blanks, so that the bodies are aligned."""
 
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _ALTERNATIVES, _SEQUENCE, _PIECE = range(3)
-"""The kinds of pieces that may stand somewhere without parentheses."""
+"""The precedence of a piece, which decides where it needs parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
 class RulesText:
-    """Rules as a text.
+    """Rules written as a text.
 
     Args:
-        terminals: The constraints that have no form in GBNF; ``<1: ...>`` is the first.
+        terminals: The constraints without a form in GBNF; ``<1: ...>`` stands for the first.
     """
 
     text: str
@@ -52,8 +51,8 @@ def written_rules(rules: Sequence[GrammarRule]) -> RulesText:
     """The text of some rules and of those that they call.
 
     Args:
-        rules: The rules, at least one; the first begins. A rule that is only named is looked for
-            among all.
+        rules: The rules, at least one; the first is the start. A rule without a body is looked up
+            by name among all of them.
 
     Raises:
         ConstraintError: A rule is named and not defined, or two rules have one name.
@@ -85,7 +84,7 @@ class _Writer:
         self.seen: dict[int, GrammarRule] = {}
 
     def bodies(self) -> dict[str, str]:
-        """The body of each rule that is waiting, and of those that it calls."""
+        """The bodies of the waiting rules and of all rules that they call, by name."""
         bodies: dict[str, str] = {}
         for each in self.waiting:  # The list grows while it is read.
             body = each.body()
@@ -102,7 +101,7 @@ class _Writer:
                     remedy=f'Join them with |, or rename one. rule("{each.name}") alone calls it.',
                     evidence={"rule": each.name},
                 )
-            # A function may make its rules anew whenever it is asked, without end.
+            # A function may make new rules at every call, without end.
             known = {rule.name for rule in self.waiting[:begun] if rule.given is not None}
             self.waiting[begun:] = [r for r in self.waiting[begun:] if r.name not in known]
         for name, caller in self.callers.items():
@@ -119,7 +118,7 @@ class _Writer:
         return bodies
 
     def call(self, rule: GrammarRule) -> str:
-        """The call of a rule, which is written later."""
+        """The call of a rule, whose body is written later."""
         self.callers.setdefault(rule.name, self.caller)
         if id(rule) not in self.seen:
             self.seen[id(rule)] = rule
@@ -127,7 +126,7 @@ class _Writer:
         return rule.name
 
     def part(self, part: RulePart, place: int) -> str:
-        """A part of a body."""
+        """The text of a part of a body."""
         match part:
             case GrammarRule():
                 return self.call(part)
@@ -147,7 +146,7 @@ class _Writer:
                 raise TypeError(f"{type(part).__name__} has no form in GBNF")
 
     def source(self, source: Source, place: int) -> str:
-        """A constraint that is a part of a body."""
+        """The text of a constraint in a body."""
         match source:
             case Choice():
                 options = [_quoted(text) for text in source.texts]
@@ -169,7 +168,7 @@ class _Writer:
                 return self.terminal(source)
 
     def terminal(self, source: Source) -> str:
-        """A constraint without a form in GBNF."""
+        """The mark of a constraint without a form in GBNF."""
         for number, known in enumerate(self.terminals):
             if known is source or known == source:
                 return f"<{number + 1}: {name_of(source)}>"
@@ -203,7 +202,7 @@ def _escaped(char: str) -> str:
 
 
 def _slashes_escaped(pattern: str) -> str:
-    """A pattern as it stands between slashes: each slash behind an odd number of backslashes."""
+    """A pattern as written between slashes, with every slash escaped."""
     made: list[str] = []
     at = 0
     while at < len(pattern):

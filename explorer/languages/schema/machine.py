@@ -75,7 +75,7 @@ def outline_schema(
     Args:
         schema: A JSON Schema as Python data.
         meter: Watches every limit.
-        options: How it is followed, recursion unrolled, and how its values are written.
+        options: How the schema is followed, recursion unrolled, and how its values are written.
         remotes: Schemas that references may name, by their address.
 
     Raises:
@@ -95,7 +95,7 @@ def compile_schema(
     schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Dfa, Ignored]:  # fmt: skip
-    """The machine of a schema, and what was ignored; as `outline_schema`."""
+    """The minimal machine of a schema, and the ignored keywords; arguments as `outline_schema`."""
     closed = ClosedSchema(options, meter)
     return closed.whole(schema, remotes), closed.sets.ignored
 
@@ -104,7 +104,7 @@ def is_possible(
     schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> bool:  # fmt: skip
-    """Whether some value satisfies a schema, within the depth that is followed."""
+    """Whether some value within the depth of the options satisfies a schema."""
     sets = ValueSets(options, meter)
     wanted, site = root_in(sets, schema, remotes)
     return sets.is_possible(wanted, site, options.depth)
@@ -114,13 +114,14 @@ def can_wait(
     schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None,
     *, all_used: bool = False,
 ) -> bool:  # fmt: skip
-    """Whether a schema surely has values, and nothing in it is wrong or left out.
+    """Whether a schema surely has values and every keyword in it can be followed.
 
-    Then its machine may be made later. It is not built: where nothing is seen at once, the answer
-    is ``False``.
+    If so, its machine may be built later. Nothing is built here: where the answer cannot be seen at
+    a glance, it is ``False``.
 
     Args:
-        all_used: Whether it has no definitions and no addresses, so that all of it is looked at.
+        all_used: Whether the schema has no definitions and no addresses, so that all of it is
+            checked here and need not be prepared.
     """
     sets = ValueSets(options, Meter())
     try:
@@ -132,21 +133,22 @@ def can_wait(
 
 
 MOST_ON_STACK: Final = 500
-"""The most subschemas for which a stack is chosen: its rules are all laid out before the first
-mask, where parts of an unrolled schema wait until a text comes to them."""
+"""The most subschemas for which a stack is chosen: all its rules are laid out before the first
+mask, whereas parts of an unrolled schema are built when a text reaches them."""
 MOST_IN_ANY_ORDER: Final = 3
-"""The most members in any order of each object, alike: each set of them is drawn."""
+"""The most members of an object in any order for which a stack is chosen: there is a state for each
+set of them."""
 
 
 class SchemaRules(Mapping[str, Node]):
-    """The rules of a schema whose values may hold others of their kind without end, by name.
+    """The rules, by name, of a recursive schema that is followed on a stack.
 
     Each rule is made when it is laid out.
 
     Args:
         schema, remotes: As for `outline_schema`.
-        guarded: Around everything that may refuse the schema.
-        options: As there; the white space is not ``"pretty"``.
+        guarded: A wrapper around every function that may refuse the schema.
+        options: As for `outline_schema`; the white space is not ``"pretty"``.
     """
 
     def __init__(
@@ -167,9 +169,9 @@ class SchemaRules(Mapping[str, Node]):
         return root_in(self._sets, self._schema, self._remotes)
 
     def best_recursion(self) -> Literal["", "stack", "unroll"]:
-        """The best way to follow values that lead back; empty where none do.
+        """The best way to follow recursion; empty if the schema is not recursive.
 
-        A schema that cannot be read has none: what is wrong with it is said when it is built.
+        It is empty for a faulty schema too, whose error is raised when it is built.
         """
         deepening = self._sets.deepening
         try:
@@ -187,7 +189,7 @@ class SchemaRules(Mapping[str, Node]):
         return "unroll" if large else "stack"
 
     def _name(self, wanted: Wanted, site: Site) -> str | None:
-        """The rule of some values inside others; ``None`` where they do not lead back."""
+        """The name of the rule for an inner value; ``None`` where it is not recursive."""
         if not wanted.held and not wanted.excluded:
             base, site = ANY_VALUE, self._sets.place(())
         else:
@@ -247,7 +249,7 @@ def finite_form(rules: Rules, meter: Meter) -> Dfa:
         meter: Watches every limit.
 
     Raises:
-        NotRegular: It does.
+        NotRegular: The schema leads back to itself.
     """
     known = decided(rules, meter)
     if known is not None and any(known[0].calls):
@@ -265,7 +267,7 @@ class ClosedSchema:
     """The minimal machines over the texts of subschemas, each made once.
 
     Args:
-        options: How they are followed, recursion unrolled.
+        options: How the schemas are followed, recursion unrolled.
         meter: Watches every limit.
     """
 

@@ -1,4 +1,4 @@
-"""Options: how a schema is followed and how its values are written; all but the schema itself."""
+"""The options of a schema: how it is followed and how its values are written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
 from explorer.languages.schema.values.deepening import Depth
 
 Order = Literal["schema", "any"]
-"""In which order the members of an object are written."""
+"""The order in which the members of an object are written."""
 
 Recursion = Literal["auto", "unroll", "stack"]
-"""How schemas that lead back to themselves are followed: to a depth, on a stack, or as is best."""
+"""The way to follow recursive schemas: to a depth, on a stack, or whichever is better."""
 
 USUAL_DEPTH: Final = 5
-"""How often a reference is followed again where a schema is unrolled and nobody says how often."""
+"""The default ``max_depth`` of an unrolled schema."""
 
 _WORDS: Final = {
     "whitespace": (
@@ -35,7 +35,7 @@ _WORDS: Final = {
         'Give "free" for escapes where any text may follow, or "any".',
     ),
 }  # fmt: skip
-"""For each option that is a word: its type, what it is, and what to give."""
+"""The type, the description and the remedy of each option that is one of some words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,10 @@ class SchemaOptions:
     """The options of `explorer.json_schema`.
 
     Args:
-        whitespace: Between the tokens of JSON: ``"compact"`` for none, ``"dumps"`` for a space
-            after commas and colons, ``"pretty"`` (lines, two spaces) or ``"flexible"`` (any).
-        property_order: Of the members of objects: ``"schema"``, or ``"any"``.
+        whitespace: White space between the tokens of JSON: ``"compact"`` for none, ``"dumps"`` for
+            a space after commas and colons, ``"pretty"`` (lines, two spaces) or ``"flexible"``
+            (any).
+        property_order: The order of the members of objects: ``"schema"``, or ``"any"``.
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
         max_depth: How often a reference of a recursive schema is followed again inside the first
@@ -57,7 +58,7 @@ class SchemaOptions:
         whitespace_pattern: A pattern of the white space between the tokens of JSON.
 
     Raises:
-        ConstraintError: One of them is something else, or two exclude each other.
+        ConstraintError: An option has another value, or two options exclude each other.
 
     Example:
         >>> SchemaOptions(max_depth=2).depth.recursion
@@ -110,7 +111,7 @@ class SchemaOptions:
 
     @property
     def depth(self) -> Depth:
-        """The depth of values."""
+        """The depth to which values nest."""
         most = USUAL_DEPTH if self.max_depth is None else self.max_depth
         return Depth(most, self.free_depth, self.free_depth, self.free_depth)
 
@@ -121,7 +122,7 @@ class SchemaOptions:
 
     @property
     def blank(self) -> Dfa | None:
-        """The white space between the tokens of JSON, where a pattern says it."""
+        """The machine of ``whitespace_pattern``; ``None`` without a pattern."""
         pattern = self.whitespace_pattern
         return None if pattern is None else blank_machine(pattern)
 
@@ -136,14 +137,14 @@ class SchemaOptions:
         return b" " if self.whitespace in ("dumps", "pretty") else b""
 
     def to_dict(self) -> dict[str, object]:
-        """Each option under its name."""
+        """The value of each option by name."""
         return asdict(self)
 
     def changed(self) -> dict[str, object]:
-        """The options that are not as usual."""
+        """The options that differ from their defaults."""
         usual = USUAL.to_dict()
         return {name: value for name, value in self.to_dict().items() if value != usual[name]}
 
 
 USUAL: Final = SchemaOptions()
-"""The options where none is given."""
+"""The default options."""

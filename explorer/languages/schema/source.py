@@ -67,7 +67,7 @@ from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.sources.registry import register
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
-"""For finding out which keywords exclude each other."""
+"""The budget of the search for keywords that exclude each other."""
 
 _ORDERS: Final = {
     "schema": 'Members are written in the order of the schema (property_order="schema").',
@@ -86,13 +86,13 @@ _ESCAPES: Final = {
 }
 
 _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
-"""Without one of these nothing leads back."""
+"""A reference; a schema without one is not recursive."""
 
 _DEFINING: Final = re.compile(r'"(?:\$|(?:id|definitions)")')
-"""Without one of these a schema has neither definitions nor addresses."""
+"""A member that may define or address a subschema; without one there are none of either."""
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
-"""Some editors begin a file with it."""
+"""The mark with which some editors begin a file."""
 
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
@@ -128,26 +128,26 @@ class JsonSchema(Source):
         return LOOP_REMEDIES["space"]
 
     def loop_remedy(self, what: Loop) -> str:
-        """The keyword, or the option, that ends a loop."""
+        """The remedy for a loop: the keyword or the option that ends it."""
         return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
-        """One machine for the whole schema, or the rules of one that recurses on a stack."""
+        """One machine for the whole schema, or the rules of a schema that needs a stack."""
         if not self.on_stack:
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
         rules = self._rules
-        object.__delattr__(self, "_rules")  # The next machine is made under a budget of its own.
+        object.__delattr__(self, "_rules")  # Each machine is built under its own budget.
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     @cached_property
     def may_wait(self) -> bool:
-        """Whether it is seen at once that the schema is sound and has values."""
+        """Whether it is clear at a glance that the schema is sound and has values."""
         plain = not _DEFINING.search(self.schema)
         return can_wait(self.parsed, self.options, self.remote_schemas, all_used=plain)
 
     @property
     def late_tree(self) -> Written:
-        """The tree, laid out when a text comes to it where the schema is sound and has values."""
+        """The syntax tree; if the schema `may_wait`, it is built when a text reaches it."""
         if self.on_stack or not self.may_wait:
             return self.tree
         return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
@@ -158,7 +158,7 @@ class JsonSchema(Source):
 
     @cached_property
     def on_stack(self) -> bool:
-        """Whether values that lead back are followed on a stack: asked for, or chosen."""
+        """Whether recursion is followed on a stack, because of the options or by choice."""
         if self.options.recursion != "auto":
             return self.options.recursion == "stack"
         return self._best_recursion == "stack"
@@ -173,7 +173,7 @@ class JsonSchema(Source):
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     def build(self, meter: Meter) -> Dfa:
-        """The machine over the text of JSON, recursive schemas unrolled.
+        """The machine over the bytes of JSON texts, recursive schemas unrolled.
 
         Raises:
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
@@ -186,14 +186,14 @@ class JsonSchema(Source):
         return value_of_json(text)
 
     def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        """The parts of the schema that decide what comes after the beginning of a text.
+        """The parts of the schema that decide what may follow the beginning of a text.
 
         Args:
-            byte: The byte that fails there; ``None`` asks what must come before the text may end.
+            byte: The byte that fails; ``None`` asks what must come before the text may end.
 
         Returns:
-            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`. The keywords that
-            decide, where some do by themselves, else the subschemas of the innermost place.
+            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`. They are the deciding
+            keywords, or, if none decides alone, the subschemas of the innermost place.
         """
         spot = spot_of(data)
         sets = ValueSets(self.options, Meter())
@@ -216,23 +216,23 @@ class JsonSchema(Source):
 
     @property
     def remark(self) -> str:
-        """The options that are not as usual."""
+        """The options that differ from their defaults."""
         return ", ".join(f"{name}={value!r}" for name, value in self.options.changed().items())
 
     def edited(self, text: str) -> Self | None:
-        """The schema that a text is, with these options."""
+        """The source of an edited text, with these options; ``None`` if they are the defaults."""
         if self.options == USUAL and not self.remotes:
             return None
         return replace(self, schema=self.read(text).schema)
 
     def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
-        """Other options, and the schema without a keyword that decides."""
+        """Changes that allow more: other options, or the schema without a deciding keyword."""
         for change, options in relaxed_options(self.options):
             yield change, replace(self, options=options)
         for change, schema in relaxed_keywords(self.parsed, labels):
             changed = replace(self, schema=indented(text_of_data(schema)))
             yield change, changed
-            if change.cause == UNKNOWN_PROPERTY:  # It may also come before those that are required.
+            if change.cause == UNKNOWN_PROPERTY:  # It may also come before required properties.
                 remedy = f'{change.remedy[:-1]}, and with property_order="any".'
                 freer = replace(changed, options=in_any_order(self.options))
                 yield replace(change, remedy=remedy), freer
@@ -260,7 +260,7 @@ class JsonSchema(Source):
         return tuple((*self._spans[pointer], pointer or WHOLE) for pointer in known)[:MOST_LOCATED]
 
     def _nearest(self, pointer: str) -> str:
-        """A pointer into `text`, or what is around the part that it names."""
+        """The pointer, or that of the nearest part around it that has a span in `text`."""
         while pointer and pointer not in self._spans:
             pointer = pointer.rpartition("/")[0]
         return pointer
@@ -276,20 +276,20 @@ class JsonSchema(Source):
 
     @cached_property
     def _noted(self) -> list[list[UnsupportedSchema]]:
-        """The keywords that the last build ignored; empty before the first."""
+        """The ignored keywords of the last build, in a list; empty before the first build."""
         return []
 
     def ignored(self) -> list[UnsupportedSchema]:
-        """The keywords that ``strict=False`` leaves out, each with its place and reason."""
+        """The keywords that ``strict=False`` ignores, each with its place and reason."""
         if self.options.strict:
             return []
-        if not self._noted:  # The machine came from elsewhere.
+        if not self._noted:  # Nothing was built here, so build now.
             with suppress(BudgetExceeded):
                 self.outline(Meter())
         return self._noted[0] if self._noted else []
 
     def warnings(self) -> tuple[str, ...]:
-        """One sentence for each keyword that is ignored, or says less than it seems to."""
+        """One sentence for each limit, each ignored keyword, and each that constrains little."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
         remarks = schema_remarks(self.parsed, formats=self.options.formats)
         return ignored + self._limits() + repeated_names(self.schema) + remarks
@@ -312,7 +312,7 @@ class JsonSchema(Source):
         return tuple(said)
 
     def decisions(self) -> tuple[str, ...]:
-        """One sentence for the order, for spaces, escapes, depth, and each keyword left out."""
+        """One sentence each for the order, white space, escapes, depth and ignored keywords."""
         options = self.options
         limits = self._limits()
         pattern = options.whitespace_pattern
@@ -326,7 +326,7 @@ class JsonSchema(Source):
         return (*said, *limits, *(f"Ignored {error.message}" for error in self.ignored()))
 
     def why_empty(self) -> UnsatisfiableSchema:
-        """The keywords that exclude each other."""
+        """The error that names the keywords that exclude each other."""
         meter = Meter(LIMITS_OF_CONFLICTS)
         options = replace(
             self.options, strict=False, free_depth=min(self.options.free_depth, 1),
@@ -347,7 +347,7 @@ class JsonSchema(Source):
         return Located(self.schema, *self._spans[self._nearest(pointer)])
 
     def outline(self, meter: Meter) -> Outline:
-        """The machine over the text of JSON, with repeats for strings with long bounds.
+        """The automaton over the bytes of JSON texts, with nodes for inner values and repeats.
 
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
@@ -362,7 +362,7 @@ class JsonSchema(Source):
         )
 
     def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
-        """The result of a function; what it ignores is noted, what it refuses shown in the text."""
+        """Call a function: note the keywords it ignored, and add the place to its error."""
         try:
             made, ignored = make()
         except UnsupportedSchema as error:
@@ -393,7 +393,7 @@ class JsonSchema(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The schema that a text is."""
+        """The source of a schema that is given as JSON text."""
         made = cls(text.removeprefix(_BYTE_ORDER_MARK))
         _ = made.parsed  # It is JSON.
         return made
@@ -403,7 +403,7 @@ class JsonSchema(Source):
         """The source of what a user gave: Python data, or JSON as text.
 
         Raises:
-            ConstraintError: It is neither, or not JSON.
+            ConstraintError: The argument is neither, or not JSON.
         """
         if isinstance(schema, bool | Mapping):
             given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
@@ -421,7 +421,7 @@ class JsonSchema(Source):
         return made
 
     def spelled(self) -> str:
-        """The call that makes it; the short form where remote documents belong to it."""
+        """The Python call that makes this source; the short form if it has remote schemas."""
         if self.remotes:
             return str(self)
         changed = self.options.changed().items()
@@ -434,11 +434,11 @@ class JsonSchema(Source):
 
 
 def indented(text: str) -> str:
-    """JSON as ``json.dumps(indent=2)`` lays it out; ``json.dumps`` itself takes ten times as long.
+    """JSON laid out as by ``json.dumps(indent=2)``, in a tenth of its time.
 
     Args:
-        text: JSON that `json.dumps` wrote; where it holds half of a surrogate pair it stays as it
-            is.
+        text: JSON that `json.dumps` wrote; if it holds half of a surrogate pair, it is returned
+            unchanged.
 
     Example:
         >>> print(indented('{"a": [1, {}]}'))
@@ -456,7 +456,7 @@ def indented(text: str) -> str:
 
 
 def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
-    """The schemas of a folder by their path in it, and by their ``$id`` where they have one."""
+    """The texts of the schemas in a folder, by path and, where they have one, by ``$id``."""
     if folder is None:
         return ()
     if not isinstance(folder, str | Path):
@@ -491,6 +491,6 @@ def parsed(text: str) -> Schema:
     """A schema from its JSON text, as `read_schema` reads it.
 
     Raises:
-        ConstraintError: As there.
+        ConstraintError: As `read_schema`.
     """
     return cast("Schema", read_schema(text))

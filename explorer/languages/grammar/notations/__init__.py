@@ -1,5 +1,6 @@
-"""Grammars as people write them, read into one form.
+"""The notations of grammars, read into one form.
 
-Read in this order: `reading` (what notations share), `gbnf`, `ebnf`, `lark` (with `common`, its
-library, and `inner`, what llguidance adds), `checks` (faults that can be seen in the rules alone).
+Read in this order: `reading` (the common part of the readers), `gbnf`, `ebnf`, `lark` (with
+`common`, its library, and `inner`, the additions of llguidance), `checks` (faults that can be seen
+in the rules alone).
 """

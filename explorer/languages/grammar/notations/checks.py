@@ -1,8 +1,8 @@
 """Faults of a grammar that can be seen in its rules alone, each with its place.
 
 Undefined names, names defined twice, a missing root, rules that derive no text, and rules that
-derive themselves and nothing else (a circle of ε) are errors. A rule that is never used is not a
-fault: it changes no text, and is named in a remark.
+derive themselves and nothing else (a cycle of ε) are errors. A rule that is never used is not an
+error, because it changes no text, and is named in a remark.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def check_rules(
 
     Args:
         circles: Whether rules may derive themselves and nothing else.
-        elsewhere: What to do about some names that are not defined.
+        elsewhere: The remedies for names that are known but not defined in the text.
 
     Raises:
         BudgetExceeded: The time is up.
-        GrammarError: There is a fault; the first one of the first kind that is found.
+        GrammarError: There is a fault.
     """
     meter = meter or Meter()
     known: dict[str, WrittenRule] = {}
@@ -86,7 +86,7 @@ def _calls(body: Node) -> Iterator[Call]:
 
 
 def unused_rules(rules: Sequence[WrittenRule], root: str) -> tuple[WrittenRule, ...]:
-    """The rules that no text needs, because the root does not come to them."""
+    """The rules that the root never reaches."""
     known = {rule.name: rule for rule in rules}
     used = _used(known, {rule.name: list(_calls(rule.body)) for rule in rules}, root)
     return tuple(rule for rule in rules if rule.name not in used)
@@ -107,7 +107,7 @@ def _check_productive(
     text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
 ) -> None:
     able = _fixpoint(known, calls, lambda body, able: _holds(body, able, lambda leaf: True), meter)
-    # A rule that only calls one that never ends is not the one to mend.
+    # Name a rule that never ends by itself, not one that only calls such a rule.
     lost = [name for name in known if name not in able]
     number = {name: k for k, name in enumerate(lost)}
     following = [[number[c.name] for c in calls[name] if c.name in number] for name in lost]
@@ -126,9 +126,9 @@ def _fixpoint(
     holds: Callable[[Node, set[str]], bool],
     meter: Meter,
 ) -> set[str]:
-    """The rules of which something holds, where it may hold because it does of those they call.
+    """The least set of rules for which a property holds that depends on the rules they call.
 
-    Rules come after all that they call, so that each is looked at once; only those that call each
+    Rules come after those that they call, so that each is looked at once; only rules that call each
     other are looked at again.
     """
     names = list(known)
@@ -153,7 +153,7 @@ def _fixpoint(
 
 
 def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:
-    """Whether something holds of a body, as it holds of its leaves and of the rules it calls."""
+    """Whether a property holds of a body, given the leaves and the called rules that have it."""
     match node:
         case Call():
             return node.name in able
@@ -170,7 +170,7 @@ def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:
 
 
 def _may_be_empty(node: Node, empty: set[str]) -> bool:
-    """Whether a body has the empty text, by way of rules that are known to have it."""
+    """Whether a body derives the empty text, given the rules that are known to derive it."""
     return _holds(
         node,
         empty,
@@ -212,7 +212,7 @@ def _check_circles(
 
 
 def _calls_alone(node: Node, empty: set[str]) -> Iterator[Call]:
-    """The calls beside which a body may read nothing."""
+    """The calls of a body that may be all it derives: everything beside them may be empty."""
     match node:
         case Call():
             yield node

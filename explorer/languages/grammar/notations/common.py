@@ -1,7 +1,6 @@
-"""The terminals of Lark's library ``common``, as patterns of ours.
+"""The terminals of Lark's library ``common`` as patterns (Lark, ``grammars/common.lark``).
 
-(Lark, ``grammars/common.lark``.) ``ESCAPED_STRING`` ends at its first quote that no backslash
-stands before, as Lark's lexer reads it.
+``ESCAPED_STRING`` ends at its first quote without a backslash before it, as in Lark's lexer.
 """
 
 from __future__ import annotations
@@ -40,4 +39,4 @@ COMMON: Final = {
     "C_COMMENT": r"/\*(?:[^*]|\*+[^*/])*\*+/",
     "SQL_COMMENT": r"--[^\n]*",
 }
-"""Each terminal and its pattern."""
+"""The pattern of each terminal."""

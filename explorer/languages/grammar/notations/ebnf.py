@@ -3,14 +3,14 @@
 *As in the W3C's specifications* (XML 1.0, section 6): ``name ::= body``; ``"text"`` and ``'text'``
 without escapes, ``#x41``, ``[a-z#x20]``, ``[^...]``, ``( )``, ``|``, ``* + ?``, ``A - B`` of single
 characters, also of rules that are one character, ``/* comment */``. The remarks ``[ wfc: ... ]``
-and ``[ vc: ... ]`` are passed over. A rule ends where the next name with ``::=`` begins.
+and ``[ vc: ... ]`` are skipped. A rule ends where the next name with ``::=`` begins.
 
 *As in ISO/IEC 14977*: ``name = body ;``; commas between pieces, ``{ }`` for any number, ``[ ]`` for
-what may be missing, ``n * piece``, ``A - B`` of single characters, ``(* comment *)``. Its other
-signs for these, ``(: :)``, ``(/ /)`` and ``/``, and ``? special sequences ?`` are refused by name.
+optional pieces, ``n * piece``, ``A - B`` of single characters, ``(* comment *)``. Its alternative
+signs ``(: :)``, ``(/ /)`` and ``/``, and ``? special sequences ?`` are refused by name.
 
-The first sign of definition says which it is. In both ``/pattern/`` and
-``Regex("pattern")`` are patterns in Python's syntax, where a text has no escapes: ``/\\n/``.
+The first sign of definition tells the two apart. In both, ``/pattern/`` and ``Regex("pattern")``
+are patterns in Python's syntax; they make up for texts without escapes: ``/\\n/``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EbnfReader(GrammarReader):
         self.mentioned: set[str] = set()
 
     def rules(self) -> list[WrittenRule]:
-        """All rules, in their order."""
+        """All rules, in the order of the text."""
         sign = self.sign
         rules: list[WrittenRule] = []
         self.skip()
@@ -90,7 +90,7 @@ class EbnfReader(GrammarReader):
         return rules
 
     def rule_begins(self) -> bool:
-        """Whether the rule must have ended here, because the next one begins, or by its sign."""
+        """Whether the rule must end here, because the next one begins, or by the ending sign."""
         if self.iso:
             return self.sees("=") or self.sees(";")
         return _HEAD.match(self.text, self.at) is not None
@@ -112,7 +112,7 @@ class EbnfReader(GrammarReader):
                 return
 
     def sequence(self) -> Node:
-        """Pieces one after the other; commas between them in the form of ISO."""
+        """A sequence of pieces, with commas between them in the form of ISO."""
         body = super().sequence()
         if not self.iso:
             return body
@@ -125,7 +125,7 @@ class EbnfReader(GrammarReader):
         return Concat(items[0].start, items[-1].end, tuple(items))
 
     def repeated(self, item: Node) -> Node:
-        """A piece with its quantifiers, or without some characters."""
+        """A piece with its quantifiers, or the difference of two pieces."""
         if not self.iso:
             item = super().repeated(item)
         if self.sees("-"):
@@ -190,7 +190,7 @@ class EbnfReader(GrammarReader):
         return None
 
     def characters(self, node: Node | None) -> CharSet | None:
-        """The characters of a piece that is one character; ``None`` for any other."""
+        """The characters of a piece that is one character; ``None`` for any other piece."""
         while isinstance(node, Group):
             node = node.body
         match node:
@@ -208,10 +208,10 @@ class EbnfReader(GrammarReader):
                 return None
 
     def _of_rule(self, name: str) -> CharSet | None:
-        """The characters of a rule that is one character, wherever it is defined."""
+        """The characters of a rule that is one character, defined anywhere in the text."""
         self.mentioned.add(name)
         if name not in self.looked_up:
-            self.looked_up[name] = None  # For a rule that is left out of itself.
+            self.looked_up[name] = None  # A rule that mentions itself has no characters.
             defined = re.search(rf"(?<![\w-]){re.escape(name)}\s*{self.sign}", self.text)
             if defined is not None:
                 other = EbnfReader(self.text)
@@ -236,7 +236,7 @@ class EbnfReader(GrammarReader):
                       False)  # fmt: skip
 
     def _code(self) -> int:
-        """``#x`` and hexadecimal digits."""
+        """Read ``#x`` and hexadecimal digits; their code point."""
         digits = re.compile(r"#x([0-9A-Fa-f]{1,6})").match(self.text, self.at)
         if digits is None or int(digits[1], 16) > 0x10FFFF:
             raise self.wrong("#x takes hexadecimal digits of a character", "Write #x41.")
@@ -271,4 +271,4 @@ _STRAYS: Final[Mapping[bool, Mapping[str, tuple[str, str]]]] = MappingProxyType(
         ),
     }
 )
-"""The faults of some characters, for each form: ISO's, the W3C's."""
+"""The error for some misplaced characters, in ISO's form (``True``) and the W3C's."""

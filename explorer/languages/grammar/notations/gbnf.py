@@ -6,10 +6,10 @@ after ``::=``; ``"text"``, ``[a-z]``, ``[^a-z]``, ``.``, names, ``( )``, ``* + ?
 ``\\``, ``\"``, ``\[``, ``\]``; ``#`` up to the end of the line is a comment. The rule ``root`` is
 the grammar. (llama.cpp, ``grammars/README.md`` and ``src/llama-grammar.cpp``.)
 
-More than that: names may hold ``_``; ``/pattern/`` and ``Regex("pattern")`` are patterns in
-Python's syntax; and there are the escapes of xgrammar's EBNF, which is this notation otherwise:
-``\a``, ``\b``, ``\f``, ``\v``, ``\0``, ``\e``, ``\'``, ``\?``, ``\/``, ``\-`` and ``\^``. What
-speaks of token ids (``<[1000]>``, ``<name>``, ``!<name>``) is refused by name.
+Additions: names may hold ``_``; ``/pattern/`` and ``Regex("pattern")`` are patterns in Python's
+syntax; and the escapes of xgrammar's EBNF, which is the same notation otherwise, are read: ``\a``,
+``\b``, ``\f``, ``\v``, ``\0``, ``\e``, ``\'``, ``\?``, ``\/``, ``\-`` and ``\^``. Token ids
+(``<[1000]>``, ``<name>``, ``!<name>``) are refused by name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ANY: Final = char_set([(0, 0x10FFFF)])
 
 
 class GbnfReader(GrammarReader):
-    """A grammar in GBNF that is being read; ``<1: ...>`` is the first source that stands in it."""
+    """A grammar in GBNF that is being read; ``<1: ...>`` stands for the first embedded source."""
 
     sign = "::="
     strays = MappingProxyType(
@@ -57,7 +57,7 @@ class GbnfReader(GrammarReader):
         self.broken: int | None = None
 
     def rules(self) -> list[WrittenRule]:
-        """All rules, in their order."""
+        """All rules, in the order of the text."""
         rules: list[WrittenRule] = []
         self.skip_lines()
         while self.at < len(self.text):
@@ -139,7 +139,7 @@ class GbnfReader(GrammarReader):
         chars: list[tuple[str, int, int]] = []
         while not self.sees('"'):
             if self.at >= len(self.text):
-                # Where a quote is missing, the texts after it are those between the others.
+                # After a missing quote, texts are read as gaps and gaps as texts.
                 start = start if self.broken is None else self.broken
                 raise self.wrong("The text does not end", "Close it with '\"'.", start)
             self.look()

@@ -1,10 +1,10 @@
-"""The pieces that llguidance adds to Lark's notation: schemas, patterns and control tokens.
+"""The pieces that llguidance adds to Lark's notation: schemas, substrings and control tokens.
 
-``%json {...}`` is a JSON Schema, ``%regex {...}`` a part of a text, ``<|name|>`` and ``<[id]>`` are
-control tokens: each becomes a source of its own, a child of the grammar. ``A & B`` and ``~A`` join
-terminals, and ``rule[stop="x"]`` ends one as early as it can: their operands are closed machines,
-so the terminals that they name are written out in them (`written_out`). (llguidance 1.9,
-``docs/syntax.md``.)
+``%json {...}`` is a JSON Schema, ``<|name|>`` and ``<[id]>`` are control tokens: each becomes a
+source of its own, a child of the grammar. ``%regex {...}`` is a part of a text. ``A & B`` and
+``~A`` combine terminals, and ``rule[stop="x"]`` ends a rule as early as possible: their operands
+are closed machines, so the terminals that they name are copied into them (`written_out`).
+(llguidance 1.9, ``docs/syntax.md``.)
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _SUBSTRINGS: Final[Mapping[str, Callable[[str], Sequence[str]]]] = {
 }
 
 ENDING: Final = ("stop", "suffix", "lazy")
-"""The attributes of a rule that ends as early as it can."""
+"""The attributes of a rule that ends as early as possible."""
 
 OTHER_ATTRIBUTES: Final = {
     "max_tokens": "Write explorer.gen(regex=..., max_tokens=3), which stands beside a grammar.",
     "temperature": "Leave it out, or give it to the sampler: it changes no text.",
 }
-"""The remedies for attributes that are not followed."""
+"""The remedies for attributes that are not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The end of a rule that ends as early as it can; ``stop`` is ``None`` for its own end."""
+    """The attribute of a rule that ends as early as possible; ``stop`` is the text that ends it."""
 
     stop: Node | None
 
@@ -79,7 +79,7 @@ Wrong = Callable[..., GrammarError]
 
 
 def data_at(text: str, at: int, wrong: Wrong) -> tuple[object, int]:
-    """The JSON that begins at a place, and where it ends."""
+    """The JSON value that begins at a position, and the position after it."""
     try:
         return json.JSONDecoder().raw_decode(text, at)
     except RecursionError:
@@ -94,7 +94,12 @@ def data_at(text: str, at: int, wrong: Wrong) -> tuple[object, int]:
 
 
 def schema_source(text: str, data: object, at: int, wrong: Wrong) -> Source:
-    """The source of ``%json``, whose JSON ends where the text does."""
+    """The source of ``%json``.
+
+    Args:
+        text: The JSON of the schema.
+        at: Its position in the grammar.
+    """
     end = at + len(text)
     options: dict[str, Any] = {"whitespace_pattern": WHITE}
     if isinstance(data, dict) and _GUIDANCE in data:
@@ -108,7 +113,7 @@ def schema_source(text: str, data: object, at: int, wrong: Wrong) -> Source:
 
 
 def _layout(given: object, at: int, end: int, wrong: Wrong) -> dict[str, Any]:
-    """The options of ``x-guidance``."""
+    """The schema options of a member ``x-guidance``."""
     said = dict(cast("dict[str, object]", given)) if isinstance(given, dict) else {"": given}
     pattern, flexible = said.pop("whitespace_pattern", None), said.pop("whitespace_flexible", True)
     between = said.pop("item_separator", ","), said.pop("key_separator", ":")
@@ -128,7 +133,7 @@ def _layout(given: object, at: int, end: int, wrong: Wrong) -> dict[str, Any]:
 
 
 def substrings(data: object, start: int, end: int, wrong: Wrong) -> Node:
-    """The node of ``%regex``: some pieces of a text in a row, or none of them."""
+    """The node of ``%regex``: consecutive pieces of a text, possibly none."""
     given = cast("dict[str, object]", data) if isinstance(data, dict) else {}
     name = next(iter(given), "")
     value = given.get(name)
@@ -150,7 +155,7 @@ def substrings(data: object, start: int, end: int, wrong: Wrong) -> Node:
 
 
 def _in_a_row(pieces: Sequence[str], meter: Meter) -> Dfa:
-    """The minimal machine of some pieces that stand one after the other, none included."""
+    """The minimal machine of all runs of consecutive pieces, the empty run included."""
     arcs: list[tuple[int, int, int, int]] = []
     borders, fresh = [0], 1
     for piece in pieces:
@@ -170,7 +175,7 @@ def _in_a_row(pieces: Sequence[str], meter: Meter) -> Dfa:
 
 
 def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:
-    """The control token that is named at a place, and where its name ends."""
+    """The control token named at a position, and the position after its name."""
     written = _TOKEN.match(text, at)
     if written is None:
         raise wrong(
@@ -200,22 +205,22 @@ def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:
 
 
 def ended_early(body: Node, stop: Node | None) -> Node:
-    """The texts of a body and a stop behind it that do not begin with a shorter one."""
+    """The texts of a body and its stop of which no proper prefix is such a text too."""
     whole = body if stop is None else Concat(body.start, stop.end, (body, stop))
     some = Repeat(0, 0, Class(0, 0, ANY), 1, None, False)
     return Subtract(whole.start, whole.end, whole, Concat(0, 0, (whole, some)))
 
 
 def is_closed(node: Node) -> bool:
-    """Whether a node becomes a machine before anything is laid around it."""
+    """Whether a node must be built as a closed machine: an intersection, difference, complement."""
     return isinstance(node, Intersect | Subtract | Negate)
 
 
 def written_out(rules: Sequence[WrittenRule], wrong: Wrong) -> list[WrittenRule]:
-    """The rules with the terminals in place that are named in what is closed.
+    """The rules, with each terminal that is named in a closed node replaced by its body.
 
     Raises:
-        GrammarError: A rule is named there, or a terminal leads back to itself.
+        GrammarError: A closed node names a rule, or a terminal refers to itself.
     """
     bodies = {rule.name: rule.body for rule in rules}
 

@@ -2,19 +2,20 @@
 
 ``name: body`` and ``NAME: body``, where a body goes on in a line that begins with ``|`` and within
 parentheses; ``"text"``, ``"text"i``, ``/pattern/`` with the flags ``i m s x``, ``"a".."z"``, names,
-``( )``, ``[ ]`` for what may be missing, ``* + ?``, ``~ n``, ``~ n..m``, ``{n}``, ``{n,}``,
+``( )``, ``[ ]`` for optional pieces, ``* + ?``, ``~ n``, ``~ n..m``, ``{n}``, ``{n,}``,
 ``{,m}``, ``{n,m}``, ``-> alias``, ``%import common.NAME``, ``%import common (A, B)``,
 ``-> OTHER``, ``%ignore``, ``Regex("pattern")``; ``//`` and ``#`` begin a comment. The marks ``?``,
 ``!`` and ``_`` of names, and ``rule[capture]`` and ``rule[capture="name"]``, shape trees and change
 no language; an empty ``%llguidance {}`` changes nothing. The rule ``start`` is the grammar. (Lark's
-grammar reference; llguidance, ``docs/syntax.md``.) What llguidance adds is read too: ``%json
-{...}``, ``%regex {...}``, ``<|name|>``, ``<[5-7]>``, ``A & B``, ``~A`` and ``rule[stop="x"]``,
-``[suffix="x"]`` and ``[lazy]`` (`explorer.languages.grammar.notations.inner`).
+grammar reference; llguidance, ``docs/syntax.md``.) The additions of llguidance are read too:
+``%json {...}``, ``%regex {...}``, ``<|name|>``, ``<[5-7]>``, ``A & B``, ``~A`` and
+``rule[stop="x"]``, ``[suffix="x"]`` and ``[lazy]``
+(`explorer.languages.grammar.notations.inner`).
 
-What is ignored may stand at the beginning and after every terminal of a rule, not inside one. A
+Ignored text may stand at the beginning and after every terminal of a rule, not inside a terminal. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
-are priorities, which decide between trees, templates, ``%declare``, ``%extend`` and ``%override``,
+are priorities (which choose between trees), templates, ``%declare``, ``%extend`` and ``%override``,
 llguidance's ``%lark``, and its limits and temperatures.
 """
 
@@ -63,7 +64,7 @@ from explorer.languages.grammar.notations.reading import (
 )
 
 AROUND: Final = "%ignore"
-"""The rule around ``start``, where something is ignored."""
+"""The name of the rule around ``start`` in a grammar with ``%ignore``."""
 
 _FLAGS: Final = "imsx"
 
@@ -76,18 +77,19 @@ _REMEDIES: Final = {
     "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
     "llguidance": "Leave the line out, or its options: they are those of another engine.",
 }
-"""The remedies for some directives that are not followed."""
+"""The remedies for directives that are not supported."""
 
 
 class LarkReader(GrammarReader):
     """A grammar in Lark's notation that is being read.
 
     Args:
-        given: What stands in the places of its schemas and control tokens; empty for themselves.
+        given: Replacements of its schemas and control tokens; empty for none.
 
     Attributes:
         leaves: The schemas and control tokens, in the order of the text.
-        is_second: Whether bodies are read for good, and not only for where they end.
+        is_second: Whether this is the second pass, which keeps the bodies; the first finds their
+            ends.
     """
 
     sign = ":"
@@ -109,7 +111,7 @@ class LarkReader(GrammarReader):
         self.in_rule = self.is_second = False
 
     def rules(self) -> list[WrittenRule]:
-        """All rules and terminals, in their order."""
+        """All rules and terminals, in the order of the text."""
         read: list[WrittenRule] = []
         bodies: list[tuple[str, int, int, int, EarlyEnd | None]] = []
         name = ""
@@ -127,7 +129,7 @@ class LarkReader(GrammarReader):
                     raise self.within_body(name)
                 self._line_ends()
             self.skip_lines()
-        self.leaves.clear()  # They are read again.
+        self.leaves.clear()  # The second pass reads them again.
         self.is_second = True
         self.in_rule = False
         for begin in ignores:
@@ -150,7 +152,7 @@ class LarkReader(GrammarReader):
         return read
 
     def _head(self) -> tuple[str, int, int, int, EarlyEnd | None]:
-        """The name of a rule, its span, where its body begins, and how it ends if that is early."""
+        """The name of a rule, its span, the start of its body, and its early end if it has one."""
         while self.text[self.at : self.at + 1] in ("?", "!"):
             self.at += 1
         start = self.at
@@ -181,7 +183,7 @@ class LarkReader(GrammarReader):
         return name, start, end, self.at, ending
 
     def _attributes(self, name: str) -> EarlyEnd | None:
-        """``[capture]``, ``[capture="name"]``, ``[stop="x"]`` and their like behind a name."""
+        """Read the attributes after a name: ``[capture]``, ``[stop="x"]`` and the like."""
         if not self.sees("["):
             return None
         begin, ending = self.at, None
@@ -231,7 +233,7 @@ class LarkReader(GrammarReader):
         return ending
 
     def _value(self) -> Node | None:
-        """The value of an attribute: a text, a pattern, a terminal; ``None`` for another."""
+        """The value of an attribute if it is a text, a pattern or a terminal, else ``None``."""
         if self.sees('"') or self.sees("/"):
             return self._quoted() if self.sees('"') else self.slashed(_FLAGS)
         start = self.at
@@ -268,7 +270,7 @@ class LarkReader(GrammarReader):
         self._line_ends()
 
     def _not_followed(self, name: str, begin: int, *known: str) -> GrammarError:
-        """The error for what begins with a percent sign, where only some names do."""
+        """The error for an unknown directive."""
         end = begin + 1 + len(name)
         close = get_close_matches(name, known, 1)
         usual = f"Only {' and '.join(f'%{each}' for each in known)} are read; write the rest out."
@@ -327,7 +329,7 @@ class LarkReader(GrammarReader):
     def alternatives(self) -> Node:
         """Alternatives between bars, which may begin a line, with their aliases.
 
-        Before a bar at the beginning stands an empty alternative, as in Lark.
+        A bar at the very beginning follows an empty alternative, as in Lark.
         """
         begin = self.at
         self.skip()
@@ -363,7 +365,7 @@ class LarkReader(GrammarReader):
         return body
 
     def atom(self) -> Node | None:
-        """The piece that comes next, with what is ignored after it."""
+        """The piece that comes next, with the ignored text after it."""
         if self.at >= len(self.text):
             return None
         start, char = self.at, self.text[self.at]
@@ -393,7 +395,7 @@ class LarkReader(GrammarReader):
         return None
 
     def _negated(self) -> Node:
-        """``~`` and the piece of which it takes the complement."""
+        """Read ``~`` and a piece: its complement."""
         start = self.at
         self.at += 1
         self.skip()
@@ -405,7 +407,7 @@ class LarkReader(GrammarReader):
         return Negate(start, self.at, inner)
 
     def _directive(self) -> Node:
-        """``%json {...}`` or ``%regex {...}`` within a body."""
+        """Read ``%json {...}`` or ``%regex {...}`` within a body."""
         start = self.at
         self.at += 1
         name = self.word()

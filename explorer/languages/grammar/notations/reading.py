@@ -1,7 +1,7 @@
-"""The common part of the readers of all notations: the place in the text, alternatives, repeats.
+"""The common part of the readers of all notations: the position, alternatives, repeats.
 
-A notation is a subclass of `GrammarReader` that says how a rule begins, what an atom is and what
-lies between. The trees of the bodies have spans in the grammar's own text, so that carets,
+A notation is a subclass of `GrammarReader` that defines the beginning of a rule, atoms, and the
+blanks and comments between them. Syntax trees have spans in the grammar's own text, so that carets,
 highlighting and explanations point into it.
 """
 
@@ -47,7 +47,7 @@ _REGEX: Final = re.compile(r'\(\s*"((?:[^"\\\n]|\\.)*)"\s*\)')
 _CHARACTER: Final = re.compile(r'\\(["\\])|\\?.', re.DOTALL)
 
 MOST_REPEATS: Final = 999_999_999
-"""The most repetitions that can be asked for by number."""
+"""The largest number of repetitions that a quantifier may give."""
 
 NAME_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 """The characters of the name of a rule."""
@@ -61,8 +61,9 @@ class WrittenRule:
     """One rule.
 
     Args:
-        start, end: The span of the name where it is defined.
-        what: What the notation calls it: a rule, a terminal, an import.
+        start, end: The span of the name in its definition.
+        what: The notation's word for it: a rule, a terminal, an import.
+        also: Further rules that it uses without calling them in its body.
     """
 
     name: str
@@ -77,11 +78,11 @@ class GrammarReader(ABC):
     """A grammar that is being read.
 
     Args:
-        given: The sources that stand in it as pieces; see the notation.
+        given: The sources embedded in the text as pieces; see the notation.
 
     Attributes:
-        at: The place in it.
-        meter: The budget whose clock is looked at; set it before reading.
+        at: The position in the text.
+        meter: The budget whose time is checked; set it before reading.
     """
 
     letters: str = NAME_LETTERS
@@ -91,7 +92,7 @@ class GrammarReader(ABC):
     """The sign between the name of a rule and its body."""
 
     strays: Mapping[str, tuple[str, str]] = MappingProxyType({})
-    """The faults of some characters that cannot stand somewhere, and what to write."""
+    """The reason and the remedy for some misplaced characters."""
 
     blanks: str = " \t"
     """The characters that may stand between pieces on a line."""
@@ -109,12 +110,12 @@ class GrammarReader(ABC):
     def wrong(
         self, reason: str, remedy: str = "", start: int | None = None, end: int | None = None
     ) -> GrammarError:
-        """An error at a span; default the place."""
+        """An error at a span, by default at the position."""
         start = self.at if start is None else start
         return GrammarError(reason, text=self.text, start=start, end=end, remedy=remedy)
 
     def look(self) -> None:
-        """Look at the clock.
+        """Check the time.
 
         Raises:
             BudgetExceeded: The time is up.
@@ -126,19 +127,19 @@ class GrammarReader(ABC):
         return self.text.startswith(text, self.at)
 
     def takes(self, text: str) -> bool:
-        """Whether a text comes next; then it is read."""
+        """Whether a text comes next; if so, the position moves behind it."""
         comes = self.text.startswith(text, self.at)
         self.at += len(text) if comes else 0
         return comes
 
     def char_class(self, read: Callable[[], int]) -> Node:
-        """``[...]``: characters, and ranges of them.
+        """Read a class ``[...]`` of characters and ranges.
 
         Args:
             read: Reads one character, escapes included, and gives its code point.
 
         Raises:
-            GrammarError: It does not end, or a range ends before it begins.
+            GrammarError: The class does not end, or a range ends before it begins.
         """
         start = self.at
         self.at += 1
@@ -182,7 +183,7 @@ class GrammarReader(ABC):
         return Branch(begin, options[-1].end, tuple(options))
 
     def sequence(self) -> Node:
-        """Pieces one after the other; none for the empty text."""
+        """A sequence of pieces; the empty text if there are none."""
         begin = self.at
         items: list[Node] = []
         while (item := self.atom()) is not None:
@@ -194,7 +195,7 @@ class GrammarReader(ABC):
         return items[0] if len(items) == 1 else Concat(items[0].start, items[-1].end, tuple(items))
 
     def repeated(self, item: Node) -> Node:
-        """A piece with the quantifiers behind it."""
+        """A piece with the quantifiers after it."""
         while (bounds := self.quantifier(item)) is not None:
             if isinstance(item, Repeat | Empty) or not isinstance(item, Group):
                 item = Group(item.start, item.end, item, None, None)
@@ -204,14 +205,14 @@ class GrammarReader(ABC):
         return item
 
     def quantifier(self, item: Node) -> tuple[int, int | None] | None:
-        """The fewest and the most times, where a quantifier comes next."""
+        """The bounds of the quantifier that comes next; ``None`` if none does."""
         for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.takes(sign):
                 return bounds
         return None
 
     def braces(self) -> tuple[int, int | None]:
-        """``{m}``, ``{m,}``, ``{,n}`` or ``{m,n}``."""
+        """Read ``{m}``, ``{m,}``, ``{,n}`` or ``{m,n}``; its bounds."""
         begin = self.at
         self.at += 1
         end, line = self.text.find("}", self.at), self.text.find("\n", self.at)
@@ -267,7 +268,7 @@ class GrammarReader(ABC):
         )
 
     def stray(self, remedy: str) -> GrammarError:
-        """The error for the character at the place, which can neither go on nor end a rule."""
+        """The error for a character at the position that can neither continue nor end a rule."""
         char = self.text[self.at]
         if char in self.strays:
             reason, remedy = self.strays[char]
@@ -281,7 +282,7 @@ class GrammarReader(ABC):
         return self.wrong(reason, remedy)
 
     def within_body(self, name: str) -> GrammarError:
-        """The error for a sign of definition at the place: the rule before has not ended."""
+        """The error for a sign of definition at the position: the rule before has not ended."""
         end = len(self.text[: self.at].rstrip())
         start = end
         while start and self.text[start - 1] in self.letters:
@@ -293,16 +294,16 @@ class GrammarReader(ABC):
         )  # fmt: skip
 
     def rule_begins(self) -> bool:
-        """Whether the rule must have ended here, because the next one begins."""
+        """Whether the rule must end here, because the next one begins."""
         return self.sees(self.sign)
 
     def pattern(
         self, pattern: str, start: int, end: int, flags: str = "", places: Sequence[int] = ()
     ) -> Node:
-        """A pattern of ours as one piece.
+        """A pattern in Python's syntax as one piece.
 
         Args:
-            places: Where its characters stand, if not one after the other behind ``start``.
+            places: The positions of its characters, if they do not follow ``start`` one by one.
         """
         try:
             # Under the flag x a comment in the pattern goes to the end of its line.
@@ -322,7 +323,7 @@ class GrammarReader(ABC):
         return Deferred(start, end, lambda meter: build(whole, meter))
 
     def slashed(self, flags: str = "") -> Node:
-        """``/pattern/``, and flags behind it of those that are known."""
+        """Read ``/pattern/`` and the flags after it, as far as they are known."""
         start = self.at
         self.at += 1
         while self.at < len(self.text) and self.text[self.at] not in "/\n":
@@ -343,15 +344,15 @@ class GrammarReader(ABC):
         return self.pattern(inner, start, self.at, given)
 
     def repeated_group(self, close: str, most: int | None) -> Node:
-        """Read a group whose brackets say that it may be missing, or repeated."""
+        """Read a group whose brackets make it optional or repeated."""
         start, inner = self.at, self.group(close)
         return Repeat(start, self.at, inner, 0, most, False)
 
     def called(self, name: str, start: int) -> Node:
-        """A call of a rule; or ``Regex("pattern")``, where no rule is called Regex.
+        """A call of a rule; or ``Regex("pattern")``, unless a rule is called Regex.
 
-        In the quotes a backslash stands before a quote or a backslash, as in every text; before
-        anything else it is the pattern's own.
+        In the quotes a backslash escapes a quote or a backslash, as in every text; before any other
+        character it belongs to the pattern.
         """
         is_rule = name != "Regex" or re.search(rf"(?m)^[?!]?Regex\s*{self.sign}", self.text)
         if is_rule or not self.sees("("):
@@ -373,7 +374,7 @@ class GrammarReader(ABC):
         """The piece that comes next; ``None`` where a sequence ends."""
 
     def skip(self) -> None:
-        """Pass blanks and comments between two pieces; line breaks too within parentheses."""
+        """Skip blanks and comments between two pieces; line breaks too within parentheses."""
         blanks = self.blanks + "\r\n" if self.depth else self.blanks
         while self.at < len(self.text):
             if self.text[self.at] in blanks:
@@ -385,14 +386,14 @@ class GrammarReader(ABC):
                 return
 
     def skip_lines(self) -> None:
-        """Pass blanks, comments and line breaks between rules, and after a bar."""
+        """Skip blanks, comments and line breaks between rules, and after a bar."""
         self.depth += 1
         self.skip()
         self.depth -= 1
 
     @abstractmethod
     def rules(self) -> list[WrittenRule]:
-        """All rules."""
+        """Read all rules."""
 
 
 def letters_of(chars: list[tuple[str, int, int]], start: int, end: int) -> Node:

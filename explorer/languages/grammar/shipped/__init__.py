@@ -5,7 +5,7 @@ characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQ
 ``xml`` (elements of given names; `xml.xml_text` writes it for other names), ``c`` (a language like
 C), ``python`` (a subset, blocks to a depth; `python.python_text` writes it for another depth).
 
-Read in this order: this file (the names, and the texts beside it), `xml`, `python`.
+Read in this order: this file (the names; the texts are files beside it), `xml`, `python`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def shipped_text(name: str) -> str:
 
 
 def shipped_grammar(name: str) -> Constraint:
-    """A grammar.
+    """A grammar that ships with the explorer, as a constraint.
 
     Args:
         name: One of `SHIPPED`.

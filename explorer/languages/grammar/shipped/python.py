@@ -1,11 +1,10 @@
 """A subset of Python whose blocks are nested to a depth, each indented by four blanks more.
 
-That every line of a block begins with as many blanks as the line before is not context-free: the
-number would have to be read once for each line, and a stack gives it up when it is read. To a depth
-it is a matter of states. The rule ``after-ci`` says which lines may follow where a block other than
-an ``if`` stands open, and in it an ``if``, after which an ``else`` may follow: a letter for each
-open block. So the indentation is exact to the depth; what stands between brackets is a matter of
-the stack.
+It is not context-free that every line of a block begins with as many blanks as the line before: the
+number would be needed again for each line, and a stack loses it when it is first read. To a bounded
+depth, states are enough. The name of a rule has a letter for each open block: ``after-ci`` has the
+lines that may follow where a block other than an ``if`` is open, and inside it an ``if``, after
+which an ``else`` may follow. So the indentation is exact to the depth; brackets nest on the stack.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def python_text(depth: int = DEPTH) -> str:
         depth: How deep blocks are nested at most, from 1 to `MOST_DEPTH`.
 
     Raises:
-        ConstraintError: The depth is not such a number.
+        ConstraintError: The depth is not a whole number in this range.
 
     Example:
         >>> import explorer

@@ -1,9 +1,9 @@
 """XML with elements of given names, each closed under the name with which it was opened (XML 1.0).
 
-Which name closes is a matter of the stack: the rule ``in-p`` ends with ``</p>``. That an attribute
-occurs once at most would need a set of names on the stack; here the attributes of an element come
-in a given order. References are the five of XML and the numbers of characters, decimal and
-hexadecimal; there are comments and CDATA, no processing instructions and no document type.
+The stack knows the closing name: the rule ``in-p`` ends with ``</p>``. To allow each attribute only
+once in any order would need a set of names on the stack, so the attributes of an element come in a
+given order. References are the five of XML and character numbers, decimal and hexadecimal; there
+are comments and CDATA, but no processing instructions and no document type.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
     Args:
         elements: The name of each element, and its attributes in the order in which they come;
             each may be left out.
-        root: The element that is the document.
+        root: The outermost element of a document.
 
     Raises:
-        ConstraintError: An argument is something else, a name is not one of letters, digits, ``-``
-            and ``_``, an attribute is given twice, or ``root`` is not among the elements.
+        ConstraintError: An argument is something else, a name has other characters than letters,
+            digits, ``-`` and ``_``, an attribute is given twice, or ``root`` is not an element.
 
     Example:
         >>> import explorer
@@ -118,6 +118,6 @@ def _text(name: str, value: object) -> str:
 
 
 def _attributes(given: object) -> list[str]:
-    """The names of the attributes of an element; a text alone would mean its letters."""
+    """The names of the attributes of an element; a single text is refused."""
     names = listed("The attributes of an element", given, "a list of names", error=ConstraintError)
     return [_text("An attribute", name) for name in names]

@@ -1,7 +1,7 @@
-"""The reading of a schema, before a machine is made of it.
+"""The front end of schemas: everything that is read before a machine is built.
 
 Read in this order: `text` (from JSON text to data), `subschemas` (a part of a schema, its address,
-its references), `addresses` (the fault that keeps addresses from being read), `keywords` (one part,
-read by the rules of its draft; equal parts are one), `apart` (two parts that have no value in
-common), `cases` (the alternatives of a part, each without choices).
+its references), `addresses` (the error for addresses that cannot be read), `keywords` (one part,
+read by the rules of its draft; equal parts are made one object), `apart` (a proof that two parts
+have no value in common), `cases` (the alternatives of a part, each without choices).
 """

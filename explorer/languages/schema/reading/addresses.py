@@ -1,8 +1,7 @@
-"""The fault that keeps the addresses of a schema from being read, with its place.
+"""The error for a schema whose addresses cannot be read, with its place.
 
-The ``referencing`` library looks at every subschema to learn the addresses, before any keyword is
-checked, and fails without a place where one is malformed. Then, and only then, this walk looks for
-the place.
+The ``referencing`` library reads the addresses in every subschema before any keyword is checked,
+and its errors name no place. Only after such an error this walk looks for the place.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def malformed_address(schema: Any, draft: int) -> UnsupportedSchema:
 def _faults(
     schema: Any, path: tuple[str, ...], draft: int
 ) -> Iterator[tuple[tuple[str, ...], str, Any, str]]:
-    """The malformed values in front of, and below, a place where a schema stands."""
+    """The malformed values at and below a schema: path, keyword, value, and what was expected."""
     wanted = "a schema: an object" + (" in draft 4" if draft == 4 else ", true or false")
     rest = [(schema, path, path[-1] if path else "schema")]
     while rest:
@@ -61,7 +60,7 @@ def _faults(
             if name in held and not isinstance(held[name], str):
                 yield (*place, name), name, held[name], "a string"
         for name in _ONE:
-            # Draft 4 has true and false in these two places alone.
+            # Draft 4 allows true and false only in these two places.
             switch = isinstance(held.get(name), bool) and name.startswith("additional")
             if name in held and not isinstance(held[name], list) and not switch:
                 rest.append((held[name], (*place, name), name))

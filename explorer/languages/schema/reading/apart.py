@@ -1,8 +1,8 @@
-"""A proof that no value satisfies both of two subschemas, from what is written in them.
+"""A proof that two subschemas have no value in common, from their keywords alone.
 
-Objects of different kinds are usually told apart by a tag: a member that one of them requires and
-for which both list values, none of them in common. Then ``oneOf`` says no more than ``anyOf``, and
-no machines have to be compared. A proof holds at every depth; where there is none, nothing is said.
+Objects of different kinds usually differ in a tag: a member that one of them requires and for which
+both list values, none of them shared. Then ``oneOf`` means the same as ``anyOf``, and no machines
+have to be compared. A proof holds at every depth; without one, they may still be disjoint.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "arr
 _OBJECT: Final = frozenset(("object",))
 
 MOST_LEVELS: Final = 3
-"""How deep a tag may be."""
+"""The deepest member that is looked at as a tag."""
 MOST_PARTS: Final = 32
-"""How many subschemas that apply to one value are looked at."""
+"""The most subschemas of one value that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Told:
     """Facts that surely hold of the values of a conjunction.
 
     Args:
-        values: What they are one of, as far as ``enum`` and ``const`` list scalars; each with its
-            type.
+        values: The scalars that ``enum`` and ``const`` allow, each with its type; ``None`` where
+            neither lists scalars alone.
     """
 
     types: frozenset[str]
@@ -43,7 +43,7 @@ class Told:
     )
 
     def of_member(self, name: str) -> Told:
-        """The facts about a member, worked out once."""
+        """The facts about a member's value, worked out once."""
         if name not in self._of_members:
             self._of_members[name] = told(self.members[name])
         return self._of_members[name]
@@ -76,7 +76,7 @@ def told(subschemas: list[Subschema]) -> Told:
 
 
 def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
-    """Whether no value satisfies both, as far as it can be told.
+    """Whether it can be proved that no value satisfies both.
 
     Raises:
         UnsupportedSchema: A reference of a member leads nowhere.
@@ -91,7 +91,7 @@ def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
         left &= other.values
     if left is not None and not any(_is_one(value, types) for value in left):
         return True
-    if types != _OBJECT or levels == 0:  # Other values have no members.
+    if types != _OBJECT or levels == 0:  # Only objects have members to compare.
         return False
     for name in one.members.keys() & other.members.keys() & (one.required | other.required):
         if are_apart(one.of_member(name), other.of_member(name), levels - 1):
@@ -100,7 +100,9 @@ def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
 
 
 def has_a_tag(known: list[Told]) -> bool:
-    """Whether one member tells all of some objects apart: `are_apart` of all pairs, sooner.
+    """Whether the objects share a required member whose listed values are all different.
+
+    If so, every two of them are apart; this is faster than `are_apart` of all pairs.
 
     Raises:
         UnsupportedSchema: A reference of a member leads nowhere.
@@ -144,7 +146,7 @@ def _types(given: object) -> frozenset[str]:
 
 
 def _listed(sub: Subschema, keyword: str) -> frozenset[tuple[str, object]] | None:
-    """The scalars that a keyword lists; ``None`` where it does not, or other values too."""
+    """The scalars that a keyword lists; ``None`` where it is missing or lists other values too."""
     schema = sub.schema
     if not isinstance(schema, dict) or keyword not in schema:
         return None

@@ -1,13 +1,13 @@
-"""Schemas for one value as alternatives without ``anyOf``, ``oneOf``, ``if`` or ``$ref``.
+"""The subschemas of one value as alternatives without ``anyOf``, ``oneOf``, ``if`` or ``$ref``.
 
-What applies to a value is a conjunction of subschemas. Each keyword that chooses among subschemas
-splits it: ``anyOf`` into one case per branch, ``oneOf`` into a branch without the others that are
-not surely apart from it (`explorer.languages.schema.reading.apart`), ``if`` into two. A case is
-then a list of plain keyword mappings that all hold, subschemas that must not hold, and subschemas
-that are met as machines because splitting them would make too many cases.
+A value has to satisfy a conjunction of subschemas. Each keyword that chooses among subschemas
+splits it: ``anyOf`` into one case per branch; ``oneOf`` into one case per branch, which excludes
+the other branches that may overlap with it (`explorer.languages.schema.reading.apart`); ``if`` into
+two. A case is then a list of plain keyword mappings that all hold, subschemas that must not hold,
+and subschemas that are intersected as machines because splitting them would make too many cases.
 
-Conjunctions are kept together until they are plain because an object's members are only known from
-all of them: ``{"properties": ...}`` here and ``{"required": ...}`` there are one object.
+A conjunction is kept together until all its parts are plain, because an object's members are known
+only from all of them: ``{"properties": ...}`` here and ``{"required": ...}`` there are one object.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from explorer.languages.schema.reading.apart import are_apart, has_a_tag, told
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
 
 MOST_CASES: Final = 256
-"""Beyond this many, further choices are worked out apart and met as machines."""
+"""The most cases; beyond them, choices are built separately and intersected as machines."""
 
 MOST_EVALUATED_BRANCHES: Final = 6
-"""Branches of an ``anyOf`` below an ``unevaluated...`` keyword: each subset of them is a case."""
+"""The most branches of an ``anyOf`` below an ``unevaluated...`` keyword, where each subset of the
+branches is a case."""
 
 IN_PLACE: Final = frozenset(
     (
@@ -32,16 +33,20 @@ IN_PLACE: Final = frozenset(
         "else", "dependentSchemas", "dependentRequired", "dependencies",
     )
 )  # fmt: skip
-"""The keywords that bring other subschemas to the same value."""
+"""The keywords that apply other subschemas to the same value."""
 
 
 _CHOOSING: Final = IN_PLACE | {"enum", "const"}
-"""A subschema without these is plain."""
+"""The keywords that split a conjunction; a subschema without them is plain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way in which a conjunction can hold."""
+    """One way in which a conjunction can hold.
+
+    Args:
+        met: Subschemas that hold too, intersected as machines.
+    """
 
     plain: tuple[Subschema, ...]
     excluded: tuple[Subschema, ...]
@@ -51,7 +56,7 @@ class Case:
 def synthetic(
     parent: Subschema, schema: Schema, made: dict[object, Schema], keyword: str = ""
 ) -> Subschema:
-    """A schema that stands for a keyword of another; equal ones are the same object."""
+    """A subschema made for a keyword of another one; equal schemas are the same object."""
     key = repr(schema), id(parent.schema)
     kept = made.setdefault(key, schema)
     pointer = f"{parent.pointer}/{keyword}" if keyword else parent.pointer
@@ -59,7 +64,7 @@ def synthetic(
 
 
 def structural(value: object) -> dict[str, Any]:
-    """A schema that says what a ``const`` says, by structure."""
+    """A schema without ``const`` for arrays and objects that allows exactly one value."""
     if isinstance(value, dict):
         entries = cast("dict[str, object]", value)
         return {
@@ -101,10 +106,10 @@ def in_place(sub: Subschema) -> Iterator[Subschema]:
 
 
 class Expansion:
-    """The cases of conjunctions.
+    """Splits conjunctions into cases.
 
     Args:
-        look: Called in each step with how many parts are listed next, to look at the budget.
+        look: Checks the budget in each step, given the number of parts that are listed next.
     """
 
     def __init__(self, made: dict[object, Schema], look: Callable[[int], None]) -> None:
@@ -167,7 +172,7 @@ class Expansion:
         case.todo += reversed(here)
         open_cases: list[_Open] = [case]
         for choices in self.choices(sub, below, evaluated=bool(owners)):
-            # One choice alone is always taken: apart it would be the same choice again.
+            # A single choice is always split: built separately it would be the same choice again.
             many = len(open_cases) > 1 and len(open_cases) * len(choices) > MOST_CASES
             if crowded or many or (owners and len(choices) > MOST_CASES):
                 if owners:
@@ -187,7 +192,7 @@ class Expansion:
         return open_cases
 
     def _plain(self, sub: Subschema) -> Subschema:
-        """A subschema without the keywords that bring others in place; always the same object."""
+        """A subschema without the keywords of `IN_PLACE`; always the same object."""
         schema = cast("dict[str, Any]", sub.schema)
         if not IN_PLACE & schema.keys():
             return sub
@@ -199,12 +204,12 @@ class Expansion:
         return replace(sub, schema=kept[1])
 
     def whole(self, sub: Subschema) -> Subschema:
-        """The subschema that a plain one was taken out of; itself, if nothing was left out."""
+        """The subschema from which a plain one was made; itself if nothing was left out."""
         schema = self._whole.get(id(sub.schema))
         return sub if schema is None else replace(sub, schema=schema)
 
     def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
-        """The choices of a subschema: lists of (what then holds, what then does not)."""
+        """The choices of a subschema: each option holds some subschemas and excludes others."""
         schema = cast("dict[str, Any]", sub.schema)
         yield from self.constants(sub)
         any_of = [below(part, "anyOf", k) for k, part in enumerate(sub.schemas_at("anyOf"))]
@@ -253,10 +258,10 @@ class Expansion:
         yield from self.dependencies(sub, below)
 
     def constants(self, sub: Subschema) -> Iterator[_Choices]:
-        """The choice among the arrays and objects that ``enum`` and ``const`` list, if any.
+        """The choice among the values of ``enum`` and ``const`` that include arrays or objects.
 
-        Where both stand, also among scalars: the list of one that has an array or an object in it
-        is not read for them.
+        Where both keywords stand, scalars are a choice too, because they are not read elsewhere
+        from a list that has an array or an object in it.
         """
         schema = sub.schema
         if isinstance(schema, dict) and ("enum" in schema or "const" in schema):
@@ -275,7 +280,7 @@ class Expansion:
                 yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
 
     def dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
-        """A choice for each name on which others depend: it is absent, or they hold."""
+        """A choice for each name on which subschemas depend: it is absent, or they hold."""
         cases: list[tuple[str, str, list[Subschema]]] = []
         for keyword in ("dependentRequired", "dependencies"):
             for name, needed in sub.needed_at(keyword).items():
@@ -303,7 +308,7 @@ _Below = Callable[..., Subschema]
 
 
 class _Choices(list[tuple[list[Subschema], list[Subschema]]]):
-    """Options, and one subschema that says the same."""
+    """The options of a choice, and one subschema that means the same as all of them."""
 
     def __init__(
         self, options: list[tuple[list[Subschema], list[Subschema]]], apart: Subschema
@@ -314,9 +319,9 @@ class _Choices(list[tuple[list[Subschema], list[Subschema]]]):
 
 @dataclass(slots=True)
 class _Open:
-    """A case that is not worked out yet."""
+    """A case with subschemas that are still to be split."""
 
-    todo: list[Subschema]  # The next one is the last.
+    todo: list[Subschema]  # A stack.
     plain: list[Subschema]
     excluded: list[Subschema]
     met: list[Subschema]

@@ -1,11 +1,10 @@
-"""Read the keywords of one subschema: check their types, and follow the rules of its draft.
+"""The keywords of one subschema: their types are checked, and they are read as its draft says.
 
-Equal subschemas become one object (`prepared`), so that each is built once. Real schemas say the
-same thing in many places: a string of at most 255 characters, twenty times. The compiler knows a
-subschema by its identity, so equal ones are made identical before it starts. What only remarks
-(``title``, ``description``) is left out first, because it would keep equal subschemas apart. A
-subschema that has an address of its own, or that asks which of its neighbours have evaluated
-something, is never shared.
+Equal subschemas become one object (`prepared`), so that each is built once. Real schemas repeat
+themselves: a string of at most 255 characters, twenty times. The compiler knows a subschema by its
+identity, so equal ones are made identical before it starts. Annotations (``title``,
+``description``) are left out first, because they would make equal subschemas differ. A subschema
+that has an address of its own, or an ``unevaluated...`` keyword, is never shared.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from explorer.languages.schema.reading.subschemas import (
 
 _Check = Callable[[Any], bool]
 Number = int | float | Decimal
-"""A number of a schema: from text whole or an exact decimal, from elsewhere also a float."""
+"""A number of a schema: whole or an exact decimal if read from text, else possibly a float."""
 
 
 def _is_schema(value: Any) -> bool:
@@ -66,9 +65,9 @@ _REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
 def speaks_of_numbers(schema: Any) -> bool:
-    """Whether a schema may tell numbers apart, at any depth; references may.
+    """Whether a schema may distinguish numbers, at any depth; a reference counts as yes.
 
-    A member's name that is also a keyword counts as the keyword.
+    The name of a member that is also a keyword counts as the keyword.
 
     Example:
         >>> speaks_of_numbers({"items": {"minimum": 5}}), speaks_of_numbers({"required": ["a"]})
@@ -134,7 +133,7 @@ WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
         "an object whose values are schemas or lists of names",
     ),
 }  # fmt: skip
-"""The required type of each keyword, whatever the draft adds."""
+"""The check and the description of the type of each keyword, in all drafts."""
 
 _EXAMPLES: Final = {
     _SCHEMA[1]: '{"type": "string"}', _SCHEMAS[1]: '[{"type": "string"}, {"type": "null"}]',
@@ -157,13 +156,13 @@ _ADDRESSES: Final = frozenset(
     ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema", "$defs",
      "definitions")
 )  # fmt: skip
-"""Keywords that the library of addresses reads; what is wrong with them it shows."""
+"""Keywords that the ``referencing`` library reads; it reports the faults in them."""
 
 
 def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
-    """The subschemas in the keywords of a schema, each with the way to it.
+    """The subschemas in the keywords of a schema, each with its path.
 
-    Keywords that are not well formed have none.
+    Malformed keywords are passed over.
     """
     if _HOLDING.isdisjoint(schema):
         return
@@ -183,7 +182,7 @@ def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, s
 
 
 def every_part(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """The subschemas of a schema that have keywords: pointer, keywords, draft; in order."""
+    """The pointer, keywords and draft of each subschema that is an object, in order."""
     todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
     while todo:
         pointer, here, draft = todo.pop()
@@ -202,7 +201,7 @@ def draft_of(schema: dict[str, Any], around: int) -> int:
 
 
 def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
-    """Refuse a subschema with a keyword of a wrong type.
+    """Raise for a keyword of a wrong type in a subschema.
 
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
@@ -246,7 +245,7 @@ def types_of(subs: tuple[Subschema, ...]) -> set[str]:
     """The types that some subschemas leave.
 
     Raises:
-        UnsupportedSchema: One of them is not a type.
+        UnsupportedSchema: A ``type`` is not known.
     """
     types = {*TYPES, "integer"}
     for sub in subs:
@@ -267,7 +266,7 @@ def types_of(subs: tuple[Subschema, ...]) -> set[str]:
 
 
 def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
-    """The scalars that ``enum`` and ``const`` leave; ``None`` where neither lists scalars alone."""
+    """The scalars that ``enum`` and ``const`` allow; ``None`` where neither lists only scalars."""
     left: list[object] | None = None
     for sub in subs:
         for keyword in ("const", "enum"):
@@ -282,16 +281,14 @@ def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
 
 
 LARGEST_SIZE: Final = 2**64
-"""The largest number of items or properties that a keyword may give; no text that is ever written
-comes near it.
-"""
+"""The largest number of items or properties that a keyword may give, beyond every real text."""
 
 LONGEST_STRING: Final = MAX_REPEAT - 1
-"""The largest length of a string that a keyword may give, as for the repeats of a pattern."""
+"""The largest length of a string that a keyword may give: that of repeats in patterns."""
 
 
 def size(sub: Subschema, keyword: str) -> int | None:
-    """A size that a keyword gives; ``None`` if it is not there."""
+    """The size that a keyword gives; ``None`` if the keyword is missing."""
     value = sub.keyword(keyword)
     if not is_number(value):
         return None
@@ -313,7 +310,7 @@ def size(sub: Subschema, keyword: str) -> int | None:
 
 
 def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, int | None]:
-    """The largest of some lower bounds on a size, and the smallest of some upper ones."""
+    """The largest of the lower bounds on a size, and the smallest of the upper bounds."""
     minimum, maximum = 0, None
     for sub in subs:
         minimum = max(minimum, size(sub, fewest) or 0)
@@ -324,7 +321,7 @@ def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, in
 
 
 def anchored(python: str) -> str | None:
-    """A pattern that is anchored on both sides, as one to be matched in full; else ``None``."""
+    """The inside of a pattern that is anchored at both ends; ``None`` for any other pattern."""
     if python.startswith("^") and python.endswith(r"\Z") and not python.endswith(r"\\Z"):
         inner = python[1:-2]
         if not re.search(r"[|^]|\\Z|\(\?", inner):
@@ -333,18 +330,18 @@ def anchored(python: str) -> str | None:
 
 
 def prefix_keyword(sub: Subschema) -> str:
-    """The keyword of a draft for the items that have a place of their own."""
+    """The keyword that lists schemas for the first items, which depends on the draft."""
     return "prefixItems" if sub.draft >= 2020 else "items"
 
 
 def prefix(sub: Subschema) -> list[Schema]:
-    """The schemas of the first items, each for its own place."""
+    """The schemas of the first items, one for each index."""
     value = sub.keyword(prefix_keyword(sub))
     return cast("list[Schema]", value) if isinstance(value, list) else []
 
 
 def rest_of_items(sub: Subschema) -> tuple[Schema, str] | None:
-    """The schema of the items after the prefix, and its keyword."""
+    """The schema of the items after the prefix, and its keyword; ``None`` if there is none."""
     items = sub.keyword("items")
     if isinstance(items, bool | dict):
         return cast("Schema", items), "items"
@@ -363,12 +360,12 @@ def evaluates_item(sub: Subschema, index: int, owner: int) -> bool:
 
 
 def has_contains(sub: Subschema) -> bool:
-    """Whether ``contains`` is there and the draft knows it."""
+    """Whether a subschema has ``contains`` and its draft knows the keyword."""
     return sub.draft >= 6 and isinstance(sub.keyword("contains"), bool | dict)
 
 
 def contains_bounds(sub: Subschema) -> tuple[int, int | None]:
-    """The fewest and the most items that ``contains`` wants."""
+    """The fewest and the most items that may satisfy ``contains``."""
     minimum = size(sub, "minContains") if sub.draft >= 2019 else None
     maximum = size(sub, "maxContains") if sub.draft >= 2019 else None
     return 1 if minimum is None else minimum, maximum
@@ -380,7 +377,7 @@ REMARKS: Final = frozenset(
     ("title", "description", "$comment", "default", "examples", "deprecated", "readOnly",
      "writeOnly")
 )  # fmt: skip
-"""Keywords that say nothing about values."""
+"""Annotations: keywords that do not constrain values."""
 
 _APART: Final = frozenset(
     ("$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary",
@@ -389,10 +386,10 @@ _APART: Final = frozenset(
 
 
 def prepared(schema: Schema) -> tuple[Schema, bool]:
-    """The same schema, checked, equal subschemas being the same object.
+    """The schema checked, with equal subschemas made the same object.
 
     Returns:
-        It, and whether some subschema may have an address of its own.
+        The schema, and whether some subschema may have an address of its own.
 
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
@@ -417,7 +414,7 @@ def prepared(schema: Schema) -> tuple[Schema, bool]:
                 parts = list(parts_of(here))
                 every.append((here, parts))
                 todo += [(part, draft) for _, part in parts]
-    except UnsupportedSchema:  # Where that is, is only worked out now.
+    except UnsupportedSchema:  # The pointer is worked out only now.
         for pointer, here, draft in every_part(schema):
             check_well_formed(here, pointer, draft)
     made: dict[int, Schema] = {}
@@ -430,11 +427,11 @@ def prepared(schema: Schema) -> tuple[Schema, bool]:
 
 
 def _with_parts(here: dict[str, Any], parts: dict[_Path, Schema]) -> dict[str, Any]:
-    """A copy without remarks, its subschemas replaced by what was made of them."""
+    """A copy of a schema without annotations, with its subschemas replaced by the shared ones."""
     copy: dict[str, Any] = {
         keyword: value
         for keyword, value in here.items()
-        # A reference may lead into what is an object.
+        # A reference may lead into an object or a list.
         if keyword not in REMARKS or isinstance(value, dict | list)
     }
     for path, part in parts.items():
@@ -449,7 +446,7 @@ def _with_parts(here: dict[str, Any], parts: dict[_Path, Schema]) -> dict[str, A
 
 
 def _content(here: dict[str, Any], copy: dict[str, Any], paths: Collection[_Path]) -> object:
-    """A key that two subschemas share exactly if they say the same in the same order."""
+    """A key that two subschemas share exactly if their keywords have the same content."""
     if not _APART.isdisjoint(here):
         return id(here)
     if not paths:

@@ -1,8 +1,8 @@
-"""A subschema where it stands: its content, its address, and how to follow its references.
+"""A subschema at its place: its content, its address, and the targets of its references.
 
-Addresses and references are the work of the ``referencing`` library: ``$id``, ``$anchor``,
-``$dynamicRef``, embedded resources, and the older drafts. Nothing is ever fetched; what a reference
-may name beyond the schema itself is given as a folder.
+The ``referencing`` library resolves addresses and references: ``$id``, ``$anchor``,
+``$dynamicRef``, embedded resources, and the older drafts. Nothing is ever fetched; other schemas
+that a reference may name are given as a folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DRAFTS: Final[dict[str, tuple[int, Specification[Any]]]] = {
     "https://json-schema.org/draft/2019-09/schema": (2019, referencing.jsonschema.DRAFT201909),
     "https://json-schema.org/draft/2020-12/schema": (2020, referencing.jsonschema.DRAFT202012),
 }
-"""The drafts that are read, by the address that ``$schema`` gives."""
+"""The supported drafts by the address in ``$schema``."""
 
 DEFAULT_DRAFT: Final = 2020
 
@@ -42,8 +42,9 @@ class Subschema:
     """A schema at its place.
 
     Args:
-        owners: The keys of subschemas with ``unevaluatedProperties`` or ``unevaluatedItems`` whose
-            annotations this one belongs to.
+        owners: The keys of subschemas with ``unevaluatedProperties`` or ``unevaluatedItems`` for
+            which this one evaluates members or items.
+        referenced: Whether a reference led here.
     """
 
     schema: Schema
@@ -71,7 +72,7 @@ class Subschema:
         return self.schema.get(name) if isinstance(self.schema, dict) else None
 
     def schema_at(self, name: str) -> Schema | None:
-        """The value of a keyword that is a schema, if it is one."""
+        """The value of a keyword if it is a schema, else ``None``."""
         value = self.keyword(name)
         return cast("Schema", value) if isinstance(value, bool | dict) else None
 
@@ -81,13 +82,13 @@ class Subschema:
         return cast("list[Schema]", value) if isinstance(value, list) else []
 
     def named_at(self, name: str) -> dict[str, Schema]:
-        """The schemas of a keyword that holds some by name, in order."""
+        """The schemas of a keyword that maps names to schemas, in order."""
         value = self.keyword(name)
         entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         return {key: part for key, part in entries.items() if isinstance(part, bool | dict)}
 
     def needed_at(self, name: str) -> dict[str, list[str]]:
-        """The lists of names of a keyword that holds some by name, in order."""
+        """The lists of names of a keyword that maps names to lists, in order."""
         value = self.keyword(name)
         entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         return {key: part for key, part in entries.items() if isinstance(part, list)}
@@ -100,7 +101,7 @@ class Subschema:
     def below(
         self, schema: Schema, *path: str | int, owners: frozenset[int] | None = None
     ) -> Subschema:
-        """The subschema at a path below this one; it has no owners unless it is in place."""
+        """The subschema at a path below this one; it has no owners unless they are given."""
         resolver = self.resolver
         draft = self.draft
         if isinstance(schema, dict):
@@ -114,7 +115,7 @@ class Subschema:
         pointer = self.pointer + pointer_to(*path)
         made = Subschema(schema, resolver, pointer, draft, owners or frozenset())
         if resolver is self.resolver and draft == self.draft:
-            made.__dict__["scope"] = self.scope  # As it would work out by itself.
+            made.__dict__["scope"] = self.scope  # It is the same, so it need not be worked out.
         return made
 
     def target(self, reference: str, keyword: str) -> Subschema:
@@ -201,7 +202,7 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = 
     """The whole schema as a subschema.
 
     Args:
-        addressed: Whether a subschema may have an address of its own. Without one nothing has to
+        addressed: Whether a subschema may have an address of its own. If not, addresses need not
             be gathered before references are followed.
     """
     draft = DEFAULT_DRAFT
@@ -225,6 +226,6 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = 
             )
     try:
         registry, base = _addresses(schema, remotes, _specification(draft), addressed)
-    except (AttributeError, TypeError) as error:  # The library looks before keywords are checked.
+    except (AttributeError, TypeError) as error:  # Keywords are not checked yet.
         raise malformed_address(schema, draft) from error
     return Subschema(schema, registry.resolver(base), "", draft)

@@ -1,10 +1,11 @@
 """The one reader of schemas that are given as text, and the way back to text.
 
-A bound means the number that is written, so numbers with a fraction or an exponent are read as
+A bound is exactly the number that is written, so numbers with a fraction or an exponent are read as
 exact decimals, never as floats: ``1e400`` is not infinite, and twenty digits stay twenty digits.
-What Python's reader takes beyond JSON (``NaN``, ``Infinity``) is refused with its place, and so is
-a number so long that machines over its digits make no sense. A name that an object gives twice is
-not refused, because RFC 8259 leaves its meaning open: the last one holds, and a remark names it.
+``NaN`` and ``Infinity``, which Python's reader accepts beyond JSON, are refused with their place,
+and so is a number so long that machines over its digits make no sense. A name that an object gives
+twice is not refused, because RFC 8259 leaves its meaning open: the last one holds, and a remark
+names it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from explorer.errors import ConstraintError, Located, caret
 from explorer.languages.sources.choice import check_encodable
 
 MOST_CHARACTERS: Final = 10_000_000
-"""The longest schema, as JSON."""
+"""The most characters of a schema as JSON."""
 
 MOST_DIGITS: Final = 1_000
-"""How many digits a number of a schema may have when it is written out without an exponent."""
+"""The most digits of a number of a schema, written out without an exponent."""
 
 MOST_NESTED: Final = 500
-"""How deep objects and arrays of a schema nest."""
+"""The deepest nesting of objects and arrays in the text of a schema."""
 
 EXACT: Final = Context(prec=4 * MOST_DIGITS, Emax=10**6, Emin=-(10**6))
 """Arithmetic on numbers of schemas; Python's own context rounds to 28 digits."""
@@ -37,14 +38,14 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][0-9.eE+-]*
 
 
 _SHOWN_DIGITS: Final = 24
-"""How many digits of a long number a message shows."""
+"""The digits of a long number that a message shows."""
 
 _SHORTER: Final = f"Write a number of at most {MOST_DIGITS:,} digits, or leave the keyword out."
 _FINITE: Final = "JSON has finite numbers only: write one of them, or leave this one out."
 
 
 class _WrongNumber(ValueError):
-    """A number that is not read, with the reason."""
+    """The error for a number that is refused, with reason and remedy."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
@@ -116,8 +117,8 @@ def text_of_data(schema: object) -> str:
     """A schema that was given as Python data, as JSON text.
 
     Raises:
-        ConstraintError: It is not JSON; with the place of a number that is not finite or too
-            long, and of what holds itself.
+        ConstraintError: The data is not JSON; the message has the place of a number that is not
+            finite or too long, and of an object or array that contains itself.
     """
     try:
         given = schema if isinstance(schema, bool) else dict(cast("Mapping[str, object]", schema))
@@ -134,7 +135,7 @@ def text_of_data(schema: object) -> str:
         ) from error
     except ConstraintError:
         raise
-    except Exception as error:  # A mapping of somebody's own may raise anything.
+    except Exception as error:  # A user's own mapping may raise anything.
         reason, remedy = (
             f"The schema is not JSON: {str(error) or type(error).__name__}",
             "Give what json.loads would return.",
@@ -145,7 +146,7 @@ def text_of_data(schema: object) -> str:
 
 
 def _values_written_out(value: object, known: dict[int, int]) -> int:
-    """The number of values in Python data; what stands at several places counts at each of them."""
+    """The number of values in Python data; an object at several places counts at each of them."""
     parts: Iterable[object]
     if isinstance(value, dict):
         parts = cast("dict[str, object]", value).values()
@@ -155,7 +156,7 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
         return 1
     place = id(cast("object", value))
     if place not in known:
-        known[place] = 1  # Data that holds itself is refused by who writes it.
+        known[place] = 1  # Data that contains itself is refused later, when it is written.
         count = 1
         for part in parts:
             count += 1 if type(part) is str else _values_written_out(part, known)
@@ -181,7 +182,7 @@ def json_of(value: object) -> str:
 
 
 def as_python(text: str) -> str:
-    """A schema as Python would write it: its data, or the text where a number fits no float.
+    """A schema as a Python literal: its data, or its text where a number does not fit a float.
 
     Example:
         >>> print(as_python('{"minimum": 0.5}'), as_python('{"minimum": 1e400}'))
@@ -266,12 +267,12 @@ def _is_wrong(token: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    """The strings, numbers and brackets of a JSON text, each with where it begins."""
+    """The strings, numbers and brackets of a JSON text, each with its start."""
     return ((match.start(), match.group()) for match in _TOKEN.finditer(text))
 
 
 def _depth(text: str) -> int:
-    """The depth of a JSON text, or the number of its brackets, if that is small: an upper bound."""
+    """An upper bound of the depth of a JSON text: the depth, or the number of brackets if small."""
     opened = text.count("{") + text.count("[")
     if opened <= MOST_NESTED:
         return opened
@@ -309,10 +310,10 @@ def _at(text: str, offset: int, reason: str, remedy: str) -> ConstraintError:
 def _fault_of_data(
     part: object, pointer: str, above: dict[int, str], clean: set[int]
 ) -> tuple[str, str] | None:
-    """The fault that keeps Python data from being JSON text, its JSON Pointer, and the remedy.
+    """The reason why Python data cannot be written as JSON, with its JSON Pointer, and the remedy.
 
     Args:
-        clean: The ids of parts in which nothing is wrong; data may hold one at many places.
+        clean: The ids of parts without a fault; data may hold one part at many places.
     """
     if isinstance(part, float) and part - part != 0:
         return f"The schema is not JSON: the number at {pointer} is not finite", _FINITE
@@ -357,13 +358,13 @@ def _first_digits(number: int) -> str:
 
 
 def _check_whole(text: str, value: object) -> None:
-    """Refuse a schema that holds half of a surrogate pair, which no text of JSON can.
+    """Refuse a schema that holds half of a surrogate pair, which no JSON text can hold.
 
     Args:
-        value: The same as Python data, where a half may also come from an escape.
+        value: The schema as Python data, where a half may also come from an escape.
 
     Raises:
-        ConstraintError: It does.
+        ConstraintError: The text or the data holds such a half.
     """
     check_whole_characters("The schema", text, error=ConstraintError)
     if "\\ud" not in text.lower():

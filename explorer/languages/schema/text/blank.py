@@ -1,4 +1,4 @@
-"""White space between the tokens of JSON, as a pattern of a user's says it."""
+"""White space between the tokens of JSON, given as a pattern by the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from explorer.languages.regex import compile_pattern
 BLANK: Final = r"[ \t\n\r]*"
 """All white space that JSON has between its tokens (RFC 8259, section 2)."""
 LIMITS: Final = Budget(states=2_000, seconds=10)
-"""For the machine of a pattern, which is copied to every place where white space may stand."""
+"""The budget for the machine of a pattern, which is copied to every place of white space."""
 
 
 @lru_cache(maxsize=64)
@@ -26,9 +26,9 @@ def blank_machine(pattern: str) -> Dfa:
         pattern: As `explorer.regex` reads it.
 
     Raises:
-        RegexError: It cannot be read.
-        ConstraintError: It matches nothing, or something that is not white space of JSON.
-        BudgetExceeded: It takes more than `LIMITS`.
+        RegexError: The pattern cannot be read.
+        ConstraintError: The pattern matches nothing, or something that is not white space of JSON.
+        BudgetExceeded: The machine takes more than `LIMITS`.
 
     Example:
         >>> blank_machine("[ ]?").accepts(b" "), blank_machine("[ ]?").accepts(b"\\n")

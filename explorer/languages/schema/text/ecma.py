@@ -1,6 +1,6 @@
 """Patterns of JSON Schema, which are ECMA-262's, as patterns of Python's ``re``.
 
-The two agree on most of what patterns in schemas use. Where they differ the pattern is rewritten:
+The two agree on most syntax that schemas use. Where they differ the pattern is rewritten:
 ``\\d``, ``\\w`` and ``\\b`` are ASCII, ``\\s`` and the dot have their own sets, ``$`` is only the
 end, ``[^]`` and ``[]`` are any character and none, code points are written ``\\u{1F600}``, groups
 ``(?<name>…)``, and ``\\p{…}`` names a Unicode property.
@@ -22,7 +22,7 @@ _DOT: Final = r"[^\n\r\u2028\u2029]"
 _WORD: Final = "0-9A-Za-z_"
 
 _NO_REPEAT: Final = re.compile(r"\{,[0-9]*\}")
-"""Python reads this as at most so many."""
+"""Letters of a text in ECMA-262, but a repeat with an upper bound in Python."""
 
 _FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 
@@ -48,10 +48,10 @@ _SCRIPTS: Final = {
 
 
 def translated(pattern: str) -> str:
-    """The pattern in Python's syntax.
+    """An ECMA-262 pattern in Python's syntax.
 
     Args:
-        pattern: In the syntax of ECMA-262, with the ``u`` flag as JSON Schema recommends.
+        pattern: The pattern, read with the ``u`` flag as JSON Schema recommends.
 
     Raises:
         RegexError: A property is unknown, a repeat has no lower bound, flags are set, or the
@@ -115,7 +115,7 @@ def translated(pattern: str) -> str:
 
 
 def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:
-    """An escape in Python's words, and where it ends."""
+    """An escape in Python's syntax, and the position after it."""
     letter = pattern[position + 1 : position + 2]
     after = position + 2
     sets = {"d": "0-9", "w": _WORD, "s": SPACE}
@@ -148,7 +148,7 @@ def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:
         end = pattern.find("}", after)
         inside = _property(pattern, position, pattern[after + 1 : end], negated=letter == "P")
         return (inside if in_class else f"[{inside}]"), end + 1
-    if letter in ("a", "A", "Z", "z", "e"):  # An identity escape there, something else here.
+    if letter in ("a", "A", "Z", "z", "e"):  # An identity escape in ECMA-262, not in Python.
         return letter, after
     return "\\" + letter, after
 

@@ -1,11 +1,11 @@
 r"""Every escape of every character: ``\u0061`` for ``a``, in names and constrained strings too.
 
-A finished machine reads each character of a string in one spelling. From every state inside a
-string, wherever it reads a character, an escape leads to the same state: ``\uXXXX`` with upper or
-lower digits, a surrogate pair beyond U+FFFF, and the short escapes of RFC 8259, section 7.
+A finished machine reads each character of a string in one spelling. Here every state inside a
+string that reads a character gets escapes to the same target: ``\uXXXX`` with upper or lower
+digits, a surrogate pair beyond U+FFFF, and the short escapes of RFC 8259, section 7.
 
-Cost: some six states for each character of each name or listed string, which a closed machine has
-all, and one that is discovered has where a text comes to them.
+Cost: some six states for each character of each name or listed string. A closed machine has all of
+them; a machine that discovers its states has those that a text reaches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.strings import ESCAPED, SHORT_ESCAPES
 
 Runs = tuple[tuple[int, int, int], ...]
-"""Intervals of numbers, both ends included, each with what they lead to."""
+"""Intervals of numbers, both ends included, each with its target state."""
 
 ESCAPE: Final = (
     r'\\["\\/bfnrt]|\\u(?:[0-9A-CEFa-cef][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
@@ -28,14 +28,14 @@ CHARACTER: Final = rf'[^"\\\x00-\x1f]|{ESCAPE}'
 """One character of a JSON string in any spelling."""
 
 _LEADS: Final = ((0xC2, 0xDF, 0x1F, 1), (0xE0, 0xEF, 0x0F, 2), (0xF0, 0xF4, 0x07, 3))
-"""The first bytes of UTF-8: lowest, highest, the bits that count, how many bytes follow."""
+"""The first bytes of UTF-8: lowest, highest, mask of the payload bits, number of further bytes."""
 
 _SLASH: Final = {0x2F: b"/"}
 _FIRST_PAIRED: Final = 0x10000
 
 
 class Escapes:
-    """Draws escapes beside the characters of a machine, without arcs that read nothing."""
+    """Draws escapes beside the characters of a machine, without ε-arcs."""
 
     def __init__(self, sketch: Sketch, machine: Dfa, inside: range) -> None:
         self._sketch = sketch
@@ -66,7 +66,7 @@ class Escapes:
         sketch.byte(backslash, ord("u"), self._node(4, tuple(sorted(units))))
 
     def _characters(self, state: int) -> Runs:
-        """The characters that a state reads, by code point."""
+        """The characters that a state reads, as intervals of code points with targets."""
         step = self._machine.step
         arcs = [(byte, byte, step(state, byte)) for byte in range(0x20, 0x80) if byte not in b'"\\']
         backslash = step(state, 0x5C)
@@ -85,7 +85,7 @@ class Escapes:
         return _joined(sorted(each for each in arcs if each[2] != NO_ARC))
 
     def _after(self, state: int, more: int) -> Runs:
-        """The states that the bytes after a first one lead to, by the bits that they hold."""
+        """The targets after the remaining bytes of a character, by the payload bits of those."""
         if more == 0:
             return ((0, 0, state),)
         known = self._rest.get((state, more))
@@ -137,7 +137,7 @@ class Escapes:
         return known
 
     def _node(self, count: int, runs: Runs) -> int:
-        """The state before so many hexadecimal digits that write one of some numbers."""
+        """The state before the given number of hexadecimal digits that write some numbers."""
         known = self._digits.get((count, runs))
         if known is not None:
             return known
@@ -159,7 +159,7 @@ class Escapes:
 
 
 def _joined(runs: list[tuple[int, int, int]]) -> Runs:
-    """Neighbouring intervals that lead to the same, as one."""
+    """The intervals with neighbours of the same target joined."""
     intervals: list[tuple[int, int, int]] = []
     for low, high, target in runs:
         if intervals and intervals[-1][1] == low - 1 and intervals[-1][2] == target:

@@ -1,13 +1,13 @@
-"""The spellings of numbers with exponents, read off the plain ones.
+"""The spellings of numbers with exponents, derived from the plain spellings.
 
-`explorer.languages.schema.text.numbers` compares numbers in two spellings. A finished set is
-written in more: an exponent of zero (``1e0``) after any plain spelling, zeros before a negative
-exponent (``1e-007``), and the *large* one, ``1.5e+22``: up to 17 digits, one of them before the
-point, and an exponent from 16 on, as Python and JavaScript write what is that large. Such a number
-is in the set if its digits with as many zeros as are missing are. Where every number is in the set
-it is written in every way that JSON has, up to the largest float, and where every whole number is,
-whole digits have an exponent of 0 to 99 too (``12e3``). What a set is known to hold is kept beside
-its machine while sets are combined.
+`explorer.languages.schema.text.numbers` compares numbers in two spellings. A finished set gets
+more: an exponent of zero (``1e0``) after any plain spelling, zeros before a negative exponent
+(``1e-007``), and the *large* spelling, ``1.5e+22``: up to 17 digits, one of them before the point,
+and an exponent from 16 on, as Python and JavaScript write large numbers. A large spelling is in the
+set if the same number written out, with its zeros, is. If a set holds every number, all spellings
+of JSON are allowed, up to the largest float; if it holds every whole number, whole digits may have
+an exponent of 0 to 99 too (``12e3``). Which of the two holds is kept beside the machine while sets
+are combined.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.strings import among
 
 LAST_EXPONENT: Final = 308
-"""Of the largest float."""
+"""The exponent of the largest float."""
 FIRST_LARGE: Final = 16
 """The least exponent of the large spelling."""
 _LARGEST: Final = "7976931348623158"
-"""The decimals of the largest float, 1.7976931348623157e308, and one more in the last place, which
+"""The decimals of the largest float, 1.7976931348623157e308, with the last one raised by one, which
 is still read as that float."""
 
 
 def _at_most(decimals: str) -> str:
-    """A pattern of the decimals that are at most these."""
+    """A pattern of the decimals that are at most the given ones."""
     first, rest = int(decimals[0]), decimals[1:]
     less = rf"[0-{first - 1}][0-9]*|" if first else ""
     return rf"(?:{less}{first}{_at_most(rest)}?)" if rest else rf"(?:{less}{first}0*)"
@@ -48,7 +48,7 @@ ANY: Final = (
     rf"{PLAIN}(?:[eE]-0*[0-9]{{1,3}}|{_UP}[0-9]{{1,2}})?"
     rf"|-?[1-9](?:\.[0-9]+)?{_UP}(?:[12][0-9]{{2}}|30[0-7])|{_TOP}"
 )
-"""Every number, as long as a float can hold it: 1e999 would be read as infinity.
+"""Every number that a float can hold: 1e999 would be read as infinity.
 
 Negative exponents have at most three digits after their zeros, as elsewhere.
 """
@@ -61,10 +61,10 @@ _DECIMALS: Final = len(_LARGEST)
 MOST_RESPELLED: Final = 2_000
 """Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
 MOST_KEPT: Final = 200
-"""Results for machines of up to so many states are kept: schemas use the same few bounds."""
+"""The most states of a machine whose result is cached, since schemas use the same few bounds."""
 
 Every = Literal["number", "integer"]
-"""All numbers, or all whole ones."""
+"""A set of numbers that is known to be contained: all numbers, or all whole numbers."""
 
 
 @cache
@@ -79,7 +79,7 @@ def _every_whole() -> Dfa:
 
 
 def with_exponents(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
-    """A set of numbers with the spellings that have exponents, as far as they surely belong to it.
+    """A set of numbers with further spellings that have exponents, all of numbers in the set.
 
     Example:
         >>> from decimal import Decimal
@@ -109,7 +109,7 @@ def with_exponents(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
 
 @dataclass(frozen=True, slots=True)
 class _ByContent:
-    """A machine that equals others with the same table."""
+    """A machine as a cache key: machines with the same table are equal."""
 
     machine: Dfa = field(compare=False)
     key: tuple[object, ...]
@@ -121,11 +121,11 @@ def _kept(machine: _ByContent, *, whole: bool) -> Dfa:
 
 
 def _respelled(machine: Dfa, *, whole: bool, meter: Meter) -> Dfa:
-    """The numbers of a machine, also with ``e0`` after a plain spelling, with more zeros in a
-    negative exponent, and in the large spelling.
+    """The numbers of a machine in further spellings: ``e0`` after a plain number, zeros before a
+    negative exponent, and the large spelling.
 
-    An integer of draft 4 has neither fraction nor exponent, so after digits the exponent may only
-    stand where a fraction of zeros may, too.
+    An integer of draft 4 has neither fraction nor exponent, so an exponent may follow digits only
+    where a fraction of zeros may follow too.
     """
     sketch = Sketch(meter)
     begin = sketch.state()
@@ -154,7 +154,7 @@ def _respelled(machine: Dfa, *, whole: bool, meter: Meter) -> Dfa:
 
 
 def _parts(machine: Dfa) -> tuple[list[int], set[int]]:
-    """The accepting states that are only met at the end of plain spellings, draft 4 apart; and the
+    """The accepting states at the end of plain spellings only, but for draft 4's integers; and the
     states after the letter of an exponent."""
     met: set[tuple[int, str]] = {(machine.start, "digits")}
     todo = list(met)
@@ -188,8 +188,8 @@ def _parts(machine: Dfa) -> tuple[list[int], set[int]]:
 def _large(machine: Dfa, meter: Meter) -> Dfa:
     """The numbers of a machine in the large spelling.
 
-    After the first digit come up to 16 decimals, level by level, each with all states of the
-    machine; an exponent may follow where the machine accepts after as many zeros as are missing.
+    After the first digit come up to 16 decimals, each in a layer with all states of the machine; an
+    exponent may follow where the machine accepts after the zeros that the exponent stands for.
     """
     digits = machine.table[:, machine.symbol_class[48:58]]
     accepted = _after_zeros(machine, digits[:, 0])
@@ -240,7 +240,7 @@ def _large(machine: Dfa, meter: Meter) -> Dfa:
 
 
 def _after_zeros(machine: Dfa, zero: Int32) -> Bool:
-    """bool[309, states], whether a plain number that an exponent may follow ends after zeros.
+    """bool[309, states], whether a plain number that may have an exponent ends after k zeros.
 
     Args:
         zero: int32[states], the state after one more zero, or `NO_ARC`.
@@ -263,7 +263,7 @@ def _after_zeros(machine: Dfa, zero: Int32) -> Bool:
 
 @lru_cache(maxsize=256)
 def _exponents(wanted: bytes) -> Dfa:
-    """The letter of an exponent and one that is wanted, counted from the first large one."""
+    """The letter ``e`` and one of the large exponents that are marked in ``wanted``."""
     sketch = Sketch(Meter())
     begin, sign, zeros, end = (sketch.state() for _ in range(4))
     for letter in b"eE":

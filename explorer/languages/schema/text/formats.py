@@ -1,11 +1,11 @@
 """The values of ``format`` as patterns, each from its standard.
 
-The second before midnight in UTC, which a leap second follows, is another minute in each time zone.
-Zones are followed in steps of a quarter of an hour, as all of them have been since there are leap
-seconds (1972). Every minute would take 11,000 states where these take 900.
+A leap second comes before midnight in UTC, which is another minute of the day in each time zone.
+Offsets are followed in steps of a quarter of an hour, as all real ones have been since leap seconds
+began (1972). Every minute would take 11,000 states instead of 900.
 
-A label of a host name that begins with ``xn--`` is refused: whether it encodes a label that is
-allowed takes the whole of it decoded (RFC 3492, RFC 5891), which no machine of a usable size does.
+A label of a host name that begins with ``xn--`` is refused: to know whether it encodes an allowed
+label, it must be decoded as a whole (RFC 3492, RFC 5891), which takes too large a machine.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _ZONE: Final = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
 
 def _leap_second() -> str:
-    """RFC 3339, section 5.8: the time of day where UTC is at 23:59:60, and the offset that says so.
+    """A pattern of the local times with offset at which UTC is 23:59:60 (RFC 3339, section 5.8).
 
-    In the east the time is a minute before the offset, in the west what the offset leaves of a day.
+    East of Greenwich the local time is the offset less one minute, in the west 24 hours less the
+    offset and one minute.
     """
     ways: list[str] = []
     for east in range(0, 24 * 60, 15):
@@ -73,7 +74,7 @@ _PCT: Final = r"%[0-9A-Fa-f]{2}"
 
 
 def _uri(unreserved: str, private: str, *, reference: bool) -> str:
-    """RFC 3986, appendix A; RFC 3987 where the sets are larger."""
+    """A pattern of URIs (RFC 3986, appendix A), or with larger sets of IRIs (RFC 3987)."""
     pchar = rf"(?:[{unreserved}{_SUB}:@]|{_PCT})"
     no_colon = rf"(?:[{unreserved}{_SUB}@]|{_PCT})"
     future = rf"[vV][0-9A-Fa-f]+\.[{_UNRESERVED}{_SUB}:]+"

@@ -1,8 +1,8 @@
-"""String literals of so many characters: a machine in layers, one for each character that was read.
+"""String literals with a bounded length: a machine in layers, one for each character that was read.
 
-A machine of texts with a bound beside it is the product of both. Where that is large it is not
-written out as texts and then respelled, but as copies of the finished literals: what completes a
-character leads one layer up. Only what is on the way to an end stays.
+A language of texts with bounds on its length is a product of two machines. Where that is large, it
+is not built over texts and then respelled, but from copies of the machine of literals: each arc
+that completes a character leads one layer up. States that cannot reach an end are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def in_layers(literals: Nfa, inside: list[int], low: int, high: int) -> Nfa:
     count = literals.num_states
     between = np.zeros(count, np.bool_)
     between[inside] = True
-    # Within a character only the bytes that continue it may follow.
+    # States within a character read only continuation bytes.
     begins = np.zeros(count, np.bool_)
     begins[literals.arcs[(literals.arcs[:, 1] < 0x80) | (literals.arcs[:, 2] >= 0xC0), 0]] = True
     between &= begins

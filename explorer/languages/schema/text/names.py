@@ -1,8 +1,8 @@
-"""String literals that may hold anything, and those of all names but some.
+"""The literals of all strings, and of all strings but some names.
 
-Names are read along a trie of the characters of the names that are left out. In the trie each
-character has the one spelling of `json.dumps`; a character that leaves it may be followed by
-anything in any spelling, because the name is another one from there on.
+Literals are read along a trie of the excluded names. In the trie each character has only the
+spelling of `json.dumps`; after a character that leaves the trie anything may follow in any
+spelling, because the name already differs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _QUOTE, _BACKSLASH = 0x22, 0x5C
 _ESCAPED: Final = {chr(byte): data for byte, data in ESCAPED.items()}
 
 Ranges = tuple[tuple[int, int], ...]
-"""Intervals of bytes that come one after the other."""
+"""The intervals of consecutive bytes of a character, one for each byte."""
 
 
 class _Literals:
-    """Draws the rest of a literal that may hold anything, and tries beside it."""
+    """Draws the literals of all strings that are not in a trie."""
 
     def __init__(self) -> None:
         self._sketch = Sketch(Meter())
@@ -46,7 +46,7 @@ class _Literals:
         return self._sketch.drawn(start, [self.end])
 
     def _way(self, ranges: Ranges) -> int:
-        """The state before the last bytes of a character after which anything may come."""
+        """The state before the last bytes of a character that leaves the trie."""
         if ranges not in self._ways:
             self._ways[ranges] = state = self.state()
             self.arc(state, *ranges[0], self._way(ranges[1:]))
@@ -74,7 +74,7 @@ class _Literals:
             self.draw(state, trie[character])
 
     def _spell(self, source: int, inside: Mapping[str, int]) -> None:
-        """Draw what follows a backslash, each escaped character in its one spelling."""
+        """Draw the rest of an escape after the backslash, each character in its one spelling."""
         known: dict[bytes, int] = {b"": source}
         for character, data in _ESCAPED.items():
             letters = data[1:]
@@ -98,7 +98,7 @@ class _Literals:
             begin = stop + 1
 
     def _wide(self, source: int, read: bytes, row: Ranges, wide: Mapping[bytes, int]) -> None:
-        """Draw the characters of several bytes, of which some were read."""
+        """Draw the characters of several bytes, after the bytes that were already read."""
         low, high = row[0]
         count = len(read)
         here = {data[count] for data in wide if data.startswith(read) and len(data) > count}
@@ -117,14 +117,14 @@ class _Literals:
 
 @lru_cache(maxsize=1)
 def free_string() -> Nfa:
-    """The rest of a string that may hold anything, in any spelling, its closing quote included."""
+    """The rest of any string in any spelling, its closing quote included."""
     drawn = _Literals()
     return drawn.nfa(drawn.body)
 
 
 @lru_cache(maxsize=256)
 def other_names(names: tuple[str, ...]) -> Nfa:
-    """The literals of all strings but some."""
+    """The literals of all strings but the given ones."""
     trie: dict[str, Any] = {}
     for name in names:
         here = trie

@@ -1,11 +1,11 @@
 """JSON numbers as machines over their digits: intervals and multiples, exactly.
 
-A number has many spellings, and the ones with exponents of any size do not make a regular language
-once values are compared. So numbers are written in one of two ways, those that Python and
-JavaScript write themselves: *plain*, ``-12.50``, and *small*, ``1.5e-07``, with one digit before
-the point, at most three digits in a negative exponent. Within these two the machines are exact: a
-spelling is accepted exactly if its value is. Numbers from 1e16 on are written out in full.
-The spellings that need no comparison are added later (`explorer.languages.schema.text.exponents`).
+A number has many spellings, and with exponents of any size the spellings of the numbers above a
+bound are not a regular language. So numbers are written in one of the two ways that Python and
+JavaScript use: *plain*, ``-12.50``, and *small*, ``1.5e-07``, with one digit before the point and
+at most three digits in a negative exponent. Within these two the machines are exact: a spelling is
+accepted exactly if its value is in the set. Numbers from 1e16 on are written out in full. Spellings
+that need no comparison are added later (`explorer.languages.schema.text.exponents`).
 
 Bounds are compared digit by digit, from the left: a longer whole part is larger, and of equal
 length the first digit that differs decides. Multiples of ``p / 10^k`` keep the remainder modulo p.
@@ -72,19 +72,19 @@ def _order(digit: str, expected: str) -> Order:
 
 
 def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> Dfa:
-    """Unsigned plain numbers whose order to a bound of 0 or more is as wanted."""
+    """The unsigned plain numbers whose order to a bound, at least 0, is one of those wanted."""
     sketch = Sketch(meter)
     whole, fraction = _digits_of(bound)
     accepting: list[int] = []
 
     def ending(order: Order) -> int:
-        """A new state, where a number in this order to the bound may end."""
+        """A new state, accepting if numbers in this order to the bound are wanted."""
         state = sketch.state()
         if wanted(order):
             accepting.append(state)
         return state
 
-    # Behind the point: the order that is decided, or how many decimals were equal so far.
+    # After the point: the order if it is decided, or the number of decimals equal so far.
     begin = sketch.state()
     point: dict[Order, int] = {"<": sketch.state(), "=": sketch.state(), ">": sketch.state()}
     decided: dict[Order, int] = {"<": ending("<"), ">": ending(">")}
@@ -99,9 +99,9 @@ def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) ->
             order = _order(digit, digits)
             sketch.byte(here, ord(digit), following if order == "=" else decided[order])
 
-    # Before it, digit by digit. With as many digits but no decimals a number is smaller.
+    # Before the point, digit by digit. Equal digits without the bound's decimals are smaller.
     def whole_part(order: Order) -> int:
-        """A new state, where the whole part of a number in this order may end."""
+        """A new state at which the whole part of a number in this order may end."""
         state = ending("<" if order == "=" and fraction else order)
         sketch.byte(state, ord("."), point[order])
         return state
@@ -130,8 +130,8 @@ def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
 
     Args:
         near: From 0 to 1,000.
-        lower, same, higher: Whether exponents (as positive numbers) below it, it, and those above
-            are in it.
+        lower, same, higher: Whether the exponents, as positive numbers, below, at and above
+            ``near`` are included.
     """
     good = [*(range(1, near) if lower else ()), *(range(near + 1, 1000) if higher else ())]
     good += [near] if same and 0 < near < 1000 else []
@@ -151,12 +151,13 @@ def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
 
 
 _FIRST_OF_WIDTH: Final = (0, 1, 11, 111, 1111)
-"""Of the tree of all texts of up to three digits: where those of each width begin."""
+"""The first state of each width in the tree of all texts of up to three digits."""
 
 
 @cache
 def _three_digits() -> Int32:
-    """The arcs of that tree: the text of a width with a value is the state so far behind that."""
+    """The arcs of the tree of texts of up to three digits; a text's state is the first state of its
+    width plus its value."""
     digit = np.arange(10)
     blocks: list[NDArray[np.int64]] = []
     for width, count in enumerate((1, 10, 100)):
@@ -174,7 +175,7 @@ def _mantissa() -> Dfa:
 
 
 def _small_magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> list[Dfa]:
-    """Unsigned small numbers whose order to a bound of 0 or more is as wanted."""
+    """The unsigned small numbers whose order to a bound, at least 0, is one of those wanted."""
     parts: list[Dfa] = []
     if bound == 0:
         every = _exponents(0, lower=False, same=False, higher=True)
@@ -209,7 +210,7 @@ def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> D
     """The numbers whose order to a bound is one of those wanted.
 
     Args:
-        wanted: Given ``"<"``, ``"="`` or ``">"``: whether numbers in that order to the bound count.
+        wanted: Tells of ``"<"``, ``"="`` and ``">"`` whether numbers in that order belong to it.
 
     Returns:
         A minimal machine over the two spellings; -0 is 0.
@@ -246,7 +247,7 @@ def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> D
 
 
 def _signed_magnitudes(zero: bool, below: bool, meter: Meter) -> list[Dfa]:
-    """The negative spellings next to a bound of 0 or more: -0 and the truly negative ones."""
+    """The spellings with a minus sign for a bound of at least 0: those of -0, and the negative."""
     parts: list[Dfa] = []
     if zero:
         parts.append(_pattern(r"-0(?:\.0+)?"))
@@ -282,7 +283,7 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
 
 
 def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
-    """Unsigned plain multiples: the remainder of the digits so far, and the decimals that came."""
+    """Unsigned plain multiples; a state is the remainder of the digits, and the decimals so far."""
     sketch = Sketch(meter)
     meter.check("Multiples", states=numerator * (decimals + 2))
     begin, zero, zeros = sketch.state(), sketch.state(), sketch.state()
@@ -296,7 +297,7 @@ def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
         target = (after + 1 + behind * numerator).reshape(-1)
         return np.column_stack([source, digit, digit, target])
 
-    # Level 0 is before the point, the next after it, and one more after each decimal.
+    # Level 0 is before the point, level 1 after it, and each decimal leads one level up.
     point = np.full(numerator, 46)
     first = np.array([(0, 48 + digit, 48 + digit, 1 + digit % numerator) for digit in range(1, 10)])
     points = np.column_stack([remainders + 1, point, point, remainders + 1 + numerator])
@@ -305,7 +306,7 @@ def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     shift = sketch.block(np.concatenate(arcs).astype(np.int32), states, begin) + 1
 
     def whole_at(level: int, left: int) -> list[int]:
-        """The states of a level that are multiples if only zeros follow, ``left`` of them."""
+        """The states of a level whose number is a multiple if ``left`` zeros follow."""
         fits = remainders * (10**left % numerator) % numerator == 0
         return (np.flatnonzero(fits) + shift + level * numerator).tolist()
 

@@ -1,7 +1,7 @@
 """Put an automaton together from finished pieces: states, arcs, whole machines, and nodes.
 
-Objects and arrays are little grammars over the texts of their members. Each is drawn as an NFA
-whose pieces are the machines of names, and nodes for the values.
+Objects and arrays are small grammars over the texts of their members. Each is drawn as an NFA from
+the machines of names and a node in the place of each value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPACES: Final = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20))
 
 @lru_cache(maxsize=1024)
 def _nfa(machine: Dfa) -> Nfa:
-    """The arcs of a machine; the same few come in every schema."""
+    """A machine as an NFA, cached because every schema uses the same few."""
     return dfa_to_nfa(machine)
 
 
@@ -54,7 +54,7 @@ class Sketch:
         self._arcs.append((source, byte, byte, target))
 
     def text(self, source: int, data: bytes, target: int) -> None:
-        """A chain of arcs."""
+        """A chain of arcs over some bytes."""
         if not data:
             self.epsilon(source, target)
             return
@@ -72,11 +72,11 @@ class Sketch:
         self._epsilons.append((source, target))
 
     def spaces(self, state: int) -> None:
-        """White space at a state."""
+        """Loops over white space at a state."""
         self._arcs += [(state, low, high, state) for low, high in SPACES]
 
     def part(self, source: int, node: Node, target: int) -> None:
-        """A node for an arc; only for an `outline`."""
+        """An arc that stands for a node; only for an `outline`."""
         self._parts.append((source, node, target))
 
     def machine(self, source: int, machine: Dfa, target: int) -> None:
@@ -92,7 +92,7 @@ class Sketch:
         self._epsilons += [(offset + int(state), target) for state in nfa.accepting]
 
     def copy(self, machine: Dfa) -> range:
-        """A copy of a machine's states and arcs; state q of it is entry q of the result."""
+        """Copy a machine's states and arcs; entry q of the result is the copy of state q."""
         return self._copied(dfa_to_nfa(machine))
 
     def _copied(self, nfa: Nfa) -> range:
@@ -103,7 +103,7 @@ class Sketch:
         return range(offset, self._states)
 
     def block(self, arcs: Int32, states: int, here: int) -> int:
-        """A copy of finished arcs; state k of them, but for 0, is k plus the result."""
+        """Copy finished arcs; state 0 becomes ``here``, and state k the result plus k."""
         shift = self._states - 1
         self._states += states - 1
         rows = arcs.copy()
@@ -131,5 +131,5 @@ class Sketch:
         )
 
     def outline(self) -> Outline:
-        """The automaton that was drawn from state 0 to state 1, with nodes for arcs."""
+        """The automaton that was drawn from state 0 to state 1, with the nodes of its parts."""
         return Outline(self.drawn(0, [1]), tuple(self._parts))

@@ -21,7 +21,7 @@ from explorer.languages.schema.text.sketch import Sketch
 
 Whitespace = Literal["compact", "dumps", "pretty", "flexible"]
 EscapesOf = Literal["free", "any"]
-"""Where a character may be written ``\\uXXXX``: from where on any text may follow, or anywhere."""
+"""Where a character may be written ``\\uXXXX``: where any text may follow, or everywhere."""
 
 SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
@@ -30,15 +30,15 @@ _PLAIN: Final = np.array([byte for byte in range(0x20, 0x80) if byte not in b'"\
 
 
 def character_in(escapes: EscapesOf) -> str:
-    """A pattern of the spellings of one character in a string with bounds."""
+    """A pattern of the spellings of one character in a string of bounded length."""
     return CHARACTER if escapes == "any" else SPELLED
 
 
 def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
-    """String literals with more spellings, not determinized.
+    """String literals with further spellings, as an NFA.
 
     Args:
-        machine: Reads literals, quotes included, each character in one spelling.
+        machine: A machine of literals, quotes included, each character in one spelling.
         meter: Watches every limit.
         escapes: Where a character may also be written ``\\uXXXX`` (with a surrogate pair beyond
             U+FFFF), and the slash ``\\/``.
@@ -86,7 +86,7 @@ def _after_escape(machine: Dfa, backslash: int) -> set[int]:
 
 @cache
 def free_escapes() -> tuple[Int32, int]:
-    """Every escape from state 0, inside a free string, back to it; and how many states it takes."""
+    """The arcs of every escape from a free state 0 back to it, and their number of states."""
     machine = compile_pattern(ESCAPE, Meter())[1]
     arcs = dfa_to_nfa(machine).arcs.copy()
     arcs[np.isin(arcs[:, 3], np.flatnonzero(machine.accepting)), 3] = 0
@@ -97,7 +97,7 @@ def free_escapes() -> tuple[Int32, int]:
 def _free_states(machine: Dfa) -> list[int]:
     """The states of a machine of literals in which any text may follow.
 
-    They are between the quotes: elsewhere no state reads every letter and stays.
+    All of them are between the quotes, since only there a state can read every letter and stay.
     """
     after = machine.table[:, np.unique(machine.symbol_class[_PLAIN])]
     staying = (after == np.arange(machine.num_states)[:, None]).all(axis=1)
@@ -106,7 +106,7 @@ def _free_states(machine: Dfa) -> list[int]:
 
 
 def _is_free(machine: Dfa, state: int) -> bool:
-    """Whether the other characters stay in a state too, and every escape returns to it."""
+    """Whether characters beyond ASCII and all escapes also lead back to a state."""
     for sample in ("é", "€", "\ud7ff", "😀", "\U0010ffff"):
         here = state
         for byte in sample.encode():

@@ -1,10 +1,10 @@
-"""JSON strings: a language of texts becomes a language of string literals.
+"""JSON strings: the string literals of a language of texts.
 
 Constraints on strings (``pattern``, ``maxLength``, ``format``, ``enum``) are about the text that a
 literal stands for, so they are combined as machines over that text and only then written as
-literals. A literal is written in one way, the one of ``json.dumps(..., ensure_ascii=False)``: a
-character stands for itself unless it must be escaped. `explorer.languages.schema.text.spelling`
-adds the other ways to a finished machine.
+literals. A literal has one spelling, that of ``json.dumps(..., ensure_ascii=False)``: a character
+stands for itself unless it must be escaped. `explorer.languages.schema.text.spelling` adds the
+other spellings to a finished machine.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
 
 @lru_cache(maxsize=64)
 def length_between(minimum: int, maximum: int | None) -> Dfa:
-    """The texts of so many characters (code points)."""
+    """The texts whose number of characters (code points) is within two bounds."""
     most = "" if maximum is None else maximum
     return compile_pattern(f"(?s:.{{{minimum},{most}}})", Meter())[1]
 
 
 def among(texts: list[str], meter: Meter) -> Dfa:
-    """Exactly these texts; those with half of a surrogate pair are not text and are left out."""
+    """The machine of a list of texts, without those that hold half of a surrogate pair."""
     valid = [text for text in texts if not any(0xD800 <= ord(char) <= 0xDFFF for char in text)]
     if not valid:
         return nothing()

@@ -1,8 +1,8 @@
-"""Sets of numbers: intervals of them, by what divides them.
+"""Sets of numbers, described by intervals and divisors.
 
-A set is a union of parts. A part is an interval, the divisors of all its numbers, and those of none
-of them. So sets are combined, and found empty, without a digit being written; their spellings are
-drawn once (`explorer.languages.schema.text.numbers`).
+A set is a union of parts. A part is an interval, the divisors that all its numbers have, and the
+divisors that none of them has. So sets are combined, and found empty, without writing digits; the
+spellings are drawn once (`explorer.languages.schema.text.numbers`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from explorer.languages.schema.text.exponents import Every, with_exponents
 STAGE: Final = "The numbers of a schema"
 
 MOST_LISTED: Final = 64
-"""A part of so few numbers is written number by number."""
+"""The most numbers of a part that is written number by number."""
 MOST_COMPARED: Final = 16
-"""Parts of so many are looked at for one that holds another."""
+"""The most parts that are searched for one that contains another."""
 
 Cut = tuple[Decimal, Literal[0, 1]]
 """A place between numbers: just before one (0) or just behind it (1)."""
@@ -36,13 +36,13 @@ MOST: Final[Cut] = (Decimal("Infinity"), 0)
 
 
 class NumberPart(NamedTuple):
-    """The numbers of an interval that have some divisors, and do not have others.
+    """The numbers of an interval that have some divisors and lack others.
 
     Args:
         low, high: The cuts around the interval.
-        steps, but: The divisors of all, and of none.
-        written: Draft 4 takes ``3`` for an integer and ``3.0`` for none: whether only digits are
-            meant, or only what is not digits alone.
+        steps, but: The divisors of all numbers, and of none of them.
+        written: For draft 4, where ``3`` is an integer and ``3.0`` is not: ``"digits"`` for
+            spellings of digits only, ``"otherwise"`` for all others, empty for both.
     """
 
     low: Cut = LEAST
@@ -53,7 +53,7 @@ class NumberPart(NamedTuple):
 
     @property
     def unit(self) -> Fraction | None:
-        """The number whose multiples have all the steps; ``None`` for any number."""
+        """The least number that has all divisors; ``None`` if there are no divisors."""
         return _common(self.steps | {Decimal(1)} if self.written == "digits" else self.steps)
 
     def met(self, other: NumberPart) -> NumberPart | None:
@@ -66,7 +66,7 @@ class NumberPart(NamedTuple):
         return both if _has_some(both) else None
 
     def without(self, taken: NumberPart) -> Iterator[NumberPart]:
-        """The numbers that another part does not have, in parts that share none."""
+        """The numbers that are not in another part, as disjoint parts."""
         left: NumberPart | None = self
         for inside, outside in taken.conditions():
             if left is None:
@@ -76,7 +76,7 @@ class NumberPart(NamedTuple):
             left = left.met(inside)
 
     def conditions(self) -> Iterator[tuple[NumberPart, NumberPart]]:
-        """Each condition by itself, and its opposite."""
+        """Each condition of the part as a part of its own, with its opposite."""
         if self.low != LEAST:
             yield NumberPart(low=self.low), NumberPart(high=self.low)
         if self.high != MOST:
@@ -108,7 +108,7 @@ class NumberPart(NamedTuple):
         return (_decimal(k * unit) for k in range(first, last + 1) if all(k % it for it in but))
 
     def holds(self, other: NumberPart) -> bool:
-        """Whether all of another part is plainly in this one."""
+        """Whether another part is contained in this one, judged by its fields alone."""
         return (
             self.low <= other.low and other.high <= self.high
             and self.steps <= other.steps and self.but <= other.but
@@ -117,7 +117,7 @@ class NumberPart(NamedTuple):
 
 
 def point(number: Decimal) -> NumberPart:
-    """One number."""
+    """The part that holds one number."""
     return NumberPart((number, 0), (number, 1))
 
 
@@ -135,7 +135,7 @@ def _common(steps: frozenset[Decimal]) -> Fraction | None:
 
 
 def _quotient(divisor: Decimal, unit: Fraction) -> int:
-    """Every so many of the multiples of a unit are multiples of a divisor."""
+    """The number n such that exactly every n-th multiple of a unit is a multiple of a divisor."""
     return (Fraction(divisor) / unit).numerator
 
 
@@ -144,7 +144,7 @@ def _decimal(number: Fraction) -> Decimal:
 
 
 def _is_among(number: Decimal, part: NumberPart) -> bool:
-    """Whether a number has the divisors that it must have, and no other."""
+    """Whether a number has all divisors of a part, and none of the excluded ones."""
     exact = Fraction(number)
     unit = part.unit
     return (unit is None or (exact / unit).denominator == 1) and all(
@@ -160,8 +160,8 @@ def _has_some(part: NumberPart) -> bool:
     listed = part.values()
     if listed is not None:
         return next(listed, None) is not None
-    # Nothing ends the interval, or it has numbers of any number of decimals: some are just enough
-    # above a common multiple of all divisors.
+    # The interval is unbounded, or has numbers with any number of decimals: some numbers lie one
+    # unit above a common multiple of all excluded divisors.
     unit = part.unit
     return unit is None or all(_quotient(it, unit) > 1 for it in part.but)
 
@@ -175,7 +175,7 @@ class Numbers(tuple[NumberPart, ...]):
         return _united((part for part in parts if part is not None), meter)
 
     def without(self, other: Numbers, meter: Meter) -> Numbers:
-        """The numbers that the other set does not have."""
+        """The numbers of this set that are not in the other."""
         left = self
         for taken in other:
             left = _united((rest for part in left for rest in part.without(taken)), meter)
@@ -186,7 +186,7 @@ class Numbers(tuple[NumberPart, ...]):
         return _united((*self, *other), meter)
 
     def values(self, most: int) -> list[Decimal] | None:
-        """The numbers, at most so many; ``None`` if they are infinitely many."""
+        """The numbers, at most ``most`` of them; ``None`` if there are infinitely many."""
         listed = [part.values() for part in self]
         if None in listed:
             return None
@@ -195,7 +195,7 @@ class Numbers(tuple[NumberPart, ...]):
 
     @property
     def every(self) -> frozenset[Every]:
-        """Whether all numbers, or all whole ones, are one of the parts."""
+        """The sets "all numbers" and "all whole numbers", as far as this set contains them."""
         if ALL in self:
             return frozenset(("number", "integer"))
         return frozenset(("integer",)) if WHOLE in self else frozenset()
@@ -205,7 +205,7 @@ class Numbers(tuple[NumberPart, ...]):
         return with_exponents(self.machine(meter), self.every, meter)
 
     def machine(self, meter: Meter) -> Dfa:
-        """The machine of the spellings that can be compared."""
+        """The machine of the plain and small spellings."""
         if ALL in self:
             return numbers.any_number()
         listed: dict[Decimal, None] = {}
@@ -213,7 +213,7 @@ class Numbers(tuple[NumberPart, ...]):
         for part in self:
             values = None if part.written else part.values()
             if part.steps == WHOLE.steps and not part.but and part.low[0] != part.high[0]:
-                values = None  # Two bounds are sooner compared.
+                values = None  # Comparing with two bounds is faster.
             few = None if values is None else list(islice(values, MOST_LISTED + 1))
             if few is not None and len(few) <= MOST_LISTED:
                 listed.update(dict.fromkeys(few))
@@ -229,7 +229,7 @@ WHOLE: Final = NumberPart(steps=frozenset((Decimal(1),)))
 
 
 def _united(parts: Iterator[NumberPart] | tuple[NumberPart, ...], meter: Meter) -> Numbers:
-    """Some parts, without those that others plainly hold."""
+    """The union of some parts, without those that another one contains."""
     known = list(dict.fromkeys(parts))
     meter.check(STAGE, states=len(known))
     large = [part for part in known if part.low[0] != part.high[0]][:MOST_COMPARED]
@@ -289,7 +289,7 @@ def _multiples(unit: Fraction, meter: Meter) -> Dfa:
 
 
 MOST_REMEMBERED: Final = 200
-"""Multiples of divisors of so few remainders are kept: many schemas say the same."""
+"""The most remainders of a divisor whose machine is cached, since many schemas share divisors."""
 
 
 @lru_cache(maxsize=64)
@@ -311,8 +311,7 @@ def _below(cut: Cut, meter: Meter) -> Dfa:
 
 
 _SHORT: Final = 24
-"""Comparisons with numbers that are written with so few digits are kept: many schemas say the
-same."""
+"""The fewest digits of a bound whose machine is not cached; many schemas share short bounds."""
 
 
 def _compared(bound: Decimal, wanted: str, meter: Meter) -> Dfa:
@@ -327,11 +326,11 @@ def _kept(bound: Decimal, wanted: str) -> Dfa:
 
 
 MOST_DECIMALS: Final = 30
-"""Of a divisor."""
+"""The most decimals of a divisor."""
 
 
 def fraction_of(divisor: Decimal) -> tuple[int, int]:
-    """A divisor as a whole number, divided by a power of ten."""
+    """A divisor as a whole number and the power of ten that divides it."""
     decimals = max(0, -int(EXACT.normalize(divisor).as_tuple().exponent))
     return int(EXACT.scaleb(divisor, decimals)), decimals
 

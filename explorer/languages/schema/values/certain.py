@@ -1,11 +1,12 @@
-"""Subschemas that surely have values, and nothing wrong with them: decided without a machine.
+"""Subschemas that surely have values and can be followed: decided without building a machine.
 
-A value may wait until a text comes to it (`explorer.languages.schema.values.spelled`) if making
-its machine can neither be refused nor show that there are no values. Both are decided here on the
-side of caution: what is not understood at a glance is not certain, and its machine is made at once.
+The machine of a value may be built when a text reaches it
+(`explorer.languages.schema.values.spelled`) if building it can neither fail nor show that there are
+no values. Both are decided here conservatively: a subschema that is not understood at a glance is
+not certain, and its machine is built at once.
 
-*Sound* is a subschema in which every keyword, down to all that it leads to, is one that can be
-followed. *Certain* is one of which a value can be named: a number between its bounds, an array that
+A subschema is *sound* if every keyword, in it and in all subschemas that it leads to, can be
+followed. It is *certain* if some value of it is evident: a number between its bounds, an array that
 may be empty, an object whose required members are certain themselves.
 """
 
@@ -50,10 +51,10 @@ from explorer.languages.schema.values.deepening import Depth
 from explorer.languages.schema.values.wanted import Conjunction
 
 DEEPEST: Final = 40
-"""How many subschemas inside each other are looked through."""
+"""The most subschemas inside each other that are looked through."""
 
 MOST_PATTERNS: Final = 5
-"""Patterns of ``patternProperties`` overlap in at most 2 ** 5 ways, which is never too many."""
+"""The most patterns of ``patternProperties``; they overlap in at most 2 ** 5 ways, not too many."""
 
 _TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
 
@@ -65,7 +66,7 @@ _FOLLOWED: Final = frozenset(
      "exclusiveMaximum", "multipleOf", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then",
      "else", "dependentRequired", "dependentSchemas", "dependencies")
 )  # fmt: skip
-"""Keywords that are followed whatever they hold, but for what `_is_followed` asks of some."""
+"""Keywords that can be followed, some of them only if `_is_followed` agrees."""
 
 _SET_ASIDE: Final = REMARKS | {"$defs", "definitions", "$schema", "$comment"}
 
@@ -82,7 +83,7 @@ Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
 
 
 class Certain:
-    """Says which subschemas are sound and certain."""
+    """Decides whether subschemas are sound and certain."""
 
     def __init__(self, inside: Inside, numbers: Callable[[Conjunction], Numbers]) -> None:
         self._inside = inside
@@ -91,11 +92,11 @@ class Certain:
         self._certain: dict[object, bool] = {}
 
     def may_wait(self, sub: Subschema, depth: Depth) -> bool:
-        """Whether the values of a subschema may be made later."""
+        """Whether the machine of a subschema may be built later."""
         return self.is_sound(sub) and self._is_certain(sub, depth)
 
     def _has_plain(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
-        """Whether keywords of which none brings others in place surely leave a value."""
+        """Whether plain keywords surely allow a value."""
         types = _types_of(schema)
         return bool(
             types & {"null", "boolean"}
@@ -115,7 +116,7 @@ class Certain:
                 known = self._all_sound(sub, met, 0)
             except UnsupportedSchema:
                 known = False
-            # What is reached from a sound subschema is sound too.
+            # All subschemas that a sound one leads to are sound too.
             self._sound.update(dict.fromkeys(met if known else (key,), known))
         return known
 
@@ -219,7 +220,7 @@ class Certain:
 
 
 def is_small(schema: Schema) -> bool:
-    """Whether the machine of a subschema is made sooner than it is waited for."""
+    """Whether the machine of a subschema is so small that building it later saves nothing."""
     if not isinstance(schema, dict):
         return False
     if "enum" in schema or "const" in schema:
@@ -229,7 +230,7 @@ def is_small(schema: Schema) -> bool:
 
 
 def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
-    """Whether a keyword can be followed for sure, or says nothing."""
+    """Whether a keyword can surely be followed, or constrains nothing."""
     if word in _SIZES:
         return is_number(value) and value >= 0 and value == int(value)
     if word in _BOUNDS:
@@ -257,7 +258,7 @@ def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
 
 
 def _led_to(sub: Subschema) -> Iterator[Subschema]:
-    """The subschemas that the keywords of one lead to; not what is only kept in it."""
+    """The subschemas that the keywords of one lead to, without its definitions."""
     schema = cast("dict[str, Any]", sub.schema)
     if isinstance(reference := schema.get("$ref"), str):
         yield sub.target(reference, "$ref")
@@ -306,8 +307,8 @@ def _has_string(schema: dict[str, Any]) -> bool:
 def shortest(pattern: str) -> int | None:
     """The length of the shortest text in which a pattern of a schema is found.
 
-    ``None`` where that cannot be seen from the pattern: it cannot be read, or it holds assertions
-    other than at its ends, or sets without characters.
+    ``None`` if the length is not evident: the pattern cannot be read, has assertions other than at
+    its ends, or has sets without characters.
     """
     try:
         python = translated(pattern)

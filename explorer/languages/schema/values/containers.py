@@ -1,9 +1,9 @@
 """Arrays and objects as machines over letters.
 
-A letter is an item, or a name and a member's value; its value is what is `Wanted` there. Of a
-conjunction that must hold (the *main* leaf) only the letters that suit it are read. Other
-conditions (what is excluded, what is met apart) are told apart: a letter is split by whether the
-value suits each of them, where the set of such values is not empty.
+A letter is an item, or a name with a member's value; the value is a set, `Wanted`. One conjunction
+must hold (the *main* leaf), so only letters that satisfy it are read. The other conditions
+(excluded or intersected subschemas) may hold or not: a letter is split into the values that satisfy
+each of them and those that do not, as far as these sets are not empty.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from explorer.languages.schema.values.texts import Strings
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction, key_of
 
 MOST_PARTS: Final = 64
-"""The most kinds of names that the patterns of ``patternProperties`` may divide names into."""
+"""The most kinds into which the patterns of ``patternProperties`` may divide names."""
 MOST_TRACKED: Final = 12
-"""Of so few other names each is remembered, where members are counted."""
+"""The most other names that are listed one by one where members are counted."""
 MOST_AT_ONCE: Final = 6
-"""With more members, or more items that come once, what follows so many of them is drawn when a
-text comes to it."""
+"""The most members, or unique items, that are drawn at once; the rest is drawn when a text reaches
+it."""
 MISCOUNTED: Final = 2
-"""So many other names are counted that one which comes twice may be taken for two."""
+"""The fewest further members required by number for which a repeated name would count as two."""
 
 
 Label = str | int | None
@@ -60,13 +60,13 @@ Label = str | int | None
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """A letter, and where it leads.
+    """A letter and its target.
 
     Args:
         label: The name.
-        wanted: The value.
-        around: Where the container stands.
-        target: The state after it.
+        wanted: The set of values.
+        around: The place of the container.
+        target: The state after the letter.
     """
 
     label: Label
@@ -89,7 +89,7 @@ IsPossible = Callable[[Wanted, Site], bool]
 def split_by(
     ask: LetterQuestions, held: Conjunction, terms: list[Conjunction]
 ) -> Iterator[tuple[Wanted, Holds]]:
-    """The values of which a conjunction holds, by which of some others hold of them."""
+    """The values of a conjunction, split by which of some other conjunctions they satisfy."""
     if not terms:
         yield Wanted(held), lambda given: conjunction(given) == ()
         return
@@ -119,13 +119,13 @@ def split_by(
 
 
 class InContainer(NamedTuple):
-    """A place within a container.
+    """A state within a container.
 
     Args:
-        main: What the main leaf remembers.
-        rest: What is left to be decided.
-        states: What the leaves of that remember.
-        seen: The members that came, or the items, as far as they count.
+        main: The state of the main leaf.
+        rest: The formula that is still to be decided.
+        states: The states of the leaves in that formula.
+        seen: The members or items so far, as far as they count.
     """
 
     main: State
@@ -138,7 +138,7 @@ def _placed(
     leaves: Sequence[ArrayLeaf] | Sequence[ObjectLeaf], main: State, rest: Formula,
     states: Sequence[State], seen: int,
 ) -> InContainer | None:  # fmt: skip
-    """A place, with everything that no longer matters left out; ``None`` if nothing can follow."""
+    """A place without the parts that no longer matter; ``None`` if it cannot reach an end."""
     rest = left(rest, leaves, states)
     if rest is False or main == DEAD:
         return None
@@ -166,12 +166,12 @@ class Arrays:
         self._told: dict[Wanted, list[Subschema] | None] = {}
 
     def waits_at(self, place: InContainer) -> bool:
-        """Whether what follows a place is drawn when a text comes to it."""
+        """Whether the rest after a place is drawn only when a text reaches it."""
         return self._is_wide
 
     @cached_property
     def _is_wide(self) -> bool:
-        """Whether more than a few sets of items are told apart."""
+        """Whether unique items are split into more than `MOST_AT_ONCE` letters."""
         start = self.start()
         if self.main.unique is None or start is None:
             return False
@@ -179,7 +179,7 @@ class Arrays:
 
     @property
     def uniform(self) -> tuple[Wanted, Site, int, int | None] | None:
-        """The items and how many there may be, where all are alike and nothing else counts."""
+        """The set and place of the items, and their bounds, if items differ in nothing else."""
         if self._rest is not True or not self.main.is_uniform:
             return None
         item = self.main.item(0)
@@ -215,7 +215,7 @@ class Arrays:
         return len(left) >= self.main.minimum - index
 
     def skipped(self, place: InContainer) -> InContainer | None:
-        """Nothing: an item is not left out."""
+        """``None``: an item cannot be left out."""
         return None
 
     def arcs(self, place: InContainer) -> Iterator[Arc]:
@@ -244,7 +244,7 @@ class Arrays:
                     yield Arc(None, each, self._site, target)
 
     def _apart(self, wanted: Wanted, seen: int) -> Iterator[tuple[Wanted, int]]:
-        """The values by themselves that did not come before, where items are unique."""
+        """The single values that have not come before, where items are unique."""
         unique = self.main.unique
         if unique is None:
             yield wanted, 0
@@ -252,7 +252,7 @@ class Arrays:
         if wanted not in self._told:
             self._told[wanted] = self._ask.listed(wanted, unique)
         values = self._told[wanted]
-        if values is None:  # It was refused, and is ignored.
+        if values is None:  # The keyword was refused and is ignored.
             yield wanted, 0
             return
         most = len(values) if self.main.maximum is None else self.main.maximum
@@ -302,7 +302,7 @@ class Objects:
         listed = list(known)
         main = self.main
         if main.minimum >= len(main.bits) + MISCOUNTED:
-            # Where other names are counted, the same one twice must not count as two.
+            # Where other names are counted, a repeated name must not count twice.
             kinds = [
                 kind.names for kind in self._kinds_beside(listed)
                 if main.applying(None, kind) is not None
@@ -318,7 +318,7 @@ class Objects:
 
     @cached_property
     def kinds(self) -> list[OtherNames]:
-        """The names that are not named, by what applies to their members."""
+        """The kinds of names that the schema does not list, by what applies to their members."""
         return self._kinds_beside(list(self._named))
 
     def _kinds_beside(self, listed: list[str]) -> list[OtherNames]:
@@ -375,19 +375,19 @@ class Objects:
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
     def waits_at(self, place: InContainer) -> bool:
-        """Whether what follows a place is drawn when a text comes to it."""
+        """Whether the rest after a place is drawn only when a text reaches it."""
         if len(self.names) <= MOST_AT_ONCE:
             return False
         if not self._ask.ordered:
             return True
         if place.rest is not True or self.names[place.seen - 1] not in self.main.bits:
-            return False  # It is come to also where members are left out.
+            return False  # The place is also reached where members are left out.
         came = len(self.main.bits) - cast("int", place.main[0]).bit_count()
         return came % (MOST_AT_ONCE + 2) == 1
 
     @cached_property
     def tracked(self) -> int:
-        """The members that are remembered in any order, as bits: all, or those that must come."""
+        """The members to remember in any order, as bits: all, or only the required ones."""
         names = self.names
         if not self._ask.every_set or 1 << len(names) <= MOST_CONTROLS:
             return (1 << len(names)) - 1
@@ -428,8 +428,8 @@ class Objects:
         return self.main.bits.get(name, 0)
 
     def _are_possible(self, missing: int, possible: IsPossible) -> bool:
-        """Whether the members that must still come, as bits, have values."""
-        known = self._known.get(possible, 0)  # What is not possible may only not be known yet.
+        """Whether the members that must still come, given as bits, have values."""
+        known = self._known.get(possible, 0)  # Only positive answers are final, so only they stay.
         if missing & ~known:
             alike: set[int] = set()
             for name, bit in self.main.bits.items():
@@ -447,9 +447,9 @@ class Objects:
         return held is not None and possible(Wanted(held), self._site.member(name))
 
     def skipped(self, place: InContainer) -> InContainer | None:
-        """The place after the next member is left out; ``None`` where that cannot be.
+        """The place after leaving out the next member; ``None`` if it cannot be left out.
 
-        Only where members have an order: there `arcs` has one member at a time.
+        This is asked only where members have an order, since there `arcs` has one at a time.
         """
         if not self._ask.ordered or place.seen >= len(self.names):
             return None

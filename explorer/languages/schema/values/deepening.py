@@ -1,4 +1,4 @@
-"""The depth of values: nested references, and values that no schema describes."""
+"""The depth of values: nested recursive references, and values that no schema describes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from explorer.languages.schema.values.places import Placing
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """The depth that values may still go down.
+    """The depth to which values may still nest.
 
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.
         objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
-        total: How deep both together may.
+        total: How deep both together may nest there.
     """
 
     recursion: int
@@ -29,11 +29,11 @@ class Depth:
 
 
 ENDLESS: Final = Depth(1, 1, 1, 1)
-"""For what asks where values go down without end."""
+"""The depth to give where values nest without limit."""
 
 
 class Deepening:
-    """The depth that is left inside of arrays and objects."""
+    """The depth that is left inside arrays and objects."""
 
     def __init__(self, making: Placing, *, endless: bool = False) -> None:
         self._making = making
@@ -58,17 +58,17 @@ class Deepening:
         return replace(depth, total=depth.total - 1, **{kind: left - 1})
 
     def leads_back(self, sub: Subschema) -> bool:
-        """Whether a subschema leads to one that may hold one like it."""
+        """Whether a subschema leads to a recursive one."""
         self._is_recursive(sub)
         return any(self._recursive.values())
 
     @property
     def known(self) -> int:
-        """The number of subschemas that were looked at."""
+        """The number of subschemas whose recursion is decided."""
         return len(self._recursive)
 
     def comes_back(self, subs: tuple[Subschema, ...]) -> bool:
-        """Whether some reference leads from here to a schema that may hold one like it."""
+        """Whether some reference among these subschemas leads to a recursive schema."""
         seen: set[object] = set()
         todo = list(subs)
         while todo:
@@ -91,11 +91,11 @@ class Deepening:
         return self._recursive[key]
 
     def _explore(self, first: Subschema) -> None:
-        """Decide it for a subschema and all that it leads to, in one walk over them.
+        """Decide in one walk whether a subschema and all that it leads to are recursive.
 
-        A subschema is recursive if it lies on a circle, one of whose steps goes into a value: if
-        its strongly connected component has such a step inside. What was decided before leads to
-        nothing that was not, so it is on no circle with what is new.
+        A subschema is recursive if it lies on a cycle with a step into a value, that is, if its
+        strongly connected component has such a step inside. Subschemas decided before lead only to
+        decided ones, so no cycle joins them with new ones.
         """
         number: dict[object, int] = {_key(first): 0}
         waiting = [first]
@@ -135,7 +135,7 @@ def _key(sub: Subschema) -> tuple[int, str]:
 
 
 def _inside(sub: Subschema) -> list[Subschema]:
-    """The subschemas of members and items that a subschema itself describes."""
+    """The subschemas of the members and items of a subschema."""
     inside: list[Subschema] = []
     for keyword in ("properties", "patternProperties"):
         inside += [sub.below(p, keyword, n) for n, p in sub.named_at(keyword).items()]

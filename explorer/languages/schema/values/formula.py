@@ -1,7 +1,7 @@
 """Conditions on one array or object, tracked side by side while its letters are read.
 
-A *leaf* is a conjunction of plain keyword mappings; what it remembers of the letters so far is a
-small tuple, `DEAD` once it cannot hold any more. A formula says which leaves must hold at the end.
+A *leaf* is a conjunction of plain keyword mappings. Its state after the letters so far is a small
+tuple, `DEAD` once it can no longer hold. A formula combines the leaves into a condition at the end.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from typing import Final, Protocol
 State = tuple[object, ...]
 DEAD: Final[State] = ("dead",)
 OFF: Final[State] = ("off",)
-"""Of a leaf that no longer matters."""
+"""The state of a leaf that no longer matters."""
 
 
 class Leaf(Protocol):
     """A conjunction of plain keyword mappings, as a condition on a container."""
 
     def ends(self, state: State) -> bool:
-        """Whether it holds if the container ends here."""
+        """Whether the condition holds if the container ends in a state."""
         ...
 
     def is_settled(self, state: State) -> bool:
-        """Whether it holds whatever comes."""
+        """Whether the condition holds whatever letters follow."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds."""
+    """The conjunction: every part holds."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """A part holds."""
+    """The disjunction: some part holds."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """The part does not hold."""
+    """The negation: the part does not hold."""
 
     part: Formula
 
@@ -54,7 +54,7 @@ Formula = int | bool | All | Some | No
 
 
 def all_of(parts: Sequence[Formula]) -> Formula:
-    """Every part, as simple as can be."""
+    """The simplified conjunction of some parts."""
     rest = [part for part in parts if part is not True]
     if any(part is False for part in rest):
         return False
@@ -62,7 +62,7 @@ def all_of(parts: Sequence[Formula]) -> Formula:
 
 
 def some_of(parts: Sequence[Formula]) -> Formula:
-    """Some part, as simple as can be."""
+    """The simplified disjunction of some parts."""
     rest = [part for part in parts if part is not False]
     if any(part is True for part in rest):
         return True
@@ -70,12 +70,12 @@ def some_of(parts: Sequence[Formula]) -> Formula:
 
 
 def none_of(part: Formula) -> Formula:
-    """Not the part."""
+    """The simplified negation of a part."""
     return (not part) if isinstance(part, bool) else No(part)
 
 
 def left(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> Formula:
-    """The rest of a formula: leaves that are decided are constants."""
+    """The formula with every decided leaf replaced by its value."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, int):
@@ -90,7 +90,7 @@ def left(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> F
 
 
 def ends(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> bool:
-    """Whether a formula holds if the container ends here."""
+    """Whether a formula holds if the container ends in these states."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, int):
@@ -102,7 +102,7 @@ def ends(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> b
 
 
 def named(formula: Formula) -> set[int]:
-    """The leaves of a formula."""
+    """The numbers of the leaves in a formula."""
     if isinstance(formula, bool):
         return set()
     if isinstance(formula, int):

@@ -24,22 +24,22 @@ from explorer.languages.schema.values.texts import Strings
 from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction
 
 MOST_CONTROLS: Final = 4096
-"""The most sets of members that an object in any order tells apart, where all are drawn."""
+"""The most sets of members that an object in any order may need, one state each, drawn at once."""
 
 
 _BESIDE: Final = frozenset(("patternProperties", "$id", "id", "unevaluatedProperties"))
-"""Keywords that may bring more to a member than `properties` does."""
+"""Keywords because of which more than `properties` may apply to a member."""
 
 
 class LetterQuestions(Protocol):
-    """The questions that containers ask of the sets around them."""
+    """The services of `ValueSets` that containers use."""
 
     meter: Meter
     ordered: bool
     every_set: bool
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
-        """The texts in which a pattern is found; ``None`` if it was ignored."""
+        """The texts in which a pattern is found; ``None`` if the pattern is ignored."""
         ...
 
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
@@ -55,7 +55,7 @@ class LetterQuestions(Protocol):
         ...
 
     def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
-        """Each value of a set as a schema, for ``uniqueItems``; ``None`` where it is ignored."""
+        """Each value of a set as a schema, for ``uniqueItems``; ``None`` if that is ignored."""
         ...
 
     def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
@@ -63,19 +63,19 @@ class LetterQuestions(Protocol):
         ...
 
     def either(self, parts: list[Subschema]) -> Subschema:
-        """One subschema that holds where one of some does."""
+        """The ``anyOf`` of some subschemas."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherNames:
-    """Names that are not named, all alike.
+    """A kind of names that the schema does not list and treats alike.
 
     Args:
-        number: Its number.
-        names: The machine of the names; ``None`` for all but those that are named.
-        matched: The patterns that they match.
-        allowed: By leaf, whether its ``propertyNames`` allows them.
+        number: The number of the kind.
+        names: The machine of the names; ``None`` for all names that are not listed.
+        matched: The patterns that the names match.
+        allowed: Whether the ``propertyNames`` of each leaf, by its id, allows them.
     """
 
     number: int
@@ -107,11 +107,11 @@ class ArrayLeaf:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all items are alike, and only their number counts."""
+        """Whether all items have the same schema and only their number counts."""
         return not (self._longest or self.contains or self.unique)
 
     def is_alike(self, index: int) -> bool:
-        """Whether all items from an index on are alike, and nothing is searched for."""
+        """Whether all items from an index on have the same schema, without ``contains``."""
         return index >= self._longest and not self.contains
 
     def begin(self) -> State:
@@ -164,7 +164,7 @@ class ArrayLeaf:
         return (min(index + 1, self._cap), tuple(grown))
 
     def ends(self, state: State) -> bool:
-        """Whether it holds if the array ends here."""
+        """Whether the condition holds if the array ends in a state."""
         index, counts = cast("tuple[int, tuple[int, ...]]", state)
         return index >= self.minimum and all(
             count >= low for count, (_, low, _) in zip(counts, self.contains, strict=True)
@@ -183,7 +183,7 @@ class ArrayLeaf:
 class ObjectLeaf:
     """Plain keyword mappings as a condition on an object; a state is ``(missing, count)``.
 
-    The members that are missing are a set of bits (`bits`).
+    ``missing`` is the set of required members still to come, one of `bits` each.
     """
 
     def __init__(self, ask: LetterQuestions, subs: Conjunction) -> None:
@@ -226,14 +226,14 @@ class ObjectLeaf:
         return self._members[key]
 
     def only(self, name: str) -> int | None:
-        """The identity of the one schema of a member, where that is easily seen."""
+        """The id of the schema of a member, if evidently only one applies; else ``None``."""
         if len(self.subs) != 1 or self.names or not _BESIDE.isdisjoint(self._first):
             return None
         part = self._first.get("properties", {}).get(name)
         return id(cast("object", part)) if isinstance(part, dict) else None
 
     def applying(self, name: str | None, kind: OtherNames | None) -> Conjunction | None:
-        """As `member`, worked out anew."""
+        """The same as `member`, without its cache."""
         if self.names:
             allowed = kind.allowed.get(id(self)) if kind is not None else None
             if kind is None:
@@ -268,7 +268,7 @@ class ObjectLeaf:
         for owner, sub in owners.items():
             inside = [each for each in self.subs if each is not sub and owner in each.owners]
             done = any(each is sub or owner in each.owners for each in evaluated_by)
-            # A nested unevaluatedProperties evaluates whatever is left.
+            # A nested unevaluatedProperties evaluates all remaining members.
             done = done or any(id(each.schema) in owners for each in inside)
             if not done:
                 part = cast("Schema", sub.keyword("unevaluatedProperties"))
@@ -287,7 +287,7 @@ class ObjectLeaf:
         return (missing, min(count + 1, self._cap) if self.counted else 0)
 
     def ends(self, state: State) -> bool:
-        """Whether it holds if the object ends here."""
+        """Whether the condition holds if the object ends in a state."""
         missing, count = cast("tuple[int, int]", state)
         return not missing and (not self.counted or count >= self.minimum)
 
@@ -304,7 +304,7 @@ class ObjectLeaf:
 def too_many_sets(
     number: int, what: str = "members of an object", most: int | None = None
 ) -> BudgetExceeded:
-    """The error for an object or an array that would need a state for each set of what came."""
+    """The error for a container that would need a state for each set of members or items."""
     few = min(number, 62)
     sets = sum(comb(few, k) for k in range(1 + (few if most is None else min(most, few))))
     error = BudgetExceeded(

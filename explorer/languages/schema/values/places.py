@@ -1,4 +1,4 @@
-"""Places in a value: what may apply there, whatever case holds."""
+"""Places in a value: the subschemas that may apply there, in any case."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 
 
 class Placing(Protocol):
-    """The questions that places and depths ask of the sets around them."""
+    """The services of `ValueSets` that places and depths use."""
 
     meter: Meter
     ordered: bool
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
-        """The place where these apply from outside."""
+        """The place at which some subschemas apply."""
         ...
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
-        """The other subschemas that may apply where a subschema does."""
+        """The other subschemas that may apply to the same value as a subschema."""
         ...
 
     def whole(self, sub: Subschema) -> Subschema:
-        """A subschema with the keywords that bring others in place, if it was taken out of one."""
+        """The subschema from which a plain one was made; itself if nothing was left out."""
         ...
 
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
@@ -35,7 +35,7 @@ class Placing(Protocol):
 
 
 class Site:
-    """A place in the value: every subschema that may apply there, in whatever case."""
+    """A place in the value: every subschema that may apply there, in any case."""
 
     def __init__(self, compiler: Placing, subschemas: Iterable[Subschema]) -> None:
         self._compiler = compiler
@@ -44,7 +44,7 @@ class Site:
         while todo:
             sub = todo.pop()
             compiler.meter.check_time("The machine of a schema")
-            # Owners do not matter here: they decide what a case says, not where it may lead.
+            # Owners matter only to what a case says, not to where it may lead.
             sub = Subschema(sub.schema, sub.resolver, sub.pointer, sub.draft)
             if sub.key in known or not isinstance(sub.schema, dict):
                 continue
@@ -80,7 +80,7 @@ class Site:
         return tuple(names)
 
     def member(self, name: str | None) -> Site:
-        """The place of a member's value; ``None`` for members that are not named."""
+        """The place of a member's value; the name ``None`` is for all members not listed."""
         below: list[Subschema] = []
         for sub, properties, patterns, others in self._described:
             if name is not None and name in properties:
@@ -95,7 +95,7 @@ class Site:
     def _described(
         self,
     ) -> list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]]:
-        """Each subschema with what it says of members: by name, by pattern, and of any others."""
+        """Each subschema with its schemas of members by name, by pattern, and for all others."""
         parts: list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]] = []
         for sub in self.subschemas:
             others = [

@@ -30,7 +30,7 @@ from explorer.languages.schema.values.texts import StringPart
 
 
 def _too_fine(divisor: Decimal) -> tuple[str, str]:
-    """Why a divisor cannot be followed, and what to do."""
+    """The reason why a divisor cannot be followed, and the remedy."""
     numerator, decimals = fraction_of(divisor)
     shown = f"{divisor:.6e}" if len(str(divisor)) > 40 else str(divisor)
     if decimals > MOST_DECIMALS:
@@ -46,7 +46,7 @@ def _too_fine(divisor: Decimal) -> tuple[str, str]:
 
 
 def _and_say(error: Exception) -> str:
-    """The advice of the reader of patterns itself, as the rest of a sentence."""
+    """The remedy of a pattern's own error, in parentheses; empty if there is none."""
     advice = error.remedy.rstrip(".") if isinstance(error, RegexError) else ""
     return f" ({advice[:1].lower()}{advice[1:]})" if advice else ""
 
@@ -57,7 +57,7 @@ def _of_format(name: str) -> Dfa:
 
 
 class Scalars:
-    """The numbers and strings of plain keyword mappings; the machines of patterns are kept.
+    """The numbers and strings that plain keywords allow; the machines of patterns are cached.
 
     Args:
         meter: Watches every limit.
@@ -77,10 +77,10 @@ class Scalars:
     def number(
         self, subs: tuple[Subschema, ...], scalars: list[object] | None, *, integer: bool
     ) -> Numbers:
-        """The numbers that some keywords leave.
+        """The numbers that the keywords of some subschemas allow.
 
         Args:
-            scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
+            scalars: The values that ``enum`` and ``const`` allow; ``None`` if neither is given.
         """
         every = Numbers((self._all_of_type(subs, integer=integer),))
         if scalars is not None:
@@ -123,7 +123,7 @@ class Scalars:
         return StringPart(_of_format(name), 0, LONGEST.get(name))
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
-        """The texts in which a pattern of ECMA-262 is found; ``None`` if it was ignored."""
+        """The texts in which an ECMA-262 pattern is found; ``None`` if the pattern is ignored."""
         if pattern not in self._machines:
             try:
                 python = translated(pattern)

@@ -38,18 +38,19 @@ from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunc
 SCALARS: Final = (*TYPES[:4], "integer")
 WORDS: Final = {"null": None, "true": True, "false": False}
 MOST_UNIQUE: Final = 256
-"""The most values that ``uniqueItems`` tells apart."""
+"""The most values of an item under ``uniqueItems``."""
 
 _T = TypeVar("_T", Words, Numbers, Strings)
 
 
 class ValueSets:
-    """Answers what a value may be; everything is worked out once.
+    """The words, numbers, strings, arrays and objects of sets of values, worked out once each.
 
     Args:
-        options: How a schema is followed; where not strictly, what cannot be is noted in `ignored`.
+        options: How the schema is followed; if not strictly, `ignored` lists the keywords that
+            cannot be followed.
         meter: Watches every limit.
-        endless: Whether values go down without end, on a stack.
+        endless: Whether values nest without limit, on a stack.
     """
 
     def __init__(self, options: SchemaOptions, meter: Meter, *, endless: bool = False) -> None:
@@ -74,7 +75,7 @@ class ValueSets:
         self._certain = Certain(self.deepening.inside, self._plain_numbers)
 
     def watch(self, meter: Meter) -> None:
-        """From here on another meter counts."""
+        """Use another meter from now on."""
         self.meter = self._scalars.meter = meter
 
     def _look(self, listed: int) -> None:
@@ -83,7 +84,7 @@ class ValueSets:
     # Places.
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
-        """The place where these apply from outside."""
+        """The place at which some subschemas apply."""
         subs = tuple(subschemas)
         key = tuple(sub.key for sub in subs)
         if key not in self._places:
@@ -91,7 +92,7 @@ class ValueSets:
         return self._places[key]
 
     def place_of(self, arc: Arc) -> Site:
-        """The place of the value of a letter; that of nothing where it holds nothing itself."""
+        """The place of a letter's value; the empty place if the value is a scalar."""
         for sub in arc.wanted.held:
             schema = cast("dict[str, Any]", sub.schema)
             if schema.get("type") in SCALARS and "$ref" not in schema:
@@ -99,7 +100,7 @@ class ValueSets:
         return arc.site
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
-        """The other subschemas that may apply there; constants count by their structure."""
+        """The other subschemas that may apply to the same value, those of constants included."""
         listed = list(in_place(sub))
         made = self._expansion
         for choices in chain(made.constants(sub), made.dependencies(sub, sub.below)):
@@ -108,11 +109,11 @@ class ValueSets:
         return listed
 
     def whole(self, sub: Subschema) -> Subschema:
-        """A subschema with the keywords that bring others in place, if it was taken out of one."""
+        """The subschema from which a plain one was made; itself if nothing was left out."""
         return self._expansion.whole(sub)
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
-        """The texts in which a pattern is found; ``None`` if it was ignored."""
+        """The texts in which a pattern is found; ``None`` if the pattern is ignored."""
         return self._scalars.pattern(sub, pattern, keyword)
 
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
@@ -123,7 +124,7 @@ class ValueSets:
         """Raise for a keyword that cannot be followed, or note it.
 
         Raises:
-            UnsupportedSchema: The schema is followed strictly.
+            UnsupportedSchema: The option ``strict`` is on.
         """
         error = UnsupportedSchema(
             reason, pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
@@ -151,7 +152,7 @@ class ValueSets:
         return types
 
     def _looking(self, wanted: Wanted) -> Iterator[Case]:
-        """The cases of what holds, with a look at the clock before each."""
+        """The cases of a set, with a check of the time before each."""
         for case in self.cases(wanted.held):
             self.meter.check_time("The machine of a schema")
             yield case
@@ -161,11 +162,11 @@ class ValueSets:
     def _gathered(
         self, wanted: Wanted, types: tuple[str, ...], none: _T, plain: Callable[[Conjunction], _T]
     ) -> _T:
-        """The values of some types in a set: those of each case, together.
+        """The values of some types in a set: the union over its cases.
 
         Args:
-            none: No values; every set of none is false.
-            plain: The values of plain keyword mappings.
+            none: The empty set, which is false.
+            plain: Gives the values of plain keyword mappings.
         """
         if self._may_be_of(wanted).isdisjoint(types):
             return none
@@ -183,7 +184,7 @@ class ValueSets:
                     less = self._gathered(Wanted((sub,)), types, none, plain)
                     here = here.without(less, self.meter)
             several += [here] if here else []
-        while len(several) > 1:  # In pairs: one after the other would be quadratic.
+        while len(several) > 1:  # Joining in pairs avoids quadratic time.
             pairs = zip(several[::2], several[1::2], strict=False)
             left = several[len(several) & ~1 :]
             several = [*(one.joined(two, self.meter) for one, two in pairs), *left]
@@ -304,7 +305,7 @@ class ValueSets:
         ])  # fmt: skip
 
     def either(self, parts: list[Subschema]) -> Subschema:
-        """One subschema that holds where one of some does."""
+        """The ``anyOf`` of some subschemas."""
         return synthetic(parts[0], {"anyOf": [part.schema for part in parts]}, self._made)
 
     # Whether there is a value.
@@ -312,14 +313,14 @@ class ValueSets:
     def is_possible(
         self, wanted: Wanted, site: Site | None = None, depth: Depth | None = None
     ) -> bool:
-        """Whether there is a value in a set, at any depth or within one."""
+        """Whether a set has a value, at any depth or within a given one."""
         key = wanted.key, depth
         known = self._possible.get(key)
         if known is not None:
             return known
         if key in self._asked:
             self._assumed = True
-            return False  # As long as nothing else makes it possible.
+            return False  # Assumed until some other value shows that it is possible.
         first = not self._asked
         self._asked.add(key)
         before, self._assumed = self._assumed, False
@@ -333,13 +334,13 @@ class ValueSets:
         return possible
 
     def may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
-        """Whether there surely is a value, and making the machine of all cannot be refused."""
+        """Whether a set surely has a value, and building its machine cannot be refused."""
         if wanted.excluded or len(wanted.held) > 1:
             return False
         return not wanted.held or self._certain.may_wait(wanted.held[0], depth or ENDLESS)
 
     def is_sound(self, wanted: Wanted) -> bool:
-        """Whether making the machine of a set surely cannot be refused."""
+        """Whether building the machine of a set surely cannot be refused."""
         parts = chain(wanted.held, *wanted.excluded)
         return all(map(self._certain.is_sound, parts))
 
@@ -357,7 +358,7 @@ class ValueSets:
     def inside(
         self, wanted: Wanted, site: Site, kind: Literal["array", "object"], depth: Depth | None
     ) -> Iterator[tuple[Container, Depth | Literal[False] | None]]:
-        """The containers of a set, each with the depth inside; false if nothing may be inside."""
+        """The containers of a set, each with the depth inside; ``False`` if it must be empty."""
         for plain, machine in self.containers(wanted, site, kind):
             if depth is None:
                 yield machine, None
@@ -367,7 +368,7 @@ class ValueSets:
             yield machine, False if below is None else below
 
     def can_end(self, machine: Container, depth: Depth | Literal[False] | None) -> bool:
-        """Whether a container has a way to its end."""
+        """Whether a container has a text."""
         start = machine.start()
         if start is None:
             return False
@@ -376,7 +377,7 @@ class ValueSets:
     def can_finish(
         self, machine: Container, start: InContainer, depth: Depth | Literal[False] | None
     ) -> bool:
-        """Whether a place of a container has a way to its end."""
+        """Whether a container can end from a place on."""
         if depth is not False:
             if depth not in self._possible_at:
                 self._possible_at[depth] = partial(self.is_possible, depth=depth)
@@ -404,7 +405,7 @@ class ValueSets:
     # Single values.
 
     def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
-        """Each value of a set as a schema, for ``uniqueItems``; ``None`` where that is ignored."""
+        """Each value of a set as a schema, for ``uniqueItems``; ``None`` if that is ignored."""
         values = self._values(wanted, self.place(wanted.held), MOST_UNIQUE + 1)
         if values is None:
             self.refuse(
@@ -425,7 +426,7 @@ class ValueSets:
         return [synthetic(sub, {"const": value}, self._made, "uniqueItems") for value in values]
 
     def _values(self, wanted: Wanted, site: Site, most: int) -> list[object] | None:
-        """The values of a set, at most so many; ``None`` if there are infinitely many."""
+        """The values of a set, at most ``most`` of them; ``None`` if there are infinitely many."""
         values: list[object] = [WORDS[word] for word in sorted(self.words(wanted))]
         numbers = self.numbers(wanted).values(most)
         if numbers is None:

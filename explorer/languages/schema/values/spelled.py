@@ -1,6 +1,6 @@
-"""The texts of a set of values, drawn once: an automaton with nodes for the values inside.
+"""The JSON texts of a set of values: an automaton with nodes in the place of inner values.
 
-White space, escapes and separators are known here and nowhere else.
+White space, escapes and separators enter here and nowhere else.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from explorer.languages.schema.values.texts import StringPart
 from explorer.languages.schema.values.wanted import Wanted
 
 MOST_KEPT: Final = 2_000
-"""The literals of machines of so many states are kept, since formats come again."""
+"""The most states of a machine whose literals are cached, since formats repeat."""
 MOST_MULTIPLIED: Final = 10_000
-"""A machine with a bound on the number of characters that may have more states is a literal first,
-and then one of so many characters."""
+"""The most states of a machine multiplied with bounds on the length; a larger one becomes literals
+first, which are then bounded in layers."""
 
 
 _QUOTED: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -48,10 +48,10 @@ class JsonTexts:
     """Draws the texts of sets of values.
 
     Args:
-        sets: Answers what a value may be.
+        sets: The sets of values.
         options: How values are written.
-        depth: How deep they go; ``None`` where there is a stack.
-        name: Names a rule, where there is a stack.
+        late: Whether inner values may be drawn when a text reaches them.
+        call: Gives the rule of an inner value that is followed on a stack, else ``None``.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class JsonTexts:
         return drawing.outline()
 
     def inside(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
-        """The texts of a value by itself, without white space around it."""
+        """The texts of a value without white space around it."""
         drawing = Sketch(self._sets.meter, 2)
         self._draw(drawing, 0, 1, wanted, site, depth, 0)
         return drawing.outline()
@@ -132,7 +132,7 @@ class JsonTexts:
             outline = drawing.outline()
             if self._late or self._call is not None:
                 return outline
-            # It is made small before it is copied.
+            # Minimize it before it is copied into others.
             whole = Deferred(0, 0, make, outline=lambda _: outline)
             machine = minimal_dfa(lay_out(whole, meter), meter)
             return Outline(dfa_to_nfa(machine), ())
@@ -174,7 +174,7 @@ class JsonTexts:
     # Strings.
 
     def string(self, drawing: Sketch, begin: int, part: StringPart, end: int) -> None:
-        """The literals of some strings."""
+        """Draw the literals of some strings."""
         escapes, meter = self._options.escapes, self._sets.meter
         if part.listed is not None:
             if escapes == "free":
@@ -221,7 +221,7 @@ class JsonTexts:
         return b"," + self._options.after_comma + self._line(level)
 
     def _spaced(self, drawing: Sketch, state: int) -> int:
-        """The state after the white space that may stand between two tokens."""
+        """Draw white space between two tokens; the state after it."""
         if self._options.spaces:
             drawing.spaces(state)
         if self._blank is None:
@@ -319,7 +319,7 @@ class JsonTexts:
         depth: Depth | None,
         level: int,
     ) -> None:
-        """The letters from a place on, up to the end of the container."""
+        """Draw the letters from a place on, up to the end of the container."""
         entries: dict[object, int | None] = {}
         after: dict[InContainer, int] = {}
         # The states of a place before and after white space.
@@ -409,7 +409,7 @@ class JsonTexts:
         return self._finishes[key]
 
     def _name(self, drawing: Sketch, entry: int, machine: Objects, label: str | int) -> int:
-        """Draw a name and the colon; the state after it."""
+        """Draw a name and the colon; the state after them."""
         escapes, meter = self._options.escapes, self._sets.meter
         named, value = drawing.state(), drawing.state()
         if isinstance(label, str):
@@ -440,7 +440,7 @@ def _literals(texts: Dfa, escapes: EscapesOf) -> Nfa:
 
 @lru_cache(maxsize=8)
 def _of_length(texts: Dfa, low: int, high: int, escapes: EscapesOf) -> Nfa:
-    """The literals of some texts of so many characters."""
+    """The literals of the texts of a machine whose length is within two bounds."""
     written = literals(texts, Meter())
     nfa = respelled(written, Meter(), "any") if escapes == "any" else dfa_to_nfa(written)
     return in_layers(nfa, in_strings(written), low, high)

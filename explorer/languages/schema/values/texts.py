@@ -1,8 +1,8 @@
 """Sets of words and of strings, closed under union, intersection and difference.
 
-A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 with bounds
-on the number of characters that are not written into the machine. What such a part leaves out is a
-union of three parts, so long bounds never become states here.
+A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 beside
+bounds on the number of characters. The complement of such a part is a union of three parts (outside
+the machine, too short, too long), so long bounds never become states here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from explorer.languages.schema.text.strings import among, length_between, nothin
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StringPart:
-    """Strings of one machine, or of a list, with so many characters.
+    """The strings of a machine with a bounded length, or of a list.
 
     Args:
         dfa: The machine; ``None`` for any text.
-        low, high: The fewest and the most characters; ``None`` for no most.
-        listed: The texts themselves, where they are a list; ``dfa`` and the bounds are not used.
+        low, high: The fewest and the most characters; ``None`` for no upper bound.
+        listed: The texts of a list, for which ``dfa`` and the bounds are not used.
     """
 
     dfa: Dfa | None = None
@@ -58,14 +58,14 @@ ANY = StringPart()
 
 
 class Words(frozenset[str]):
-    """Some of the words null, true and false."""
+    """A subset of the words null, true and false."""
 
     def met(self, other: Words, meter: Meter) -> Words:
         """The words of both."""
         return Words(self & other)
 
     def without(self, other: Words, meter: Meter) -> Words:
-        """The words that the other set does not have."""
+        """The words of this set that are not in the other."""
         return Words(self - other)
 
     def joined(self, other: Words, meter: Meter) -> Words:
@@ -82,7 +82,7 @@ class Strings(tuple[StringPart, ...]):
         return Strings(part for part in parts if part is not None)
 
     def without(self, other: Strings, meter: Meter) -> Strings:
-        """The strings that the other set does not have."""
+        """The strings of this set that are not in the other."""
         left: list[StringPart] = list(self)
         for taken in other:
             left = [rest for part in left for rest in _without(part, taken, meter)]
@@ -100,7 +100,7 @@ class Strings(tuple[StringPart, ...]):
         return Strings((StringPart(listed=tuple(dict.fromkeys(listed))), *rest))
 
     def machine(self, meter: Meter) -> Dfa | None:
-        """One machine for all of them; ``None`` for any text."""
+        """One machine for all parts; ``None`` for any text."""
         machines = [part.machine(meter) for part in self]
         if any(machine is None for machine in machines):
             return None
@@ -143,7 +143,7 @@ def _without(part: StringPart, taken: StringPart, meter: Meter) -> list[StringPa
 
 
 def checked(part: StringPart) -> StringPart | None:
-    """A part that has texts; ``None`` if it has none."""
+    """The part, or ``None`` if it has no texts."""
     if part.listed is not None:
         return part if part.listed else None
     if part.high is not None and part.high < part.low:
@@ -156,18 +156,18 @@ def checked(part: StringPart) -> StringPart | None:
 
 
 _LEADS: Final = ((0, 0x80, 0), (0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3))
-"""The first bytes of characters, and how many bytes follow."""
+"""The first bytes of characters (lowest, past the highest), and how many bytes follow."""
 
 
 def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
-    """Whether some word has so many characters."""
+    """Whether the length of some word is within two bounds."""
     if not low and high is None:
         return True
     byte = dfa.table[:, dfa.symbol_class[:256]]
     here = np.zeros(dfa.num_states, np.bool_)
     here[dfa.start] = True
     met: dict[bytes, int] = {}
-    may_end: list[bool] = []  # After so many characters.
+    may_end: list[bool] = []  # By the number of characters.
     while here.tobytes() not in met:
         length = len(may_end)
         may_end.append(bool((here & dfa.accepting).any()))
@@ -177,7 +177,7 @@ def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
             return False
         met[here.tobytes()] = length
         here = _after_a_character(byte, here)
-    # From here on the same sets of states come again and again.
+    # From here on the sets of states repeat periodically.
     begin = met[here.tobytes()]
     period = len(may_end) - begin
     first = max(low, len(may_end))

@@ -1,4 +1,4 @@
-"""A set of values by what holds of them: some conjunctions, and not some others."""
+"""A set of values, given by subschemas that hold and conjunctions that do not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property
 from explorer.languages.schema.reading.subschemas import Subschema
 
 Conjunction = tuple[Subschema, ...]
-"""Subschemas that hold together."""
+"""Subschemas that all hold."""
 
 
 def conjunction(subs: Conjunction) -> Conjunction | None:
-    """The same conjunction, each part once; ``None`` where one of them is false."""
+    """A conjunction with each subschema once and no ``true``; ``None`` if one is ``false``."""
     known: dict[object, Subschema] = {}
     for sub in subs:
         if sub.schema is False:
@@ -29,11 +29,11 @@ def key_of(subs: Conjunction) -> frozenset[object]:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """A set of JSON values: what holds of them, and what does not.
+    """A set of JSON values, given by the subschemas that hold of them and those that do not.
 
     Args:
-        held: Subschemas that hold.
-        excluded: Conjunctions that do not hold.
+        held: Subschemas that all hold.
+        excluded: Conjunctions of which none holds.
     """
 
     held: Conjunction = ()
@@ -51,9 +51,9 @@ class Wanted:
         return isinstance(other, Wanted) and self.key == other.key
 
     def also(self, subs: Conjunction) -> Wanted:
-        """The values of which some more subschemas hold."""
+        """The values of this set that satisfy further subschemas."""
         return Wanted((*self.held, *subs), self.excluded)
 
     def but(self, subs: Conjunction) -> Wanted:
-        """The values of which some more subschemas do not all hold."""
+        """The values of this set that do not satisfy all of some subschemas."""
         return Wanted(self.held, (*self.excluded, subs))
