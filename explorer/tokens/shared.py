@@ -1,12 +1,12 @@
-"""One machine for equal constraints: a kernel with a thousand explorers holds each machine once.
+"""One machine for equal constraints, shared by all sessions of a process.
 
-Two sessions with equal constraints, an equal vocabulary and equal limits have one token machine, as
-long as anybody holds it. Nothing is kept for later: a machine that nobody holds is gone, so the
-memory of a kernel is that of the different machines in use. A machine is a value, or numbers its
-states under a lock of its own, so that sharing it changes nothing but the memory; what a session
-has been through is the session's.
+Two sessions with equal constraints, an equal vocabulary and equal limits share one token machine as
+long as somebody holds it. References are weak: a machine that nobody holds is freed, so the memory
+of a kernel is that of the distinct machines in use. A machine is a value, or numbers its states
+under a lock of its own, so sharing it changes nothing but the memory; the history of a session
+belongs to the session.
 
-`explorer.compile` always builds anew, so that its report says what building takes.
+`explorer.compile` always builds anew, so that its report gives the cost of building.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _LOCK: Final = Lock()
 def shared_machine(
     constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None = None
 ) -> TokenMachine:
-    """The machine of a constraint: the one that is in use for an equal one, or compiled now.
+    """The machine in use for an equal constraint, or a new one.
 
     Args:
-        constraint, vocabulary, budget: As `explorer.compile` has them.
+        constraint, vocabulary, budget: As in `explorer.compile`.
 
     Raises:
-        ExplorerError: As `explorer.compile` has it.
+        ExplorerError: As in `explorer.compile`.
 
     Example:
         >>> import explorer
@@ -58,34 +58,34 @@ def shared_machine(
 def kept_machine(
     made: TokenMachine, constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None
 ) -> TokenMachine:
-    """The machine that is in use for an equal constraint; else the one given, from now on.
+    """The machine in use for an equal constraint, else the given one, which is then shared.
 
     Args:
         made: A machine of the constraint.
-        constraint, vocabulary, budget: As `explorer.compile` has them.
+        constraint, vocabulary, budget: As in `explorer.compile`.
     """
     key = _key(constraint, vocabulary, budget)
     if key is None:
         return made
     with _LOCK:
         known = _MACHINES.get(key)
-        # A table that was not ready in time is better than the lazy machine in its place.
+        # A table replaces the lazy machine that was made when the table was not ready in time.
         if known is None or (table_of(made) is not None and table_of(known) is None):
             known = _MACHINES[key] = made
         return known
 
 
 def machines_in_use() -> int:
-    """The number of different machines that somebody holds."""
+    """The number of distinct machines that somebody holds."""
     with _LOCK:
         return len(_MACHINES)
 
 
 def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) -> Hashable:
-    """The key that equal machines share; ``None`` where a source of somebody's own has no hash."""
+    """The key that equal machines share; ``None`` where a user's own source has no hash."""
     if type(constraint) is not Constraint:
-        return None  # A kind of somebody's own may mean more than its source.
-    # With another tokenizer the same bytes split otherwise, so an encoder stands for itself.
+        return None  # A user's subclass may mean more than its source.
+    # Another tokenizer splits the same bytes differently, so an encoder is compared by identity.
     encoder = vocabulary.encoder
     key = (
         constraint.source,
@@ -96,16 +96,16 @@ def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) 
     )
     try:
         hash(key)
-    except Exception:  # A source of somebody's own may raise anything.
+    except Exception:  # A user's own source may raise anything.
         return None
     return key
 
 
 def _left_out(source: Source) -> tuple[int, ...]:
-    """The objects that a comparison of sources leaves out, so that equal ones may differ in them.
+    """The identities of objects that a comparison of sources ignores although they matter.
 
     The rules given to `canonical` and the class of a type are not saved with a source, and so are
-    not compared. Each stands for itself; the machine that is shared holds it.
+    not compared. Each is identified by its id; the shared machine keeps it alive.
     """
     left_out: list[int] = []
     waiting: list[object] = [source]

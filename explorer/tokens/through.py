@@ -1,11 +1,10 @@
-"""A constraint and any transducer from token ids to bytes: what is composed with what.
+"""A constraint composed with any transducer from token ids to bytes.
 
-Where each token always writes the same bytes, a transducer is a vocabulary, and nothing else
-changes: the ids are the model's, the bytes are what the transducer says. Where it remembers
-something between tokens (a space that is dropped at the start of a text), the constraint becomes
-one over sequences of tokens (`explorer.languages.sources.detokenized`), and in the machine, its
-pictures and its explanations a token stands for its name, that is for its bytes in the usual
-vocabulary.
+Where each token always writes the same bytes, a transducer is a vocabulary: the ids are the
+model's, the bytes are the transducer's. Where it remembers something between tokens (a space that
+is dropped at the start of a text), the constraint becomes one over sequences of tokens
+(`explorer.languages.sources.detokenized`), and in the machine, its figures and its explanations a
+token stands for its name, that is for its bytes in the usual vocabulary.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from explorer.vocabulary import Vocabulary
 def through(
     constraint: Constraint, given: object, vocabulary: Vocabulary | None
 ) -> tuple[Constraint, Vocabulary]:
-    """The constraint and the vocabulary whose composition is that with a transducer.
+    """The constraint and the vocabulary whose composition equals that with a transducer.
 
     Args:
-        given: As `explorer.compile` takes ``transducer``.
+        given: The argument ``transducer`` of `explorer.compile`.
 
     Raises:
-        VocabularyError: It is not a transducer from ids of the vocabulary to bytes.
+        VocabularyError: The value is not a transducer from ids of the vocabulary to bytes.
         ConstraintError: The constraint speaks about tokens itself, and the transducer remembers
             something between tokens.
     """
@@ -50,7 +49,7 @@ def through(
         data = None if token is None else known.tokens[token]
         if token is not None and data is not None and _is_text(data):
             names.setdefault(data, token)
-    # Half a character, or a name that is taken: such a token stands for its id.
+    # A token that is half a character, or whose name is taken, stands for its id.
     tokens = [
         data if data is not None and names.get(data) == token else None
         for token, data in enumerate(known.tokens)

@@ -1,4 +1,4 @@
-"""The token DFA: the constraint as the language model meets it, one token at a time.
+"""The token DFA: the constraint as a table over tokens.
 
 A table of states × token classes, and the class of each token id. A state's mask is the union of
 the classes that its row allows (`explorer.tokens.words`): a few microseconds for
@@ -64,14 +64,15 @@ class TokenDFA:
         table: int16 or int32[num_states, num_classes], the next state, `DEAD` or `DONE`.
         token_class: uint16 or int32[len(vocabulary)], the class of each id. Class 0 is never
             allowed; class 1 holds all EOS ids.
-        char_state: int32[num_states], the character state that each token state is.
+        char_state: int32[num_states], the character state of each token state.
         accepting: bool[num_states], where the text may end.
         distance: int32[num_states], the fewest tokens to the end of the text, EOS included.
         stuck: int32[n], character states that tokens reach and this vocabulary cannot finish.
         report: Times and sizes of the compilation.
-        sets: The ids of each class as masks take them; made from ``token_class`` if not given.
-        filtered: The machine behind a filter whose table this is, by the same numbers; ``None``
-            where no filter masks anything.
+        sets: The ids of each class in the form of `ClassWords`; made from ``token_class`` by
+            default.
+        filtered: The machine behind a filter that this table tabulates, with the same numbers;
+            ``None`` where no filter masks anything.
 
     Example:
         >>> import explorer
@@ -121,13 +122,13 @@ class TokenDFA:
         return sum(array.nbytes for array in arrays) + self._sets.nbytes
 
     def _checked_state(self, state: int) -> int:
-        # The plain case comes first: this is asked at every step. `FREE` is the lowest sentinel.
+        # The plain case comes first: this runs at every step. `FREE` is the lowest sentinel.
         if type(state) is int and FREE <= state < len(self.table):
             return state
         return checked_state(state, self.num_states)
 
     def class_row(self, state: int) -> Bool:
-        """Tell which token classes a state allows.
+        """The token classes that a state allows.
 
         Args:
             state: A state or a sentinel.
@@ -143,7 +144,7 @@ class TokenDFA:
         return row
 
     def allowed(self, state: int) -> Bool:
-        """The mask of a state: which token ids may come next.
+        """The mask of a state: the token ids that may come next.
 
         Args:
             state: A state or a sentinel. `DONE` allows only EOS, `FREE` every id, `DEAD` none.
@@ -160,7 +161,7 @@ class TokenDFA:
 
     @property
     def byte_machine(self) -> Dfa:
-        """The character FSA that the machine follows, with the ends of tokens where they count."""
+        """The character FSA that the machine follows, with token ends where they matter."""
         return self._followed
 
     @cached_property
@@ -168,7 +169,7 @@ class TokenDFA:
         return self.constraint.for_tokens(Meter())
 
     def byte_state(self, state: int) -> int:
-        """The character state that a state is; `NO_ARC` for a sentinel."""
+        """The character state of a token state; `NO_ARC` for a sentinel."""
         state = self._checked_state(state)
         return int(self.char_state[state]) if state >= 0 else NO_ARC
 
@@ -206,7 +207,7 @@ class TokenDFA:
 
     @property
     def knows_distances(self) -> bool:
-        """True: a table has them (`distance`)."""
+        """True: a table knows them all (`distance`)."""
         return True
 
     def mask_within(self, state: int, remaining: int) -> UInt32:
@@ -214,7 +215,7 @@ class TokenDFA:
 
         Args:
             state: A state or a sentinel.
-            remaining: How many tokens may still be written, EOS included.
+            remaining: The number of tokens that may still be written, EOS included.
 
         Returns:
             As `mask`, read-only; where the budget removes nothing, the same object.
@@ -255,11 +256,11 @@ class TokenDFA:
         return None if target == DEAD else target
 
     def walk(self, tokens: Iterable[int], state: int | None = None) -> list[int]:
-        """The states along a token sequence, the first included; shorter if a token is masked.
+        """The states along a token sequence, the first included, up to the first masked token.
 
         Args:
             tokens: Token ids.
-            state: Where to begin; default `start`.
+            state: The state to begin in; default `start`.
         """
         states = [self._checked_state(self.start if state is None else state)]
         for token in listed("tokens", tokens, "a list of token ids"):
@@ -287,7 +288,7 @@ class TokenDFA:
 
     @cached_property
     def tokens_of_class(self) -> tuple[Int32, ...]:
-        """For each token class its ids, ascending; the dead class holds everything else."""
+        """The ids of each token class, ascending; those of the dead class are never allowed."""
         order = np.argsort(self.token_class, kind="stable").astype(np.int32)
         counts = np.bincount(self.token_class, minlength=self.num_classes)
         return tuple(np.split(order, np.cumsum(counts)[:-1]))
@@ -301,7 +302,7 @@ class TokenDFA:
         """The machine's tables on a device, for masks of whole batches there.
 
         Args:
-            device: As torch names it, such as ``"cpu"`` or ``"cuda"``.
+            device: A device's name in torch, such as ``"cpu"`` or ``"cuda"``.
 
         Returns:
             ``mask_(logits, states)`` and ``advance(states, tokens)``; see `DeviceMasks`.
@@ -327,7 +328,7 @@ class TokenDFA:
         return "" if self.filtered is None else self.filtered.filter_name
 
     def refusal(self, state: int, token: int) -> Refusal | None:
-        """Why a filter masks a token that the text allows; else ``None``.
+        """The filter's reason for masking a token that the text allows; else ``None``.
 
         Args:
             state: A state or a sentinel.
@@ -340,11 +341,11 @@ class TokenDFA:
         return frozenset() if self.filtered is None else self.filtered.marks(state, token)
 
     def text_to(self, state: int) -> bytes | None:
-        """A text that led to a state behind a filter; ``None`` where none is remembered."""
+        """A text that led to a state behind a filter; ``None`` where none was recorded."""
         return None if self.filtered is None else self.filtered.text_to(state)
 
     def of_constraint(self, constraint: Constraint) -> TokenDFA:
-        """This table under a constraint of the same texts, such as one with a stage that is off.
+        """This table under a constraint of the same texts, such as one with a stage removed.
 
         Args:
             constraint: The constraint.
@@ -354,8 +355,8 @@ class TokenDFA:
     def save(self, path: str | Path) -> None:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file.
 
-        A table behind a filter writes the one before it, and is filtered anew when it is read:
-        `explorer.tokens.filtered.apply.load_filtered`.
+        Of a table behind a filter the table before the filter is written; read it with
+        `explorer.tokens.filtered.apply.load_filtered`, which filters it again.
         """
         filtered = None if self.filtered is None else storable_of(self.filtered)
         if filtered is not None:
@@ -380,7 +381,7 @@ class TokenDFA:
         Raises:
             DamagedFile: The file is of another kind or version, damaged, or was compiled for
                 another vocabulary.
-            ConstraintError: It holds a machine whose tokens are filtered, which is more than a
+            ConstraintError: It holds a machine behind a filter, which is more than a
                 table; `explorer.tokens.filtered.apply.load_filtered` reads it.
         """
         machine = load_texts(path, vocabulary)
@@ -407,9 +408,9 @@ class TokenDFA:
 
 
 def same_machine(one: TokenTable, other: TokenTable) -> bool:
-    """Whether two tables are one machine, state by state and token by token.
+    """Whether two tables are the same machine, state by state and token by token.
 
-    The numbers of their classes may differ; what either says of every token may not.
+    Their classes may be numbered differently, as long as every token leads to the same states.
     """
     return (
         np.array_equal(one.char_state, other.char_state)
@@ -422,10 +423,10 @@ def same_machine(one: TokenTable, other: TokenTable) -> bool:
 
 
 def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
-    """The machine of the texts in a file, without the stages of the tokens.
+    """The machine of the texts in a file, without the stages that filter tokens.
 
     Raises:
-        DamagedFile: As `TokenDFA.load` has it.
+        DamagedFile: As in `TokenDFA.load`.
     """
     vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     constraint, report, arrays = store.load(file_path("path", path), vocabulary)

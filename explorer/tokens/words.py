@@ -1,11 +1,11 @@
-"""The states that are not in the machine, and masks as packed words.
+"""The sentinel states, and masks as packed words.
 
-A decoding state is an int. A state of the token DFA is 0 or more; the three others are negative,
+A decoding state is an int. A state of the token DFA is 0 or more; the three sentinels are negative,
 each with one meaning, and are compared, never used as an index.
 
-Of a mask, bit ``i % 32`` of word ``i // 32`` is set where token i may come next.
+Bit ``i % 32`` of word ``i // 32`` of a mask is set where token i may come next.
 
-The layout is that which xgrammar, llguidance and vLLM share. A mask of 131,072 tokens takes 16 kB.
+xgrammar, llguidance and vLLM share this layout. A mask of 131,072 tokens takes 16 kB.
 
 A table's mask is put together class by class and not id by id (`ClassWords`). A large class (a
 quoted string's run of letters holds 126,000 ids) is kept as packed words and joined to a mask by
@@ -34,16 +34,16 @@ DEAD: Final = -1
 """No continuation: every token is masked. The table's entry where a token is not allowed."""
 
 DONE: Final = -2
-"""The text is complete and its end was written: only EOS again, staying here."""
+"""The text is complete and its end was written: only EOS is allowed, and the state stays."""
 
 FREE: Final = -3
-"""No constraint: every id of the vocabulary is allowed, staying here."""
+"""No constraint: every id of the vocabulary is allowed, and the state stays."""
 
 SENTINEL_DISTANCE: Final[dict[int, int | None]] = {DEAD: None, DONE: 0, FREE: 1}
 """The fewest tokens from a sentinel to the end of the text, EOS included; ``None`` for no way."""
 
 DEAD_CLASS: Final = 0
-"""The class of tokens that no state allows, ids that are not text included."""
+"""The class of tokens that no state allows; it includes ids that are not text."""
 
 EOS_CLASS: Final = 1
 """The class of the ids that end the text."""
@@ -52,16 +52,16 @@ NUM_FIXED_CLASSES: Final = 2
 
 
 def checked_state(state: int, num_states: int) -> int:
-    """A state as a plain int; one that the machine does not have is refused.
+    """A state as a plain int, checked to exist.
 
     Args:
         state: A state or a sentinel.
-        num_states: How many states the machine has, or has met so far.
+        num_states: The number of states that the machine has, or has met so far.
 
     Raises:
-        ExplorerError: It is not a whole number, or there is no such state.
+        ExplorerError: The value is not a whole number, or there is no such state.
     """
-    if type(state) is not int:  # The plain case comes first: this is asked at every step.
+    if type(state) is not int:  # The plain case comes first: this runs at every step.
         state = whole_number("state", state, None)
     if 0 <= state < num_states or state in (DEAD, DONE, FREE):
         return state
@@ -80,12 +80,12 @@ Cells = NDArray[np.int16] | Int32
 
 
 def num_words(num_tokens: int) -> int:
-    """The number of words that a mask over so many tokens takes."""
+    """The number of words of a mask over a number of tokens."""
     return (num_tokens + 31) // 32
 
 
 def pack(mask: Bool) -> UInt32:
-    """A mask as words.
+    """A mask packed into words.
 
     Args:
         mask: bool[tokens].
@@ -104,7 +104,7 @@ def pack(mask: Bool) -> UInt32:
 
 
 def unpack(words: UInt32, num_tokens: int) -> Bool:
-    """The mask that words hold.
+    """The mask that packed words hold.
 
     Args:
         words: uint32[ceil(num_tokens / 32)].
@@ -168,7 +168,7 @@ def has_bits(words: UInt32, ids: Int32) -> Bool:
 @jit
 def _sizes(token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
     """The number of ids of each class."""
-    # Four tallies take turns: neighbouring ids are often of one class, and adding to one counter
+    # Four counters take turns: neighbouring ids often share a class, and adding to one counter
     # again and again would wait for itself.
     tally = np.zeros(4 * num_classes, np.int32)
     whole = token_class.shape[0] // 4 * 4
@@ -189,7 +189,7 @@ def _sizes(token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
 @jit
 def _chosen(token_class: UInt16 | Int32, wanted: Bool, count: int) -> Int32:
     """The ids whose class is wanted, ascending."""
-    # One place more than is needed: every id is written, and only those wanted are counted.
+    # One entry more than needed: every id is written, and only wanted ones advance the count.
     ids = np.empty(count + 1, np.int32)
     filled = 0
     for token in range(token_class.shape[0]):
@@ -218,7 +218,7 @@ def _live(blocks: NDArray[np.uint64], token_class: UInt16, count: int) -> Int32:
 
 @jit
 def _by_class(ids: Int32, token_class: UInt16 | Int32, place: NDArray[np.int64]) -> Int32:
-    """The ids class by class; each class begins at its place."""
+    """The ids grouped by class; each class begins at its ``place``."""
     ordered = np.empty_like(ids)
     for k in range(ids.shape[0]):
         class_ = token_class[ids[k]]
@@ -247,7 +247,7 @@ def _join(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassWords:
-    """The ids of every token class, in the form in which a mask takes them.
+    """The ids of every token class, in the form from which masks are joined.
 
     Args:
         start: int64[classes + 1], where each small class begins in ``ids``.
@@ -281,22 +281,22 @@ class ClassWords:
 
 
 def _most(num_tokens: int) -> int:
-    """The ids of a small class, at most."""
+    """The most ids of a small class."""
     return max(8, num_words(num_tokens) // 8)
 
 
 def packed_bytes(num_tokens: int, num_live: int) -> int:
-    """The most memory that `class_words` takes: every large class has its own words."""
+    """The most memory that `class_words` can take, with every class large."""
     return 8 * num_live + num_live // _most(num_tokens) * 4 * num_words(num_tokens)
 
 
 def class_words(token_class: UInt16 | Int32, num_classes: int, num_live: int) -> ClassWords:
-    """Sort the ids of a vocabulary by class. Cost: 0.2 ms for 131,072 ids, 0.02 ms if few live.
+    """Sort the ids of a vocabulary by class. Cost: 0.2 ms for 131,072 ids, 0.02 ms for few live.
 
     Args:
         token_class: uint16 or int32[tokens]; class 0 is never allowed and left out.
-        num_classes: How many classes there are.
-        num_live: How many ids are not of class 0.
+        num_classes: The number of classes.
+        num_live: The number of ids outside of class 0.
 
     Example:
         >>> sets = class_words(np.array([2, 0, 1, 2], np.uint16), 3, 3)

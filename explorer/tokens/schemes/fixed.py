@@ -1,7 +1,7 @@
 """Templates whose fixed text is tokenized outside of the model, as guidance and LMQL do.
 
 The text between the holes is given as token ids, whatever the model would have written. A token
-never crosses the border between a hole and what is fixed, nor between two tokens of the fixed text.
+never crosses a border between a hole and fixed text, nor one between two tokens of the fixed text.
 The ids may be those of a tokenizer, or those that the model itself would write for that text
 (`explorer.analysis.invasiveness.retokenize`, a *naturalised* template).
 """
@@ -23,7 +23,7 @@ from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary import Vocabulary
 
 Spot = tuple[int, int]
-"""A part of the template; and in a fixed one how many ids were written, in a hole its state."""
+"""A part of the template, with the number of ids written in a fixed text or a hole's state."""
 
 Spots = frozenset[Spot]
 
@@ -32,8 +32,8 @@ class FixedTokens(MaskFilter[Spots]):
     """The filter of a template of fixed tokens and holes; thread-safe.
 
     Args:
-        ids: For each part its fixed ids; none for a hole.
-        holes: For each part the machine of a hole; ``None`` for a fixed text.
+        ids: The fixed ids of each part; empty for a hole.
+        holes: The machine of each part that is a hole; ``None`` for fixed text.
     """
 
     name = kind = "template"
@@ -50,7 +50,7 @@ class FixedTokens(MaskFilter[Spots]):
         self.start = self._opened({(0, self._begin(0))})
 
     def marks(self, known: Spots, token: int) -> frozenset[Mark]:
-        """``"fixed"`` where a token is one of the fixed text."""
+        """``"fixed"`` where a token belongs to the fixed text."""
         fixed = any(
             self._holes[part] is None and self._ids[part][at : at + 1] == (token,)
             for part, at in known
@@ -74,7 +74,7 @@ class FixedTokens(MaskFilter[Spots]):
         return 0 if hole is None else hole.start
 
     def _opened(self, spots: set[Spot]) -> Spots:
-        """These spots, and the beginnings of the parts after those that may be over."""
+        """These spots, and the beginnings of the parts after those that may have ended."""
         opened, waiting = set(spots), list(spots)
         while waiting:
             part, at = waiting.pop()
@@ -105,7 +105,7 @@ class FixedTokens(MaskFilter[Spots]):
         return words
 
     def refusal(self, masked: MaskedToken[Spots]) -> Refusal:
-        """The refusal that says which fixed token comes next, if one does."""
+        """The refusal that names the next fixed token, if there is one."""
         fixed = sorted(
             self._ids[part][at]
             for part, at in masked.known

@@ -1,12 +1,13 @@
-"""A token may cross at most k borders of terminals: the token machine of a scheme.
+"""The token machine of a scheme in which a token may cross at most k borders of terminals.
 
-``k = 0`` is what systems do that align tokens with a lexer: a token stays within one terminal. With
-``k = None`` (no limit) it is the language itself, token by token; each smaller k allows less. The
-mask of a state goes down the subterminal trees of the places where the text may stand, as far as
-the parser and k let it (`explorer.tokens.schemes.subterminals`).
+``k = 0`` is the rule of systems that align tokens with a lexer: a token stays within one terminal.
+``k = None`` (no limit) is the language itself, token by token; each smaller k allows less. The mask
+of a state descends the subterminal trees of the possible places of the scanner, as far as the
+parser and k allow (`explorer.tokens.schemes.subterminals`).
 
-What is known of the text so far are *threads*: for each way to cut it, the parser's chart and the
-place in a terminal. Where every byte is a token, some token of one byte always goes on, whatever k.
+The knowledge of the text so far is a set of *threads*: for each way to cut it, the parser's chart
+and the place in a terminal. Where every byte is a token, some one-byte token always goes on,
+whatever k.
 
 Cost: a mask is made in Python, some milliseconds at 4,000 tokens; a tree once for each place, up to
 some hundred.
@@ -37,7 +38,7 @@ from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary import Vocabulary
 
 Thread = tuple[int, ScannerPlace]
-"""A chart of the parser, and the place in a terminal that it expects."""
+"""A chart of the parser, and the place in the terminal that is being read."""
 
 Threads = frozenset[Thread]
 
@@ -46,8 +47,8 @@ class Lookahead(MaskFilter[Threads]):
     """The filter of the tokens that cross at most k borders of terminals; thread-safe.
 
     Args:
-        most: k, how many borders a token may cross; ``None`` for any number.
-        trees: The subterminal trees that are known, by the place of the scanner. They do not depend
+        most: k, the number of borders that a token may cross; ``None`` for any number.
+        trees: The subterminal trees made so far, by the place of the scanner. They do not depend
             on k, so several filters may share them.
     """
 
@@ -80,7 +81,7 @@ class Lookahead(MaskFilter[Threads]):
         return known
 
     def crossed(self, known: Threads, token: int) -> int:
-        """The number of borders of terminals that a token crosses, in the way with the fewest."""
+        """The fewest borders of terminals that a token crosses, over all ways to cut it."""
         data = self._vocabulary.tokens[token]
         return min(_parts(self.grammar, known, data).values(), default=1) - 1 if data else 0
 
@@ -89,12 +90,12 @@ class Lookahead(MaskFilter[Threads]):
         return frozenset(("bridge",)) if self.crossed(known, token) > 0 else frozenset()
 
     def after(self, known: Threads, token: int) -> Threads | None:
-        """The threads after a token that has few enough subterminals; ``None`` for none."""
+        """The threads after a token with few enough subterminals; ``None`` for none."""
         data = self._vocabulary.tokens[token] or b""
         return _read(self.grammar, known, data, self._most_parts) or None
 
     def mask(self, known: Threads) -> UInt32:
-        """uint32[words], the tokens that the parser and k let through."""
+        """uint32[words], the tokens that the parser and k allow."""
         words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
         for chart, place in known:
             self._set_below(self.tree(place), chart, words)
@@ -111,7 +112,7 @@ class Lookahead(MaskFilter[Threads]):
                 self._set_below(child, after, words)
 
     def refusal(self, masked: MaskedToken[Threads]) -> Refusal:
-        """The refusal that says which borders a token crosses."""
+        """The refusal that names the borders that a token crosses."""
         data = self._vocabulary.tokens[masked.token] or b""
         cuts = [cut for _, place in masked.known for cut in cut_token(self.grammar, data, place)]
         best = min(cuts, key=lambda cut: len(cut.parts)).parts
@@ -134,11 +135,11 @@ def lookahead_machine(
     """The token machine of the tokens that cross at most k borders of terminals.
 
     Args:
-        lookahead: k, how many borders a token may cross; ``None`` for any number.
+        lookahead: k, the number of borders that a token may cross; ``None`` for any number.
         budget: Limits for compiling the language.
 
     Raises:
-        ExplorerError: An argument is something else.
+        ExplorerError: An argument has the wrong type.
         IncompatibleVocabulary: The vocabulary cannot write any text of the language.
 
     Example:
@@ -165,7 +166,7 @@ def lookahead_machines(
     lookaheads: Iterable[int | None],
     budget: Budget | None = None,
 ) -> tuple[FilteredMachine[Threads], ...]:
-    """`lookahead_machine` of several k, over the same trees and one machine of the language."""
+    """`lookahead_machine` for several k, over the same trees and one machine of the language."""
     language = compile(grammar.constraint, vocabulary, budget, lazy=True)
     limits, trees = Meter(budget).budget, dict[ScannerPlace, SubterminalNode]()
     rules = (Lookahead(grammar, vocabulary, k, trees) for k in lookaheads)
@@ -175,7 +176,7 @@ def lookahead_machines(
 def _read(
     grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes, most: int | None
 ) -> frozenset[Thread]:
-    """The threads after a token that has few enough subterminals."""
+    """The threads after a token with few enough subterminals."""
     reached = _parts(grammar, threads, data)
     return frozenset(thread for thread, parts in reached.items() if most is None or parts <= most)
 
@@ -205,15 +206,15 @@ def _parts(grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes) ->
 
 
 def _keep(threads: dict[Thread, int], thread: Thread, parts: int) -> None:
-    """The way with the fewest subterminals counts."""
+    """Add a thread, with the fewest subterminals seen for it."""
     threads[thread] = min(parts, threads.get(thread, parts))
 
 
 def bridges_of(grammar: TerminalGrammar, vocabulary: Vocabulary, ids: tuple[int, ...]) -> int:
-    """The number of tokens of a text that cross a border of terminals, in the way with the fewest.
+    """The number of a text's tokens that cross a border of terminals, over the best way to cut it.
 
     Returns:
-        The number; tokens from the first that the grammar does not read on do not count.
+        The number; tokens from the first that the grammar cannot read on are not counted.
     """
     now: dict[Thread, int] = {(grammar.first_chart, BORDER): 0}
     for token in ids:

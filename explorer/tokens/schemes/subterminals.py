@@ -3,13 +3,13 @@
 In the middle of a terminal, or at a border, a token is read as a sequence of *subterminals*: the
 **end** of the terminal that was begun before, **full** terminals, and the **start** of one that
 goes on in the next token; or a **continuation**, if it crosses no border. All sequences of all
-tokens of the vocabulary, from one place of the scanner, are kept as a prefix tree over the
-terminals that are completed, with tokens at its nodes. The tree does not know the parser, so it is
-made once for each place; a parser goes down only where it expects the terminal (it *prunes* the
-other children), and no deeper than a lookahead of k borders.
+tokens of the vocabulary, from one place of the scanner, form a prefix tree over completed terminals
+with tokens at its nodes. The tree does not depend on the parser, so it is made once for each place;
+a parser descends only where it expects the terminal (it *prunes* the other children), and no deeper
+than a lookahead of k borders.
 
-There is no rule of the longest match: where a text can be cut in several ways, all are followed, as
-the parser decides. Two terminals that never stand beside each other are not joined.
+There is no longest-match rule: where a text can be cut in several ways, all are followed, and the
+parser decides. Two terminals that are never adjacent are not joined.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Part = Literal["full", "start", "end", "continuation"]
 
 @dataclass(eq=False)
 class SubterminalNode:
-    """A node: some terminals were completed within a token.
+    """A node of the tree, which stands for the terminals completed within a token.
 
     Args:
-        children: By the terminal that is completed next.
-        tokens: The ids that end here, by the terminal that they stand in at their end and the
-            number of subterminals they have.
+        children: The child for each terminal that may be completed next.
+        tokens: The ids that end here, by the terminal in which they end and their number of
+            subterminals.
     """
 
     children: dict[str, SubterminalNode] = field(
@@ -48,7 +48,7 @@ class SubterminalNode:
     )
 
     def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], SubterminalNode]]:
-        """All nodes below and this one, with the terminals that lead there."""
+        """This node and all below it, each with the terminals that lead there."""
         yield path, self
         for terminal, child in self.children.items():
             yield from child.walk((*path, terminal))
@@ -56,7 +56,7 @@ class SubterminalNode:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """One way in which a beginning of a token was cut."""
+    """One way to cut a prefix of a token."""
 
     path: tuple[str, ...]
     terminal: str
@@ -67,10 +67,10 @@ class _Cut:
 def subterminal_tree(
     grammar: TerminalGrammar, vocabulary: Vocabulary, place: ScannerPlace
 ) -> SubterminalNode:
-    """The tree of a place of the scanner.
+    """The subterminal tree of a place of the scanner.
 
     Args:
-        grammar: Terminals, and which may stand beside each other.
+        grammar: The terminals, and those that may be adjacent.
 
     Example:
         >>> sums = TerminalGrammar(
@@ -89,7 +89,7 @@ def subterminal_tree(
     begun = [_Cut((), *place, 0)]
     cuts_of: dict[bytes, list[_Cut]] = {b"": begun}
     data_of = {token: data for token, data in enumerate(vocabulary.tokens) if data}
-    # Sorted, so that what two tokens begin with alike is cut once.
+    # Sorted, so that a common prefix of two tokens is cut once.
     for token, data in sorted(data_of.items(), key=lambda item: item[1]):
         known = len(data)
         while data[:known] not in cuts_of:
@@ -134,7 +134,7 @@ class CutToken:
     """A token as a sequence of subterminals.
 
     Args:
-        parts: The name of each terminal, which part of it the token has, and the bytes.
+        parts: The name, the part and the bytes of each terminal that the token touches.
     """
 
     token: int
@@ -144,7 +144,7 @@ class CutToken:
 def cut_token(
     grammar: TerminalGrammar, data: bytes, place: ScannerPlace, token: int = -1
 ) -> tuple[CutToken, ...]:
-    """All ways to cut a token, as a figure shows them.
+    """All ways to cut a token, for a figure.
 
     Args:
         data: The bytes of the token, at least one.
@@ -165,7 +165,7 @@ def cut_token(
         at, since, terminal, state, before, parts = waiting.pop()
         machine = grammar.machines.get(terminal)
         if at == len(data):
-            # A terminal that can read no more is finished.
+            # A terminal that can read no further byte is complete.
             over = machine is not None and not machine.expected(state)
             part: Part = ("end" if over else "continuation") if before else "start"
             part = "full" if over and not before else part
@@ -192,7 +192,8 @@ def cut_token(
 
 
 def scanner_arcs(grammar: TerminalGrammar) -> Mapping[str, tuple[tuple[int, bytes, int], ...]]:
-    """The character scanner as data: for each terminal its arcs, bytes joined per pair of states.
+    """The character scanner as data: the arcs of each terminal, with the bytes of parallel arcs
+    joined.
 
     From every accepting state of a terminal the scanner goes, without reading, to the start of
     those that may stand beside it (`TerminalGrammar.adjacent`).

@@ -1,4 +1,4 @@
-"""From a template to the machine of a scheme: its fixed text as ids, its parts as holes.
+"""From a template to the machine of a scheme: fixed text becomes ids, parts become holes.
 
 `explorer.template` is one language over characters: tokens may cross the border of a part. Systems
 that fill in templates see less. They tokenize the fixed text beforehand (`fixed`), or they leave
@@ -24,7 +24,7 @@ from explorer.tokens.schemes.fixed import Spots, fixed_tokens
 from explorer.vocabulary import Vocabulary
 
 Tokenize = Callable[[str], Sequence[int]]
-"""From a fixed text to the ids that write it."""
+"""A function from a fixed text to the ids that write it."""
 
 WHITE_SPACE: Final = r"[ \t\n]*"
 """The pattern that stands for each run of white space in a whitespace-flexible template."""
@@ -34,18 +34,18 @@ _RUN: Final = re.compile(r"[ \t\n]+")
 _REMEDY: Final = 'Give explorer.template("Name: {name}", name=explorer.gen(regex="[a-z]+")).'
 
 _ANCHORS: Final = ("\n", ".", "0", "x")
-"""What is put before a text whose tokenizer would put a space there."""
+"""Texts put before a text whose tokenizer would add a space at its start."""
 
 
 def template_parts(template: Constraint, *, flexible: bool = False) -> tuple[str | Constraint, ...]:
-    """The fixed texts and the holes of a template, in turn; no text is empty.
+    """The fixed texts and the holes of a template, in order; no text is empty.
 
     Args:
         template: From `explorer.template`.
         flexible: Whether each run of white space in the fixed text is a hole.
 
     Raises:
-        ConstraintError: It is another kind of constraint.
+        ConstraintError: The constraint is not a template.
 
     Example:
         >>> from explorer import gen, template
@@ -81,15 +81,15 @@ def template_machine(
     tokenize: Tokenize | None = None,
     budget: Budget | None = None,
 ) -> FilteredMachine[Spots]:
-    """A template as systems decode it that tokenize its fixed text beforehand.
+    """The machine of a template in systems that tokenize its fixed text beforehand.
 
     Args:
         template: From `explorer.template`.
         flexible: Whether the white space in the fixed text is left to the model.
-        tokenize: How the fixed text is tokenized; default the vocabulary's tokenizer.
+        tokenize: The function that tokenizes fixed text; default the vocabulary's tokenizer.
 
     Raises:
-        ConstraintError: It is another kind of constraint.
+        ConstraintError: The constraint is not a template.
         VocabularyError: There is no tokenizer, or it does not write a fixed text exactly.
 
     Example:
@@ -111,12 +111,12 @@ def fixed_ids(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
     """The ids that the tokenizer gives for a text in the middle of another one.
 
     Args:
-        text: What the ids write, to the byte: a space that the tokenizer puts before every text is
-            left out.
+        text: The text to write, to the byte, without the space that the tokenizer puts before every
+            text.
         vocabulary: The tokens, with their tokenizer.
 
     Raises:
-        VocabularyError: There is no tokenizer, or it writes something else.
+        VocabularyError: There is no tokenizer, or it writes another text.
 
     Example:
         >>> from explorer import load_model

@@ -26,20 +26,20 @@ Alternatives = tuple[tuple[str, ...], ...]
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _Item = tuple[str, int, int, int]
-"""A rule, the number of its alternative, how much of it was read, and where it began."""
+"""A rule, the number of its alternative, the number of symbols read, and the chart of its start."""
 
 
 @dataclass(frozen=True)
 class TerminalGrammar:
-    """Terminals and rules.
+    """A grammar whose rules are written over terminals, each of which is a regex.
 
     Args:
         terminals: The pattern of each terminal; none matches the empty text.
-        rules: The alternatives of each rule, each a tuple of names of terminals and rules; the
-            first rule is where texts begin.
+        rules: The alternatives of each rule, each a tuple of names of terminals and rules; texts
+            begin with the first rule.
 
     Raises:
-        ConstraintError: A name is not known or is used twice, a rule has no words, or a terminal
+        ConstraintError: A name is unknown or used twice, a rule has no words, or a terminal
             matches the empty text.
 
     Example:
@@ -99,7 +99,7 @@ class TerminalGrammar:
 
     @cached_property
     def constraint(self) -> Constraint:
-        """The language over characters, in which nothing is known of borders."""
+        """The language over characters, without borders of terminals."""
 
         def option(symbols: tuple[str, ...]) -> str:
             return " ".join(short[symbol] for symbol in symbols)
@@ -124,7 +124,7 @@ class TerminalGrammar:
         return 0
 
     def expected(self, chart: int) -> frozenset[str]:
-        """The terminals that may come next.
+        """The terminals that a chart expects next.
 
         Args:
             chart: A number that `first_chart` or `after` gave.
@@ -132,7 +132,7 @@ class TerminalGrammar:
         return self._charts[chart].expected
 
     def after(self, chart: int, terminal: str) -> int | None:
-        """The chart after one more terminal; ``None`` where it may not come."""
+        """The chart after one more terminal; ``None`` where the terminal is not expected."""
         key = (chart, terminal)
         if key not in self._following:
             here = self._charts[chart]
@@ -149,7 +149,7 @@ class TerminalGrammar:
         return self._following[key]
 
     def complete(self, chart: int) -> bool:
-        """Whether the terminals so far are a whole text."""
+        """Whether the terminals up to a chart are a whole text."""
         root = next(iter(self.rules))
         return any(
             rule == root and origin == 0 and dot == len(self.rules[rule][k])
@@ -158,7 +158,7 @@ class TerminalGrammar:
 
     @cached_property
     def adjacent(self) -> Mapping[str, frozenset[str]]:
-        """The terminals that may follow each terminal somewhere."""
+        """The terminals that may follow each terminal in some text."""
         firsts, lasts = self._edges(0), self._edges(-1)
         following: dict[str, set[str]] = {name: set() for name in self.terminals}
         for alternatives in self.rules.values():
@@ -216,7 +216,7 @@ class TerminalGrammar:
         return symbols[dot] if dot < len(symbols) else None
 
     def _closed(self, before: _Chart | None, items: set[_Item]) -> _Chart:
-        """Predict and complete until nothing is new."""
+        """The closure of items under prediction and completion."""
         place = 0 if before is None else before.place + 1
         path = [] if before is None else before.path()
         closed, waiting = set(items), list(items)
@@ -244,7 +244,7 @@ class TerminalGrammar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chart:
-    """The items after some terminals."""
+    """The items of Earley's parser after some terminals."""
 
     place: int
     before: _Chart | None
@@ -261,7 +261,7 @@ class _Chart:
         return charts[::-1]
 
 
-# Two grammars for pictures, tests and benchmarks.
+# Two grammars for figures, tests and benchmarks.
 
 SUMS: Final = TerminalGrammar(
     {"plus": r"\+", "open": r"\(", "close": r"\)", "int": "([1-9][0-9]*)|(0+)"},
@@ -282,4 +282,4 @@ FLAT_OBJECT: Final = TerminalGrammar(
         "ws": ((), ("space",)),
     },
 )  # fmt: skip
-"""A JSON object whose values are not nested, with spaces where they are usual."""
+"""A JSON object without nested values, with the usual spaces."""

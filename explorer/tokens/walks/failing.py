@@ -1,8 +1,8 @@
-"""The byte at which a word of the vocabulary leaves the byte machine: reading fails there.
+"""The byte at which a word of the vocabulary fails, that is, leaves the byte machine.
 
 The composition only keeps what survives. An explanation needs the rest: for every token the first
-byte that no word of the language has at that place, and, at any place, which bytes the vocabulary
-could write instead and still finish. Both are read from the walk of the trie
+byte that no word of the language has in that position, and, at any place, the bytes that the
+vocabulary could write instead and still finish. Both are read from the walk of the trie
 (`explorer.tokens.walks.walk`).
 """
 
@@ -20,13 +20,13 @@ from explorer.tokens.walks.trie import Trie, UInt8, single_bytes
 from explorer.tokens.walks.walk import walk_trie, within_first_character, words_before
 
 READ: Final = -1
-"""In place of a failing offset: every byte of the word was read."""
+"""In place of a failing offset: no byte failed."""
 
 BEFORE: Final = -2
 """In place of a character's first state: the character began before the word."""
 
 MOST_PLACES: Final = 200_000
-"""Places of the trie that `writable_bytes` looks at before it gives up, which takes about 0.1 s.
+"""The places of the trie that `writable_bytes` visits before it gives up, about 0.1 s.
 
 Where tokens begin one another, as ``a`` does ``aa``, a text of n bytes has n² of them.
 """
@@ -34,7 +34,7 @@ Where tokens begin one another, as ``a`` does ``aa``, a text of n bytes has n² 
 
 @jit
 def _run(table: Int32, symbol_class: Int32, data: UInt8, out: Int32, begin: int) -> int:
-    """Write the states after some bytes; the byte at which the rows that are known do not say."""
+    """Write the states after some bytes; return the index of the first byte without a known row."""
     for k in range(begin, data.shape[0]):
         state = out[k]
         if state >= 0:
@@ -49,8 +49,8 @@ def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
     """The byte states along some bytes.
 
     Args:
-        state: Where reading starts; `NO_ARC` stays there.
-        data: What is read.
+        state: The state to begin in; from `NO_ARC` every state is `NO_ARC`.
+        data: The bytes to read.
 
     Returns:
         int32[len(data) + 1], the first being ``state``; `NO_ARC` from the first failure on.
@@ -72,7 +72,7 @@ def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
 def fail_words(
     trie: Trie, machine: ByteMachine, state: int, owed: int = 0
 ) -> tuple[Int32, Int32, Int32]:
-    """For every word of a vocabulary where it fails.
+    """The place where each word of a vocabulary fails.
 
     Args:
         state: The byte state in which the words would be read.
@@ -86,7 +86,7 @@ def fail_words(
     seen = walk_trie(machine, trie, state)
     at = trie.depth[seen.failed] - 1
     begun = np.where(within_first_character(trie)[seen.failed] & (at < owed), BEFORE, seen.begun)
-    # The words at and below a failing node stand side by side, and so do all that fail.
+    # The words at and below a failing node are contiguous, and so are all failing words.
     before = words_before(trie)
     count = before[trie.skip[seen.failed]] - before[seen.failed]
     fails = np.ones(trie.num_words, np.bool_)
@@ -119,18 +119,18 @@ def writable_bytes(
     state: int,
     data: bytes,
 ) -> bytes | None:
-    """Find the bytes that a vocabulary can write after some others and still finish.
+    """The bytes that a vocabulary can write after some others and still finish.
 
     The bytes in ``data`` and the one after them may be spread over tokens in any way.
 
     Args:
-        finishing: Whether the vocabulary can finish from each of some byte states in which tokens
-            end.
-        state: The byte state at which a token begins; one of those.
+        finishing: A mask of some byte states in which tokens end: those from which the vocabulary
+            can finish.
+        state: The byte state at which a token begins.
         data: Bytes that the machine can read from there.
 
     Returns:
-        The bytes, ascending; ``None`` where finding them would take more than `MOST_PLACES`.
+        The bytes, ascending; ``None`` where the search would visit more than `MOST_PLACES` places.
     """
     over_tokens = machine.over_tokens
     if over_tokens and machine.closed is None:

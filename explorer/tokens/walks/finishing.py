@@ -1,16 +1,15 @@
-"""The byte states that a vocabulary can finish, and with how few tokens: decided one at a time.
+"""The byte states that a vocabulary can finish, with the fewest tokens, decided on demand.
 
 A token may be chosen only if the text can be completed after it *with this vocabulary*. A closed
-machine knows that of every state at once; here it is found out for the states that are asked
-about. Where every byte that the machine reads on some way to the end is a token of its own, the
-state can be finished, so with the usual vocabulary, which has all bytes, everything is certain at
-once. Of a machine with a stack the rest is worked out for its rules
-(`explorer.tokens.saturation`). Of any other it is decided by following whole tokens: the search
-stops at the first state that is known to finish; where nothing new can be reached, none of the
-states that were met can finish. Each state's row is walked once at most.
+machine knows that of every state at once; here it is decided for single states. Where every byte
+that the machine reads on some way to the end is a token of its own, the state can be finished; the
+usual vocabulary has all bytes, so every state can. The rules of a machine with a stack are
+saturated (`explorer.tokens.saturation`). For any other machine whole tokens are followed: the
+search stops at the first state that is known to finish; if it is exhausted, none of the states
+that it met can finish. Each state's row is walked once at most.
 
-The fewest tokens to the end come from the same saturation, or from the same search. It gives up
-after `MOST_ROWS` rows, so that no question takes long; the distance is then not known.
+The fewest tokens to the end come from the same saturation, or from the same search, which gives up
+after `MOST_ROWS` rows; the distance is then not known.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from explorer.tokens.walks.walk import walk_trie
 STAGE: Final = "The search for an end"
 
 MOST_ROWS: Final = 512
-"""The number of rows that the search for a distance looks at before it gives up."""
+"""The number of rows that the search for a distance visits before it gives up."""
 
 
 def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
-    """The states in which a token can begin, and those from which tokens of one byte lead to the
+    """The states in which a token can begin, and those from which one-byte tokens lead to the
     end of the text: bool[num_states] each.
     """
     read = machine.table[:, np.unique(machine.symbol_class[:NUM_BYTES][at_hand])]
@@ -79,8 +78,9 @@ class Finishing:
         if letters_stand and machine.reads_letters:
             at_hand = at_hand.copy()
             at_hand[LETTER:] = True
-        # Every state of a byte machine can finish, so with all bytes at hand there is no question.
-        # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
+        # Every state of a byte machine can finish, so with all bytes at hand the answer is always
+        # yes.
+        # Where the ends of tokens count, one-byte tokens may be shorter than the tokens required.
         over_tokens = machine.over_tokens
         self._all_bytes = bool(at_hand.all())
         self.all_finish = not over_tokens and (self._all_bytes or bool(at_hand[machine.read].all()))
@@ -111,7 +111,7 @@ class Finishing:
         """Whether some sequence of tokens leads from a byte state to an accepting one.
 
         Raises:
-            BudgetExceeded: The search reached a limit before it found out.
+            BudgetExceeded: The search reached a limit.
         """
         if self.all_finish:
             return True
@@ -126,7 +126,7 @@ class Finishing:
             return known
 
     def knows_distances(self, start: int, meter: Meter) -> bool:
-        """Whether `distance` is known of every state that can be finished, from a start on."""
+        """Whether `distance` is known for every state reachable from a start."""
         return self._stacks is not None and self.distance(start, meter) is not None
 
     def distance(self, state: int, meter: Meter) -> int | None:
@@ -134,7 +134,7 @@ class Finishing:
 
         Returns:
             1 in an accepting state; ``None`` where there is no way, where more than `MOST_ROWS`
-            rows would have to be looked at, or where a grammar is too large for its saturation.
+            rows would have to be visited, or where a grammar is too large for its saturation.
 
         Raises:
             BudgetExceeded: The search reached a limit.
@@ -146,7 +146,7 @@ class Finishing:
                 accepts = self._machine.is_accepting
                 way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, MOST_ROWS)
                 self._distance[state] = None
-                # What is left of a shortest way is a shortest way.
+                # The rest of a shortest way is a shortest way.
                 for left, here in enumerate(reversed(way or ()), 1):
                     self._distance[here] = left
             return self._distance[state]
@@ -157,7 +157,7 @@ class Finishing:
         return self._stack_ends
 
     def _decided(self, state: int) -> bool | None:
-        """Whether a state can be finished, where that is known without a search."""
+        """Whether a state can be finished, if that is known without a search; else ``None``."""
         if self._certain is not None and self._certain[state]:
             return True
         known = self._known.get(state)
@@ -175,8 +175,8 @@ class Finishing:
         meter: Meter,
         most_rows: int | None = None,
     ) -> tuple[list[int] | None, dict[int, int]]:
-        """The states on a shortest way by whole tokens to an end, ``None`` where none was found;
-        and all that were met. A state of which ``is_end`` is false is not entered."""
+        """The states on a shortest way by whole tokens to an end, or ``None``; and all states that
+        were met. A state for which ``is_end`` is false is not entered."""
         came_from = {state: NO_ARC}
         queue = deque([state])
         end = state if is_end(state) else None
@@ -204,9 +204,9 @@ _known = Recent[tuple[int, int, bool], Finishing](most=0)
 
 
 def finishing_of(machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> Finishing:
-    """The `Finishing` of a byte machine and a vocabulary: one as long as anybody holds it, so that
-    what a token machine has found out its explanations know.
+    """The `Finishing` of a byte machine and a vocabulary, shared as long as anybody holds it, so
+    that explanations reuse the results of the token machine.
     """
-    # It holds the machine and the trie, so nothing else has their identity meanwhile.
+    # It holds the machine and the trie, so their ids are not reused meanwhile.
     key = id(machine), id(trie), letters_stand
     return _known.get(key, lambda: Finishing(machine, trie, letters_stand))

@@ -16,7 +16,7 @@ the composed machine down.
 
 Functions are stored sparsely, as the (source, target) pairs of the states that survive. Costs:
 one look-up per live trie node, and the length of each *new* function. A constraint whose monoid
-explodes is noticed by the size of the pair arena; `compile` then walks state by state instead.
+explodes is recognised by the size of the pair arena; `compile` then walks state by state instead.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAUSED: Final = 1
 _NEEDS_FUNCTIONS: Final = 2
 _NEEDS_PAIRS: Final = 3
 
-# Places in `progress`: next trie node, functions, pairs, live words.
+# Indices into `progress`: next trie node, functions, pairs, live words.
 _NODE: Final = 0
 _FUNCTIONS: Final = 1
 _PAIRS: Final = 2
@@ -117,7 +117,7 @@ def _walk(
                 reason = _NEEDS_PAIRS
                 break
             work += last - first
-            # Write the new function behind the last one; keep it only if it is new.
+            # Write the new function after the last one; keep it only if it is new.
             end = pairs
             hashed = SEED
             for k in range(first, last):
@@ -163,8 +163,8 @@ def _walk(
             node = skip[node]
             continue
         stack[depth[node]] = after
-        # Half of the nodes end a word, in no order that a processor could guess: write always,
-        # and count only those that do.
+        # Half of the nodes end a word, unpredictably for a processor: write always, and advance the
+        # count only for those that do.
         live_word[words] = word[node]
         live_function[words] = after
         words += word[node] >= 0
@@ -182,11 +182,11 @@ def _held(room: int, pair_room: int, classes: int) -> int:
 
 
 def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Functions:
-    """Work out where each word of the vocabulary leads from each state of the character FSA.
+    """The function of each word of the vocabulary on the states of the character FSA.
 
     Args:
         meter: Watches bytes and seconds.
-        max_bytes: The memory at which to give up, in bytes.
+        max_bytes: The memory in bytes at which to give up.
 
     Raises:
         MonoidTooLarge: The functions need more than ``max_bytes``.

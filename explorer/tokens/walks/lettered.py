@@ -1,8 +1,8 @@
-"""The vocabulary for the row of one state: in level order, with the letters of its words.
+"""The vocabulary for the row of one state: a trie in level order, with the letters of its words.
 
 A letter is a character of ASCII, or one of three kinds of further characters; see
 `explorer.automata.discovered.letters`. A character that a word does not complete counts as one of
-the first kind that has characters that begin so. Built once per vocabulary, in some tens of
+the first kind with a character that begins so. Built once per vocabulary, in some tens of
 milliseconds; it takes 13 MB at 131,072 tokens.
 """
 
@@ -39,18 +39,18 @@ KIND_PATTERNS: Final = (
     r"[^\x00-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]",
     r"[^\x00-\x7f]",
 )
-"""The kinds of characters beyond ASCII; each holds those before it."""
+"""The kinds of characters beyond ASCII, each a superset of those before it."""
 
 MOST_SETS: Final = 4_000_000
 """The bytes of masks that are kept for sets of letters."""
 
 
 class Letters:
-    """The words of each set of letters; thread-safe.
+    """The words over each set of letters; thread-safe.
 
     Args:
         letters: uint64[words, 2], the letters of each word.
-        lengths: How many each has.
+        lengths: The number of letters of each word.
     """
 
     def __init__(self, trie: Trie, letters: UInt64, lengths: Int32) -> None:
@@ -65,11 +65,11 @@ class Letters:
         self._kept: Kept[tuple[int, int], UInt32] = Kept(MOST_SETS)
 
     def taken(self, low: int, high: int, most: int) -> UInt32:
-        """The mask of the words of some letters.
+        """The mask of the words over some letters.
 
         Args:
             low, high: The letters as bits.
-            most: How many a word has at most.
+            most: The most letters of a word.
         """
         words = self._kept.get((low, high))
         if words is None:
@@ -80,7 +80,7 @@ class Letters:
 
 @jit
 def _hold(letters: UInt64, first_id: Int32, holding: UInt32) -> None:
-    """Note which words hold each letter."""
+    """Record the words that contain each letter."""
     for word in range(letters.shape[0]):
         token = first_id[word]
         bit = np.uint32(1) << np.uint32(token & 31)
@@ -96,7 +96,7 @@ def _hold(letters: UInt64, first_id: Int32, holding: UInt32) -> None:
 
 @jit
 def _without(holding: UInt32, every: UInt32, low: np.uint64, high: np.uint64) -> UInt32:
-    """The words that hold no letters but some."""
+    """The words without letters outside of a set."""
     left = every.copy()
     for letter in range(128):
         bits = low if letter < 64 else high
@@ -111,8 +111,8 @@ def _lettered(
     byte: UInt8, depth: Int32, word: Int32, deepest: int, letter_of: Int32,
     tables: Int32, starts: Int32, num_words: int,
 ) -> tuple[UInt64, Int32, UInt64, Int32]:  # fmt: skip
-    """For each node of a trie the letters from its own on, its letter and the most letters from
-    its own on (as in `LETTER`); for each word its letters and how many it has.
+    """The letters of the nodes and words of a trie: for each node the set of letters from its own
+    on, and its letter with the most letters from there (as in `LETTER`); for each word both.
 
     Args:
         byte, depth, word: The trie.
@@ -120,21 +120,21 @@ def _lettered(
         letter_of: int32[256], the letter of each byte of ASCII, else `NO_LETTER`.
         tables: int32[kinds, states, 256], the machines of the kinds; the last row of each is the
             end of a character.
-        starts: int32[kinds].
-        num_words: How many words there are.
+        starts: int32[kinds], the start state of each machine.
+        num_words: The number of words.
     """
     count, kinds, last = byte.shape[0], tables.shape[0], tables.shape[1] - 1
     from_here = np.zeros((count, 2), np.uint64)
     packed = np.zeros(count, np.int32)
     of_words, lengths = np.zeros((num_words, 2), np.uint64), np.zeros(num_words, np.int32)
-    # By depth: the state within a character of each kind's machine (−1 is none), whether all were
-    # characters, how many have been completed, and the node.
+    # By depth: the state within a character of each kind's machine (−1 for none), whether all were
+    # characters, the number of completed ones, and the node.
     inside = np.full((deepest + 1, kinds), -1, np.int32)
     within = np.zeros(deepest + 1, np.bool_)
     proper = np.ones(deepest + 1, np.bool_)
     done = np.zeros(deepest + 1, np.int32)
     path = np.zeros(deepest + 1, np.int32)
-    # The letter of the character that a node is within, or completes, where it is known.
+    # The letter of the character that a node is within or completes, where it is known.
     own = np.full(deepest + 1, -1, np.int32)
     for node in range(count):
         d = depth[node]
@@ -157,7 +157,7 @@ def _lettered(
                 own[d] = 1 + ended
             elif first >= 0:
                 within[d] = True
-                own[d] = 1 + first  # As far as is known: of a word that ends here.
+                own[d] = 1 + first  # Known only for a word that ends here.
             else:
                 proper[d] = False
         complete = proper[d] and not within[d]
@@ -201,7 +201,7 @@ def _side_by_side(
     children = np.zeros(count + 1, np.int32)
     above = np.zeros(deepest + 1, np.int32)
     before = np.zeros(count + 1, np.int32)
-    for k in range(count):  # The root is number 0, the others follow.
+    for k in range(count):  # The root is number 0.
         children[above[depth[k] - 1]] += 1
         above[depth[k]] = k + 1
         before[k + 1] = before[k] + (1 if word[k] >= 0 else 0)
@@ -257,10 +257,10 @@ def _broad(trie: Trie, plain: bool) -> tuple[BroadTrie, Letters]:
 
 
 def walked(trie: Trie, plain: bool) -> Walked:
-    """A vocabulary for the rows of one machine, which `explorer.automata.discovered.broad` walks.
+    """A vocabulary for the rows of one machine, as `explorer.automata.discovered.broad` walks it.
 
     Args:
-        plain: Whether its words are bytes alone, so that they have letters.
+        plain: Whether its words are plain bytes, so that they have letters.
     """
     broad, letters = _broad(trie, plain)
     return Walked(trie, broad, letters.taken)
@@ -288,7 +288,7 @@ def _letters() -> tuple[Int32, Int32, Int32]:
 
 
 def _arcs(tables: Int32, starts: Int32) -> tuple[Int32, Int32]:
-    """The beginnings of the arcs of each state of all kinds, and the arcs; moves the starts."""
+    """The first arc of each state of all kinds, and the arcs; shifts the starts."""
     first: list[int] = [0]
     arcs: list[tuple[int, int, int]] = []
     states = tables.shape[1] - 1

@@ -1,7 +1,7 @@
-"""One state at a time: the token machine where the composition by functions would be too large.
+"""The token machine composed state by state, where the composition by functions is too large.
 
-The plain form of the composition, and the one that the faster one must equal. It serves the
-constraints whose transition monoid is too large for `explorer.tokens.walks.functions`.
+The plain form of the composition, which the faster one must equal. It serves constraints whose
+transition monoid is too large for `explorer.tokens.walks.functions`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _refine(
     word: Int32, target: Int32, class_of: Int32, size: Int32, classes: int,
     slots: Int32, home: Int32, key: NDArray[np.int64], tally: Int32, entry: Int32, states: int,
 ) -> int:  # fmt: skip
-    """Split classes whose words a state tells apart; the new number of classes.
+    """Split classes whose words a state distinguishes; return the new number of classes.
 
     Words of one class that lead to one state stay together. The last piece of a class keeps
     its number, so that no class is ever empty.
@@ -68,9 +68,9 @@ def _refine(
 
 
 def columns_of(dfa: Dfa, states: Int32, sequences: Iterable[Sequence[int]]) -> Iterator[Int32]:
-    """The states after each of some sequences of symbols from many states at once; −1 for none.
+    """The targets of some sequences of symbols from many states at once; −1 for none.
 
-    Sequences that begin alike should follow each other: the common part is then read once.
+    Sequences with a common prefix should be adjacent: the prefix is then read once.
     """
     before: Sequence[int] = ()
     columns = [states]
@@ -90,10 +90,10 @@ def columns_of(dfa: Dfa, states: Int32, sequences: Iterable[Sequence[int]]) -> I
 
 
 def compose_rows(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assembled:
-    """The token machine, found state by state.
+    """The token machine, composed state by state.
 
     The first pass follows the token states from the start and splits the words into classes as
-    soon as some state tells them apart. The second reads one word of each class from all states.
+    soon as a state distinguishes them. The second reads one word of each class from all states.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -125,16 +125,16 @@ def compose_rows(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assembled:
         queue += new.tolist()
         held += 4 * len(targets[-1])
         meter.check(STAGE, states=len(queue), bytes=4 * len(queue) * classes + held)
-    # Which of the reached states can finish, and how far they are from it.
+    # The reached states that can finish, and their distances to an end.
     tail = np.repeat(np.array(queue, np.int32), [len(t) for t in targets])
     head = np.concatenate(targets)
     distance = steps_from(*by_head(tail, head, states), dfa.accepting)
     char_state = np.flatnonzero(reached & (distance > 0)).astype(np.int32)
-    name = np.full(states + 1, DEAD, np.int32)  # −1 is the last one.
+    name = np.full(states + 1, DEAD, np.int32)  # −1 is the last entry.
     name[char_state] = np.arange(len(char_state), dtype=np.int32)
     cells = len(char_state) * (classes + NUM_FIXED_CLASSES)
     meter.check(STAGE, states=len(char_state), arcs=cells, bytes=8 * cells)
-    # One word of each class; the words are in order, and so is what begins alike.
+    # One word of each class; words are sorted, so common prefixes are adjacent.
     present, first = np.unique(class_of, return_index=True)
     order = np.argsort(first)
     columns = np.full((len(char_state), classes), DEAD, np.int32)
@@ -146,7 +146,7 @@ def compose_rows(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assembled:
         columns[:, number] = name[column]
         meter.check_time(STAGE)
     accepting = dfa.accepting[char_state]
-    table, column_class = merged_columns(columns, accepting)  # Trimming may have made some equal.
+    table, column_class = merged_columns(columns, accepting)  # Trimming may make columns equal.
     word_class = column_class[class_of]
     live = np.flatnonzero(word_class).astype(np.int32)
     return Assembled(

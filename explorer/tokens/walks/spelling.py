@@ -1,8 +1,7 @@
-"""Whether tokens can spell some bytes: how far, and with the fewest tokens.
+"""The tokens that spell some bytes: how far they reach, and the fewest of them.
 
-The trie is walked, because a dictionary of 131,072 tokens would cost more than the answer. Before a
-vocabulary is made, `explorer.vocabulary.proof.Speller` answers the same question for a set of
-strings.
+The trie is walked, because a dictionary of 131,072 tokens would cost more than the answer. For a
+set of strings, before there is a vocabulary, `explorer.vocabulary.proof.Speller` does the same.
 
 Cost: microseconds per byte.
 """
@@ -16,10 +15,10 @@ from explorer.tokens.walks.trie import Trie
 
 
 def nodes_along(trie: Trie, data: bytes, begin: int = 0) -> Iterator[tuple[int, int]]:
-    """The nodes of the trie that some bytes lead through, and where each ends in the bytes.
+    """The nodes of the trie along some bytes, each with the offset where it ends.
 
     Args:
-        begin: Where the way through the trie begins.
+        begin: The offset at which the path begins.
     """
     if begin >= len(data):
         return
@@ -36,7 +35,7 @@ def nodes_along(trie: Trie, data: bytes, begin: int = 0) -> Iterator[tuple[int, 
 
 @memo
 def _first_nodes(trie: Trie) -> list[int]:
-    """For each byte the node below the root that it leads to; one past the last without one."""
+    """The child of the root for each byte; the number of nodes where there is none."""
     first = [len(trie.byte)] * 256
     node = 0
     while node < len(trie.byte):
@@ -46,13 +45,13 @@ def _first_nodes(trie: Trie) -> list[int]:
 
 
 def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
-    """The tokens that stand in some bytes at one place.
+    """The tokens that begin at an offset of some bytes.
 
     Args:
-        begin: Where the tokens begin.
+        begin: The offset.
 
     Returns:
-        Where each ends, ascending, and its id, the lowest of those that write the same.
+        The end of each, ascending, and its id, the lowest of those with the same bytes.
 
     Example:
         >>> from explorer import Vocabulary
@@ -69,7 +68,7 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
 
 
 def longest_spelled(trie: Trie, data: bytes) -> int:
-    """The number of bytes, from the first on, that tokens can spell and end there.
+    """The length of the longest prefix that whole tokens can spell.
 
     Example:
         >>> from explorer import Vocabulary
@@ -86,10 +85,10 @@ def longest_spelled(trie: Trie, data: bytes) -> int:
 
 
 def fewest_tokens(trie: Trie, data: bytes) -> tuple[int, ...] | None:
-    """The fewest tokens that spell some bytes; the longer one first where there is a choice.
+    """The fewest tokens that spell some bytes; among equals the one with longer tokens first.
 
     Returns:
-        Their ids, of those that write the same the lowest; ``None`` if no tokens spell it.
+        Their ids, the lowest among those with the same bytes; ``None`` if no tokens spell them.
 
     Example:
         >>> from explorer import Vocabulary
@@ -98,7 +97,7 @@ def fewest_tokens(trie: Trie, data: bytes) -> tuple[int, ...] | None:
         >>> fewest_tokens(trie, b"abc"), fewest_tokens(trie, b"b")
         ((1, 3), None)
     """
-    # For each place the fewest tokens to the end, and the first of them.
+    # The fewest tokens from each offset to the end, and the first of them.
     counts: dict[int, int] = {len(data): 0}
     firsts: dict[int, tuple[int, int]] = {}
     for begin in range(len(data) - 1, -1, -1):

@@ -1,15 +1,15 @@
-"""All ways of writing a text with tokens, under a token machine.
+"""All tokenizations of a text that a token machine allows.
 
-A text alone does not say with which tokens it was written. What can be said of all of them is how
-far the text can be written at all: a set of places (an offset and a state) is followed, each
-reached by tokens that the machine allows, until no token leads on. The first byte that no token
-writes from any of these places breaks the constraint, however the text was cut.
+A text alone does not determine its tokens. The machine decides how far the text can be written at
+all: a set of places (an offset and a state) is followed, each reached by allowed tokens, until no
+token leads on. The first byte that no token writes from any of these places breaks the constraint,
+whatever the tokenization.
 
 For most machines the bytes alone decide the state, so each offset has one; a filter, such as that
 of canonical tokenization, may have several.
 
-Cost: where the tokens that are given are allowed, a step for each of them; else some 10 µs per byte
-and token that stands there.
+Cost: where the given tokens are allowed, a step for each of them; else some 10 µs per byte and
+token that begins there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from explorer.tokens.walks.trie import Trie, trie_of
 from explorer.tokens.words import DEAD, DONE
 
 LOOK_BACK: Final = 65_536
-"""Other ways are looked for so many bytes before the place where the given tokens fail."""
+"""Other tokenizations begin at most this many bytes before the failure of the given tokens."""
 
 _BETWEEN_LOOKS: Final = 1024
 
@@ -39,15 +39,15 @@ class TextReading:
     """The part of a text that a token machine lets tokens write.
 
     Args:
-        ids: Tokens that are allowed, one way of writing a beginning of the text; all of it, where
-            tokens can write it to its end.
+        ids: Allowed tokens that write a prefix of the text; the whole text where that is
+            possible.
         states: int[len(ids) + 1], the state before each of them and after the last.
-        num_bytes: How many bytes they write.
-        writable: How many bytes some way writes; where it is less than the text's length, no
-            tokens write the byte there. A token may go on past the last of them.
-        refused: A token that stands in the text after ``ids`` and that the machine masks; ``None``
-            where there is none.
-        only: Whether no other token could be the first one that is masked, however the text is cut.
+        num_bytes: The number of bytes that they write.
+        writable: The number of bytes that some tokenization writes; where it is less than the
+            text's length, no token writes the byte there. A token may go on past the last of them.
+        refused: A masked token that the text has after ``ids``; ``None`` where there
+            is none.
+        only: Whether every tokenization has that token as its first masked one.
     """
 
     ids: tuple[int, ...]
@@ -64,7 +64,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Masked:
-    """A token that stands in the text at a place, and that the machine masks there."""
+    """A token that the text has at a place, where the machine masks it."""
 
     place: Place
     token: int
@@ -78,14 +78,14 @@ def read_tokenizations(
     meter: Meter | None = None,
     look_back: int = LOOK_BACK,
 ) -> TextReading:
-    """Write a text with tokens that a machine allows, in whichever way goes furthest.
+    """The tokenization of a text that goes furthest under a machine.
 
     Args:
         data: The text.
-        given: Tokens that write it, the tokenizer's own for example: taken where the machine allows
-            them; empty for none.
-        meter: The clock; ``None`` for as long as it takes.
-        look_back: How far before the place where these fail other ways are looked for, in bytes.
+        given: Tokens that write it, such as the tokenizer's own, used as far as the machine allows
+            them; may be empty.
+        meter: The clock; ``None`` for no limit.
+        look_back: The bytes before the failure of ``given`` from which other ways are tried.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -106,7 +106,7 @@ def read_tokenizations(
     furthest = max(offset for offset, _ in ways)
     if furthest == len(data):
         ends = [place for place in ways if place[0] == furthest]
-        # Of several ways to the end, one after which the text may end.
+        # Of several ways to the end, prefer one after which the text may end.
         final = next((place for place in ends if machine.is_final(place[1])), ends[0])
         return _path(ways, final, own, kept, len(data))
     writable = max(
@@ -125,7 +125,7 @@ def read_tokenizations(
 
 
 def _follow(machine: TokenMachine, data: bytes, given: Sequence[int], meter: Meter) -> TextReading:
-    """The tokens that were given, as far as they write the text and are allowed."""
+    """The given tokens, up to the first that is masked or does not write the text."""
     states = [machine.start]
     ids: list[int] = []
     at = 0
@@ -145,19 +145,19 @@ def _follow(machine: TokenMachine, data: bytes, given: Sequence[int], meter: Met
 
 
 def _covers(own: TextReading, data: bytes, machine: TokenMachine, byte: int) -> bool:
-    """Whether the token at which the given ones fail writes a byte."""
+    """Whether the first masked one of the given tokens covers a byte."""
     piece = machine.vocabulary.tokens[own.refused or 0] or b""
     return own.num_bytes <= byte < own.num_bytes + len(piece) and byte < len(data)
 
 
 Ways = dict[Place, tuple[Place, int] | None]
-"""For each place the one before it and the token between them; ``None`` where the ways begin."""
+"""The predecessor of each place and the token between them; ``None`` at the beginning."""
 
 
 def _ways(
     machine: TokenMachine, data: bytes, begin: Place, meter: Meter
 ) -> tuple[Ways, list[_Masked]]:
-    """The places that tokens lead to from one place, and the tokens that are masked there."""
+    """The places that tokens reach from one place, and the tokens that are masked there."""
     trie = trie_of(machine.vocabulary)
     ways: Ways = {begin: None}
     masked: list[_Masked] = []
@@ -179,10 +179,10 @@ def _ways(
 
 
 def _kept(machine: TokenMachine, own: TextReading, look_back: int) -> tuple[int, int]:
-    """The given tokens that stand before the place from which other ways are looked for.
+    """The given tokens before the place from which other ways are tried.
 
     Returns:
-        Their number, and how many bytes they write.
+        Their number, and the number of bytes that they write.
     """
     kept = at = 0
     while at < own.num_bytes - look_back:
@@ -192,7 +192,7 @@ def _kept(machine: TokenMachine, own: TextReading, look_back: int) -> tuple[int,
 
 
 def _targets(machine: TokenMachine, state: int, token: int) -> Iterator[tuple[int, int]]:
-    """The states after a token, or after one that writes the same where only that is allowed."""
+    """The state after a token; where it is masked, after an allowed one with the same bytes."""
     following = machine.step(state, token)
     if following is not None:
         yield token, following
@@ -204,7 +204,7 @@ def _targets(machine: TokenMachine, state: int, token: int) -> Iterator[tuple[in
 
 
 def _same(machine: TokenMachine, token: int) -> tuple[int, ...]:
-    """The ids that write what a token writes."""
+    """The ids with the same bytes as a token."""
     return machine.vocabulary.ids_of(machine.vocabulary.tokens[token] or b"")
 
 
@@ -217,7 +217,7 @@ def _path(
     refused: int | None = None,
     only: bool = False,
 ) -> TextReading:
-    """The reading along the way to a place."""
+    """The reading along the path to a place."""
     end = place[0]
     ids: list[int] = []
     states = [place[1]]
@@ -225,13 +225,13 @@ def _path(
         place, token = before
         ids.append(token)
         states.append(place[1])
-    # Before the place where the ways begin stand tokens that were given.
+    # Given tokens precede the place where the paths begin.
     ids, states = [*own.ids[:kept], *ids[::-1]], [*own.states[:kept], *states[::-1]]
     return TextReading(tuple(ids), tuple(states), end, writable, refused, only)
 
 
 def _reached(machine: TokenMachine, data: bytes, place: Place) -> int:
-    """The offset up to which the beginning of an allowed token writes the bytes after a place."""
+    """The furthest offset to which a prefix of an allowed token writes the bytes after a place."""
     offset, state = place
     if state in (DONE, DEAD):
         return offset
@@ -253,12 +253,12 @@ def _ids_below(trie: Trie, node: int) -> Int32:
 
 
 def check_time(meter: Meter, count: int, noun: str) -> None:
-    """Look at the clock while a run is read.
+    """Check the clock while a run is read.
 
     Args:
         meter: The clock.
-        count: How many ids or bytes the run has.
-        noun: Which of the two.
+        count: The number of ids or bytes of the run.
+        noun: ``"id"`` or ``"byte"``.
 
     Raises:
         BudgetExceeded: The time is up.

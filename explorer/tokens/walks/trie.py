@@ -41,9 +41,9 @@ class Trie:
         skip: int32[nodes], the first node after the node's subtree.
         word: int32[nodes], the word that ends here, or −1.
         first_id: int32[words], the lowest id of each word; words are in byte order.
-        further_word, further_id: int32[n], the other ids of words that several ids share.
+        further_word, further_id: int32[n], the further ids of words that several ids share.
         max_depth: The longest word, in bytes.
-        num_tokens: The width of the vocabulary, ids that are not text included.
+        num_tokens: The width of the vocabulary; this includes ids that are not text.
         tokens: The bytes of each id, or its letter.
     """
 
@@ -68,10 +68,10 @@ class Trie:
 def trie_arrays(
     data: UInt8, start: NDArray[np.int64]
 ) -> tuple[UInt8, Int32, Int32, Int32, NDArray[np.int64]]:
-    """Nodes of sorted strings, and the first string of each distinct word."""
+    """The nodes of some sorted strings, and the first string of each distinct word."""
     count = start.shape[0] - 1
     room = data.shape[0]
-    byte = np.empty(room, data.dtype)  # Symbols above the bytes are wider.
+    byte = np.empty(room, data.dtype)  # Symbols beyond bytes need a wider type.
     depth = np.empty(room, np.int32)
     word = np.empty(room, np.int32)
     word_start = np.empty(count + 1, np.int64)
@@ -123,7 +123,7 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
     """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
 
     Args:
-        with_ends: Whether the words are what tokens write for a machine over token ends.
+        with_ends: Whether words have the form for a machine over token ends.
         with_letters: Whether the letters of control tokens are words; they always are with ends.
     """
     tokens: Sequence[bytes | None] = vocabulary.tokens
@@ -139,7 +139,7 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     data = np.frombuffer(b"".join(words), np.uint8)
     if with_ends:
-        # Symbols instead of bytes; the walks do not mind how wide they are.
+        # Symbols instead of bytes; the walks work on any width.
         data = cast("UInt8", np.insert(data.astype(np.int16), np.cumsum(lengths), TOKEN_END))
         lengths += 1
     start = np.zeros(len(lengths) + 1, np.int64)
@@ -164,16 +164,16 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
 
 
 def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
-    """The trie of what tokens write for a machine."""
+    """The trie of the symbols that tokens write for a machine."""
     if machine.over_tokens:
         return trie_of(vocabulary, with_ends=True)
-    # One call form per trie: what is kept is found by the arguments as they were written.
+    # One call form per trie: the cache compares the arguments in the form of the call.
     return trie_of(vocabulary, with_letters=True) if machine.reads_letters else trie_of(vocabulary)
 
 
 @memo
 def single_bytes(trie: Trie) -> Bool:
-    """The bytes that are tokens of their own: bool[256]."""
+    """The bytes that are tokens by themselves: bool[256]."""
     at_hand = np.zeros(NUM_TOKEN_SYMBOLS, np.bool_)
     ends = trie.word >= 0
     # In a trie with the ends of tokens, the word stands below the byte.
@@ -183,7 +183,7 @@ def single_bytes(trie: Trie) -> Bool:
 
 
 def written(vocabulary: Vocabulary, machine: ByteMachine, token: int) -> Sequence[int]:
-    """The symbols that a token, not an EOS id, writes for a machine; empty if it writes nothing.
+    """The symbols that a non-EOS token writes for a machine; empty if it writes nothing.
 
     Example:
         >>> from explorer import Vocabulary, regex
@@ -201,8 +201,8 @@ def written(vocabulary: Vocabulary, machine: ByteMachine, token: int) -> Sequenc
 
 
 def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int:
-    """The state after what `written` gives of a token; `NO_ARC` where it cannot be read, or writes
-    nothing."""
+    """The state after the symbols of a token, as `written` gives them; `NO_ARC` where they cannot
+    be read, or there are none."""
     if not symbols:
         return NO_ARC
     for symbol in symbols:
@@ -213,5 +213,5 @@ def after_token(machine: ByteMachine, state: int, symbols: Sequence[int]) -> int
 
 
 def token_end(machine: ByteMachine, state: int) -> int:
-    """The state when a token ends in a state; the same one, unless the machine reads token ends."""
+    """The state after the end of a token; the same state unless the machine reads token ends."""
     return machine.step(state, TOKEN_END) if machine.over_tokens else state

@@ -1,5 +1,5 @@
-"""One walk of the trie: from a state of a byte machine, where each word leads or at which byte it
-fails.
+"""One walk of the trie: the target of each word from a state of a byte machine, or its failing
+byte.
 
 Masks, steps by whole tokens, what is lost, distances and explanations read its result. Three faster
 walks answer one question each and are held equal to this one by the tests: `functions` (all states
@@ -26,7 +26,7 @@ from explorer.tokens.walks.trie import Trie, UInt8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrieWalk:
-    """The words of a trie from a state: the state that each leads to, or where it fails.
+    """The targets of a trie's words from a state, and the nodes where words fail.
 
     Args:
         words: int32[n], the words that can be read, ascending.
@@ -44,7 +44,7 @@ class TrieWalk:
     begun: Int32
 
     def distinct(self) -> Int32:
-        """The different targets, ascending."""
+        """The distinct targets, ascending."""
         met = np.zeros(int(self.targets.max(initial=-1)) + 1, np.bool_)
         met[self.targets] = True
         return np.flatnonzero(met).astype(np.int32)
@@ -62,9 +62,9 @@ def _walk(
     table: Int32, stack: Int32, node: int, end: int,
     words: Int32, targets: Int32, failed: Int32, last: Int32, begun: Int32,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill in a `TrieWalk` of some nodes; how many words and how many failing nodes it has.
+    """Fill in a `TrieWalk` of some nodes; return its numbers of words and of failing nodes.
 
-    ``stack`` is int32[max depth + 1], the state at each depth, down to where the walk begins.
+    ``stack`` is int32[max depth + 1], the state at each depth up to the walk's beginning.
     """
     live, dead = 0, 0
     while node < end:
@@ -92,12 +92,12 @@ def walk_trie(
     Args:
         machine: The byte machine.
         trie: The vocabulary, with the ends of tokens where the machine reads them.
-        state: Where the words begin.
-        below: A node, to walk only what stands below it; ``state`` is then the state there.
-        nodes: Whether every node counts as a word, by its own number.
+        state: The state before the words.
+        below: A node: only its subtree is walked, and ``state`` is the state there.
+        nodes: Whether every node counts as a word, with its own number.
 
     Raises:
-        BudgetExceeded: A machine that is discovered met more than its budget allows.
+        BudgetExceeded: A machine discovered more states than its budget allows.
 
     Example:
         >>> from explorer import Vocabulary, regex
@@ -133,13 +133,13 @@ def states_reached(
     stage: str,
     enters: Callable[[int], bool] = lambda _: True,
 ) -> Int32:
-    """The states in which whole words end, from the start of a machine on, ascending.
+    """The byte states in which token sequences can end, from a machine's start on, ascending.
 
     Args:
-        machine, trie: As for `walk_trie`.
+        machine, trie: As in `walk_trie`.
         meter: Watches sizes and time.
         stage: The work in progress, as an error names it.
-        enters: Whether a state is followed.
+        enters: Whether the walk goes on from a state.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -169,16 +169,16 @@ def words_before(trie: Trie) -> Int32:
 
 @memo
 def _back(trie: Trie) -> UInt8:
-    """The number of bytes by which a character that fails at a node began before it.
+    """The number of bytes between the beginning of a node's character and the node.
 
-    0 where a new character would begin, and where the bytes before it in the word do not say.
+    0 where a new character begins, and where the word does not contain the beginning.
     """
     return _characters(trie.byte, trie.depth)[0]
 
 
 @memo
 def within_first_character(trie: Trie) -> Bool:
-    """bool[nodes], whether only bytes that continue a character stand before each node's."""
+    """bool[nodes], whether all bytes before the node's continue a character."""
     return _characters(trie.byte, trie.depth)[1]
 
 
@@ -190,8 +190,8 @@ def _characters(byte: UInt8, depth: Int32) -> tuple[UInt8, Bool]:
     for node in range(nodes):
         d = depth[node]
         path[d] = byte[node]
-        # Back to the lead byte, if it still waits for bytes: then its character is the one that
-        # fails. Otherwise a new character would begin here.
+        # Go back to the lead byte if it still awaits bytes: then the node is part of its character.
+        # Otherwise a new character begins here.
         first = d
         while first > 1 and (path[first - 1] & 0xC0) == 0x80:
             first -= 1
