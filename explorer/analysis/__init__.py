@@ -1,13 +1,13 @@
 """Pure functions of machines and traces: why a token is masked, and what may go wrong.
 
 Read in this order: `characters` (bytes as characters), `verdict` (stage, offset, evidence),
-`places` (which part of the source), `wording` (in words), `explaining` (all of that together, with
-everything that is searched for), `ahead` (what comes after a likely next token; like a session it
-needs torch), `session` (a session that explains itself), `traps` (what may go wrong),
-`invasiveness` (what a constraint does to the model; it is asked for by its own name).
+`places` (the parts of the source that decide), `wording` (in words), `explaining` (explanations,
+which combine these and add searches), `ahead` (the step after a likely next token; like a session
+it needs torch), `session` (a session that explains itself), `traps` (what may go wrong),
+`invasiveness` (the effect of a constraint on the model; imported by its own name).
 
-Nothing here needs torch until a session's logits come in. Each name is imported on first use: who
-writes bytes as characters needs no explanations.
+Nothing here needs torch until a session's logits come in. Each name is imported on first use, so
+that a caller who only writes bytes as characters loads no explanations.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FILE_OF = {
     "prompt_traps": "traps",
     "session_traps": "traps",
 }
-"""The files of the names; of the others it is ``explaining.explanation``."""
+"""The files of some names; that of the others is ``explaining.explanation``."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,13 +1,13 @@
 """A look ahead: the probability that the constraint leaves the model after each likely next token.
 
-A mask says what may come next, and the model's probability what it wants next. Neither says what
-comes after. ``" New"`` may be likely because the model means ``" York"``, which the constraint does
-not have; then nearly all of the model's probability is masked one step later. The feasible mass
-after each of the likeliest allowed tokens shows that before a token is taken.
+A mask gives the tokens that may come next, and the model's probability those that it prefers.
+Neither says what comes after. ``" New"`` may be likely because the model means ``" York"``, which
+the constraint does not have; then nearly all of the model's probability is masked one step later.
+The feasible mass after each of the likeliest allowed tokens shows that before a token is taken.
 
 Cost: one forward pass for all of the tokens together (`EachLanguageModel`; other models read them
 one by one), a mask for each, and a search for the shortest ending of each. No lock is held
-meanwhile, so a step in another thread does not wait.
+meanwhile, so steps in other threads do not wait.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from explorer.tokens.machine import is_free
 from explorer.tokens.words import DONE, unpack
 
 MOST: Final = 256
-"""The most tokens that are looked at together."""
+"""The most tokens in one look."""
 
 NEAR: Final = 100
 """Endings of more tokens are not searched for, unless limits are given."""
@@ -57,7 +57,7 @@ class Ahead:
         mass: The feasible mass after it: the probability, between 0 and 1, that the model then
             gives to the allowed tokens together. ``None`` where no token can follow: the text
             ends with it, or the token budget, the context or the machine's limits are used up.
-        wished: The id that the model then finds likeliest; ``None`` as for ``mass``.
+        wished: The id that the model then finds likeliest; ``None`` where ``mass`` is.
         wish_allowed: Whether that id is allowed then; ``False`` where there is none.
         complete: Whether the text may end after it.
         distance: The fewest tokens to the end of the text after it, EOS included; ``None`` where
@@ -85,14 +85,14 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class LookedFrom:
-    """The place that one looks ahead from, as values, so that nobody waits for the look.
+    """A place to look ahead from, as values, so that no lock is held during the look.
 
     Args:
         ids: The prompt's ids and all tokens since.
-        state: Of the token machine.
+        state: The state of the token machine.
         allowed: bool[len(vocabulary)], the mask.
         model: float64[W], the model's log-probabilities.
-        remaining: Tokens that the mask still plans with, EOS included; ``None`` for no limit.
+        remaining: The token budget that the mask plans with, EOS included; ``None`` for no limit.
         last: Whether the next token is the last one of the token budget.
     """
 
@@ -110,7 +110,7 @@ class LookedFrom:
         """The allowed ids that the model finds likeliest, the likeliest first.
 
         Args:
-            least: Only those of at least this probability.
+            least: The least probability of an id.
         """
         width = min(len(self.allowed), len(self.model))
         scores = np.where(self.allowed[:width], self.model[:width], -math.inf)
@@ -216,7 +216,7 @@ def _rows(lm: LanguageModel, ids: tuple[int, ...], following: Sequence[int]) -> 
 
 
 def no_model() -> ExplorerError:
-    """The error for a look ahead in a run from elsewhere."""
+    """The error for a look ahead in a run without a model."""
     return ExplorerError(
         "This run has no model, so nobody knows what it would want after a token.",
         remedy="Make a Session with a model.",

@@ -34,16 +34,16 @@ MOST_SHOWN: Final = 8
 
 
 def is_continuation(byte: int) -> bool:
-    """Whether a byte can only stand inside a character."""
+    """Whether a byte can only occur inside a character."""
     return byte & 0xC0 == 0x80
 
 
 def character_start(data: bytes, index: int) -> int:
-    """The offset at which the character begins that a byte belongs to.
+    """The offset of the first byte of a character, given any byte of it.
 
     Args:
         data: Bytes that are valid UTF-8 up to ``index``; the byte there may be any.
-        index: The byte; ``len(data)`` asks about the one that would come next.
+        index: The offset of the byte; ``len(data)`` stands for the byte that would come next.
 
     Example:
         >>> character_start("aä".encode(), 2), character_start("aä".encode(), 3)
@@ -53,13 +53,13 @@ def character_start(data: bytes, index: int) -> int:
     while first > 0 and index - first < 4 and is_continuation(data[first - 1]):
         first -= 1
     if first > 0 and (need := remaining_bytes(data[first - 1])) > index - first:
-        # The lead before them asks for more bytes than stand there: this byte is one of them.
+        # The lead byte before them needs more bytes than there are: this byte is one of them.
         return first - 1 if need else index
     return index
 
 
 def remaining_bytes(lead: int) -> int:
-    """The number of bytes that a lead byte asks for after itself; 0 for any other byte."""
+    """The number of bytes that must follow a lead byte; 0 for any other byte."""
     return next((count for low, high, count, _ in LEADS if low <= lead <= high), 0)
 
 
@@ -67,7 +67,7 @@ def characters_of(tail: bytes) -> CharSet:
     """The characters whose UTF-8 code begins with some bytes.
 
     Args:
-        tail: A lead byte and perhaps continuation bytes, less than a whole character.
+        tail: A lead byte and perhaps continuation bytes, but not a whole character.
 
     Example:
         >>> show_characters(characters_of(b"\\xc3"))
@@ -105,9 +105,9 @@ def _named() -> dict[CharSet, str]:
 
 
 def show_character(code: int) -> str:
-    """One character as one would write it in a sentence: itself, or a name where it has no ink.
+    """One character as it is written in a sentence: itself, or its name where it has no ink.
 
-    Punctuation is quoted, as a text is, because a sentence has its own.
+    Punctuation is quoted, so that it is not taken for the sentence's own.
 
     Example:
         >>> show_character(0xE4), show_character(0x20), show_character(0x0A), show_character(0x200D)
@@ -126,7 +126,7 @@ def show_character(code: int) -> str:
 
 
 def quoted(code: int) -> bool:
-    """Whether a character would be taken for the sentence's own: punctuation, and ASCII's signs."""
+    """Whether a character needs quotes in a sentence: punctuation and ASCII symbols."""
     kind = unicodedata.category(chr(code))
     return kind[0] == "P" or (kind[0] == "S" and code < 0x80)
 
@@ -146,7 +146,7 @@ def show_characters(chars: CharSet) -> str:
     if not chars.ranges:
         return "nothing"
     if chars.size() > 20:
-        # Names of the large classes are looked up only where one can apply.
+        # The names of large classes are looked up only where one can apply.
         if chars in (ANY, NOT_NEWLINE):
             return "any character" if chars is ANY else "any character but a newline"
         missing = complement(chars)
@@ -163,7 +163,7 @@ def show_characters(chars: CharSet) -> str:
 
 
 def _class_and_more(chars: CharSet) -> str | None:
-    """A set that is one of Python's classes and some characters more."""
+    """The name of a set that is one of Python's classes and some further characters."""
     size = chars.size()
     for letter, name in (("w", "a word character"), ("d", "a digit"), ("s", "white space")):
         whole = category(letter, 0)  # pyright: ignore[reportArgumentType]
@@ -206,9 +206,9 @@ def _listed(chars: CharSet) -> str:
 
 
 def _without_signs(low: int, high: int) -> list[tuple[int, int]]:
-    """A range in pieces: a few signs of ASCII one by one, the letters and digits beside them.
+    """A range in pieces: each of a few ASCII signs by itself, the letters and digits beside them.
 
-    Nobody knows by heart which signs lie between two others.
+    Readers do not know which signs lie between two others.
 
     Example:
         >>> [(chr(low), chr(high)) for low, high in _without_signs(ord("-"), ord("9"))]
@@ -227,11 +227,11 @@ def _without_signs(low: int, high: int) -> list[tuple[int, int]]:
 
 
 _FEW_SIGNS: Final = 4
-"""So many signs of a range are named one by one."""
+"""The most signs of a range that are named one by one."""
 
 
 def show_text(data: bytes, most: int = 60) -> str:
-    """Text in quotes, and beside the quotes the bytes that are not a whole character.
+    """Text in quotes; bytes that are not a whole character stand outside the quotes.
 
     Args:
         most: Longer text is cut in the middle.
@@ -246,7 +246,7 @@ def show_text(data: bytes, most: int = 60) -> str:
         <F8>
     """
     before, begun = split_letter(data)
-    # One such byte alone is a token of a vocabulary that has every byte.
+    # Such a byte alone is a token of a vocabulary with every byte.
     if begun and data != bytes([LETTER]):
         return (show_text(before, most) if before else "") + begun
     if LETTER in data and len(parts := between_letters(data)) > 1:
@@ -273,7 +273,7 @@ def show_text(data: bytes, most: int = 60) -> str:
 
 
 def split_tail(data: bytes) -> tuple[bytes, bytes]:
-    """Bytes without the half character at their end, and that half.
+    """Bytes without the incomplete character at their end, and that part of a character.
 
     Example:
         >>> split_tail(b"a\\xf0\\x9f")
@@ -288,7 +288,7 @@ def split_tail(data: bytes) -> tuple[bytes, bytes]:
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes]:
-    """The bytes at the start that can only finish a character begun before, and the others."""
+    """The bytes at the start that can only finish an earlier character, and the rest."""
     count = 0
     while count < min(3, len(data)) and is_continuation(data[count]):
         count += 1
@@ -296,7 +296,7 @@ def split_head(data: bytes) -> tuple[bytes, bytes]:
 
 
 def show_span(chars: CharSet) -> str:
-    """The first and the last character of a set, by code point unless both can be seen.
+    """The first and the last character of a set, by code point unless both are printable.
 
     Example:
         >>> show_span(characters_of(b"\\xc3")), show_span(characters_of(b"\\xf0\\x9f"))
@@ -309,8 +309,8 @@ def show_span(chars: CharSet) -> str:
 
 
 def half_characters(data: bytes) -> str:
-    """Describe the bytes of a token that are not a whole character, as a clause; empty if there are
-    none.
+    """Describe the bytes of a token that are not a whole character, as a clause; empty without
+    any.
 
     Example:
         >>> half_characters(b"\\xf0\\x9f")

@@ -1,7 +1,7 @@
 """The kinds of text that a token can offer at a byte: a letter, a digit, half a character.
 
 The kind is that of the whole character the byte belongs to, by its Unicode general category. It is
-worked out once for every byte of every distinct token, so that grouping 131,072 reasons is a few
+computed once for every byte of every distinct token, so that grouping 131,072 reasons is a few
 array operations. Cost: tens of milliseconds per vocabulary, once, and a byte per byte of token.
 """
 
@@ -36,9 +36,9 @@ KINDS: Final = (
 )
 HALF: Final = len(KINDS) - 3
 TOKEN_ENDS: Final = len(KINDS) - 2
-"""For machines that read the ends of tokens: all bytes of the token were read."""
+"""The kind at the end of a token, for machines that read the ends of tokens."""
 NO_TEXT: Final = len(KINDS) - 1
-"""For the same: the token is not text."""
+"""The kind of a token that is not text, for the same machines."""
 
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›")
 
@@ -76,7 +76,7 @@ def character_kind(character: str) -> int:
 
 @jit
 def _code_points(data: UInt8, start: NDArray[np.int64], out: Int32) -> None:
-    """The code point that each byte belongs to, or -1 where the character is not whole."""
+    """The code point that each byte belongs to, or -1 where the character is incomplete."""
     for k in range(start.shape[0] - 1):
         at = start[k]
         end = start[k + 1]
@@ -134,7 +134,7 @@ class TokenKinds:
         """The kind of one byte of each of some words.
 
         Args:
-            offsets: An offset below the length of each, or the length itself.
+            offsets: The offset in each word, at most its length.
         """
         text = words < len(self._start) - 1
         known = np.where(text, words, 0)
@@ -145,5 +145,5 @@ class TokenKinds:
 
 @memo
 def kinds_of(vocabulary: Vocabulary) -> TokenKinds:
-    """The kinds of a vocabulary, worked out on first use."""
+    """The kinds of a vocabulary, computed on first use."""
     return TokenKinds(vocabulary, trie_of(vocabulary))

@@ -1,13 +1,13 @@
-"""A byte machine seen by characters: which characters may stand at one of its states.
+"""The characters that a byte machine can read in one of its states.
 
 UTF-8 is a tree of at most four bytes, so the answer is a walk of that tree beside the machine. Most
 of the tree of a class such as ``\\w`` or ``.`` is full, every continuation alive, and whether a
-state's subtree is full is worked out once: the walk then takes whole blocks at a time.
+state's subtree is full is computed once: the walk then takes whole blocks at a time.
 
-Machine code walks a `Dfa`. Of any other byte machine, the states within one character are written
-down as a `Dfa` first.
+The compiled walk reads a `Dfa`. Of any other byte machine, the states within one character are
+first copied into a `Dfa`.
 
-Cost: tens of microseconds for ``\\w`` the first time a state is asked, nothing after that.
+Cost: tens of microseconds for ``\\w`` on the first visit of a state, nothing after that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from explorer.automata.tree.charset import CharSet, char_set
 from explorer.jit import jit
 
 ROOM: Final = 1024
-"""Ranges that there is room for at first; ``\\w`` has 734."""
+"""The initial room for ranges; ``\\w`` has 734."""
 
 
 @jit
@@ -71,14 +71,14 @@ def _ranges(
     table: Int32, symbol_class: Int32, first: int, owed: int, base: int, known: NDArray[np.int8],
     out: Int32,
 ) -> int:  # fmt: skip
-    """The ranges of code points that can be read; their number, also where ``out`` is too small.
+    """Write the ranges of readable code points; return their number even if ``out`` is too small.
 
-    With ``owed`` bytes of a character still to come, ``first`` is the state after those that are
-    there and ``base`` their code; with ``owed`` 0, ``first`` lies between two characters.
+    With ``owed`` bytes of a character still missing, ``first`` is the state after those already
+    read and ``base`` their code; with ``owed`` 0, ``first`` lies between two characters.
     """
     count = 0
     last_code = -2
-    # (state, code so far, bytes to come), the next one on top.
+    # (state, code so far, missing bytes), the next one on top.
     state_of = np.empty(512, np.int32)
     code_of = np.empty(512, np.int32)
     left_of = np.empty(512, np.int32)
@@ -130,7 +130,7 @@ def _ranges(
 
 
 class Characters:
-    """A byte machine seen by characters; remembers what it worked out.
+    """The characters that a byte machine can read in its states; results are cached.
 
     Args:
         machine: A machine over valid UTF-8.
@@ -143,11 +143,11 @@ class Characters:
         self._sets: dict[tuple[int, bytes], CharSet] = {}
 
     def expected(self, state: int, tail: bytes = b"") -> CharSet:
-        """The characters that the machine can read.
+        """The characters that the machine can read in a state.
 
         Args:
             state: A state between two characters; `NO_ARC` reads nothing.
-            tail: The first bytes of the character, where they are settled already.
+            tail: The first bytes of the character, where they were read already.
 
         Example:
             >>> from explorer.languages.constraint import regex
@@ -192,8 +192,8 @@ class Characters:
 def _nearby(machine: ByteMachine, state: int) -> Dfa:
     """The states of a machine within one character of a state, as a `Dfa` that begins there.
 
-    A byte below 0x80 ends its character, so nothing is asked of the state after it: that may be one
-    which the machine has no budget left to work out.
+    A byte below 0x80 ends its character, so the state after it is not visited: the machine may
+    have no budget left to compute it.
     """
     numbers = {state: 0}
     asked = {state}

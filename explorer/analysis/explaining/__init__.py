@@ -1,7 +1,7 @@
-"""Explanations: a verdict with everything that follows from it.
+"""Explanations: a verdict with its place in the source, its wording and its searches.
 
-Read in this order: `answer` (what every explanation has, and a text without a tokenizer),
-`searched` (what must be searched for, and what a session's budget and sampler remove),
+Read in this order: `answer` (the common base, and the explanation of a text without a tokenizer),
+`searched` (the results of searches, and what a session's budget and sampler remove),
 `explanation` (one token), `groups` (a whole mask), `step` (at a position of a session or a
 trace).
 """

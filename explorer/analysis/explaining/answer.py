@@ -1,8 +1,8 @@
-"""The base of every answer: the verdict under its own names, the words, the forms to show it in.
+"""The base of every answer: the fields of its verdict, its words, and its forms for display.
 
 With a vocabulary the answer is an `explorer.analysis.explaining.explanation.Explanation`, which
 also searches; without one it is a `TextExplanation`: whether a constraint accepts a text, and where
-it stops if not. Both say the same things in the same way, and that way is here.
+it fails if not. Both use the same words, which are made here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from explorer.languages.constraint import Constraint
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """A verdict with the parts of the source that decide, and its words.
+    """A verdict with the parts of the source that decide it, and its words.
 
     Args:
         verdict: The stage and the evidence.
@@ -37,7 +37,7 @@ class Answered:
     verdict: Verdict
     parts: tuple[SourcePart, ...]
 
-    # What the verdict says.
+    # The fields of the verdict.
 
     @property
     def allowed(self) -> bool:
@@ -56,20 +56,20 @@ class Answered:
 
     @property
     def char_offset(self) -> int | None:
-        """The number of whole characters before the one that fails."""
+        """The number of whole characters before the failing one."""
         return self.verdict.char_offset
 
     @property
     def expected(self) -> bytes:
-        """The bytes that may stand where it fails, or after it."""
+        """The bytes that may stand at the failing offset, or after the token."""
         return self.verdict.expected
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The live spans in the text of the constraint; see `parts` for those of its parts."""
+        """The live spans in the constraint's own text; see `parts` for those in its parts."""
         return tuple(span for part in self.parts if not part.path for span in part.spans)
 
-    # In words. What an answer knows beyond the verdict comes from these three.
+    # In words. Subclasses override these properties to add what they know beyond the verdict.
 
     @property
     def names(self) -> Names | None:
@@ -93,7 +93,7 @@ class Answered:
 
     @property
     def offered(self) -> bytes:
-        """The bytes of the token and of all that was asked about after it, or of the text."""
+        """The bytes of the token and of the text asked about after it, or of the text."""
         return self.verdict.data or b""
 
     @cached_property
@@ -113,7 +113,7 @@ class Answered:
 
     @cached_property
     def message(self) -> str:
-        """One line for a log: what was asked, why, and where in the source."""
+        """One line for a log: the question, the reason, and its place in the source."""
         line = message(self.verdict, self.parts, self.names, assumed=self.assumed_prefix)
         return " ".join([line, *self.limits])
 
@@ -129,13 +129,13 @@ class Answered:
 
     @cached_property
     def paragraph(self) -> str:
-        """The explanation in some lines: title, prose, pattern, and what could be done."""
+        """The explanation in some lines: title, prose, pattern, and remedies."""
         cause = [] if self.cause is None else [str(self.cause)]
         return "\n".join([f"{self.title}.", *cause, self.prose, *self._patterns, *self.hints])
 
     @property
     def _patterns(self) -> Sequence[str]:
-        # Several parts of one pattern may be live in the same places.
+        # Several parts of one pattern may be live at the same spans.
         return list(dict.fromkeys(text for part in self.parts for text in underlined(part)))
 
     def __str__(self) -> str:
@@ -197,15 +197,15 @@ def verdict_dict(verdict: Verdict, parts: Sequence[SourcePart]) -> dict[str, obj
 
 @dataclass(frozen=True, eq=False)
 class TextExplanation(Answered):
-    """The answer to how far a constraint reads a text, or a token of a record.
+    """The explanation of a text under a constraint, or of a recorded token.
 
     Made by `explain_text` and by `explorer.analysis.explaining.step.explain_recorded`. For a text
-    the stage is `allowed` for a word of the constraint, `end_of_text` for the beginning of one,
+    the stage is `allowed` for a word of the constraint, `end_of_text` for a prefix of one,
     else `constraint`.
 
     Args:
-        recorded: For a token of a record: what it knows of the vocabulary.
-        over_budget: For a token of a record: whether only the token budget removed it.
+        recorded: For a recorded token: the facts about the vocabulary in the record.
+        over_budget: For a recorded token: whether only the token budget masks it.
     """
 
     constraint: Constraint
@@ -219,7 +219,7 @@ class TextExplanation(Answered):
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
-        """That a name of a control token in a text is letters, where the constraint asks for it."""
+        """A remark where the text spells the name of a control token of the constraint."""
         text = without_letters(self.offered)
         named = [each for each in self.constraint.source.control_tokens if isinstance(each, str)]
         if self.allowed or self.recorded is not None:
@@ -243,7 +243,7 @@ class TextExplanation(Answered):
 
 
 def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
-    """Whether a constraint accepts a text, and where it stops if not.
+    """Explain whether a constraint accepts a text, and where it fails if not.
 
     Args:
         text: A text, in which the name of a control token is letters; or bytes, in which control

@@ -1,8 +1,8 @@
-"""An `Explanation`: why a token is allowed or masked, with everything that follows from it.
+"""An `Explanation`: why a token is allowed or masked, with the results of searches.
 
-The verdict and the parts of the source are worked out at once. What needs a search of the machine
-is worked out when it is asked for: what would make the token allowed, what is near it, what change
-of the pattern would let it through, how the text can end.
+The verdict and the parts of the source are computed at once. Searches of the machine run when their
+results are asked for: tokens that would make the token allowed, tokens near it, the change of the
+pattern that would let it through, a way to end the text.
 
 Cost: well under a millisecond with a warm machine at 131,072 ids; a lazy part up to some tens of
 milliseconds, `widening` up to four compilations. The searches keep to the explanation's budget.
@@ -63,15 +63,15 @@ LONGEST_FORCED: Final = 200
 class Explanation(Answered):
     """The answer to whether a token may come next, and why.
 
-    Made by `explain`. The fields of `verdict` are also at hand by their own names.
+    Made by `explain`. It also has the fields of `verdict`.
 
     Args:
         asked: The ids of the text that was asked about, by the tokenizer; one id for an id.
-        index: Which of them this explains: the first that is masked, or the last.
-        note: How a text became ids, where that needs saying.
-        probabilities: float[...], the model's, for `nearest`.
+        index: The index in ``asked`` of the explained one: the first that is masked, or the last.
+        note: A remark on the tokenization of the text, where one is needed.
+        probabilities: float[...], the model's probabilities, for `nearest`.
         history: The path to here, for `earlier`.
-        sampled_out: The sampler's part, from a session; `over_budget` is the token budget's.
+        sampled_out: The sampler's reason, from a session; ``over_budget`` is the token budget's.
 
     Example:
         >>> from explorer.languages.constraint import regex
@@ -97,7 +97,7 @@ class Explanation(Answered):
     over_budget: OverBudget | None = None
     budget: Budget | None = field(default=None, repr=False)
 
-    # What the verdict says.
+    # The fields of the verdict.
 
     @property
     def token(self) -> int:
@@ -106,7 +106,7 @@ class Explanation(Answered):
 
     @property
     def state(self) -> int:
-        """The token state before it."""
+        """The token state before the token."""
         return self.verdict.state
 
     @property
@@ -116,7 +116,7 @@ class Explanation(Answered):
 
     @property
     def assumed_prefix(self) -> bool:
-        """Whether the text before the token was not given, and a shortest one is shown."""
+        """Whether the text before the token is only an example, because none was given."""
         return self.assumed
 
     @property
@@ -126,7 +126,7 @@ class Explanation(Answered):
 
     @property
     def offered(self) -> bytes:
-        """The bytes of the token, and those after it in the text; else a control token's name."""
+        """The bytes of the token and those after it in the text; else a control token's name."""
         vocabulary = self.machine.vocabulary
         ids = self.asked[self.index :] if self.verdict.data else ()
         return vocabulary.written(ids) or vocabulary.special.get(self.token, "").encode()
@@ -141,7 +141,7 @@ class Explanation(Answered):
         """The token's bytes through the character FSA, up to the one that fails."""
         return self.verdict.walk
 
-    # What is searched for when it is asked for.
+    # Searches, run on first use.
 
     @cached_property
     def after(self) -> tuple[int, ...] | None:
@@ -231,9 +231,9 @@ class Explanation(Answered):
         return Completion((*tokens, end), text + rest, self._forced(target))
 
     def _forced(self, state: int) -> bytes:
-        """The bytes that every text goes on with."""
+        """The bytes with which every text goes on."""
         byte_machine = self._background.byte_machine
-        if byte_machine.over_tokens:  # What is forced depends on how it is cut into tokens.
+        if byte_machine.over_tokens:  # What is forced depends on the tokenization.
             return b""
         here = self.machine.byte_state(state)
         forced = bytearray()
@@ -298,7 +298,7 @@ class Explanation(Answered):
 
     @property
     def stopped(self) -> tuple[str, ...]:
-        """The sentences about searches that stopped at a limit; what they look for is not known."""
+        """The sentences about searches that stopped at a limit; their results are unknown."""
         looked_for = {
             "a way to the end": self._completion,
             "a place where it would be allowed": self._after,
@@ -318,7 +318,7 @@ class Explanation(Answered):
     def _after_hints(self) -> list[str]:
         if isinstance(after := self._after, BudgetExceeded):
             return [*self.stopped]
-        # What the token begins well with would mean something else after them.
+        # After them, the beginning of the token that now fits would mean something else.
         if after and (not (why := self.cause) or (why.change.missing and not self.byte_offset)):
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
@@ -335,7 +335,7 @@ class Explanation(Answered):
         """Everything as plain values for JSON.
 
         Args:
-            lazy: Also what must be searched for; without it the answer takes no longer than the
+            lazy: Also run the searches; without them the answer takes no longer than the
                 verdict did.
         """
         values = super().to_dict()
@@ -391,7 +391,7 @@ def explain(
     history: History | None = None,
     budget: Budget | None = None,
 ) -> Explanation:
-    """Why a token may come next in a state, or may not.
+    """Explain why a token may come next in a state, or may not.
 
     Args:
         machine: The token machine, as `explorer.compile` makes it.
@@ -399,8 +399,8 @@ def explain(
         token: An id, in the vocabulary or not; the spelling of a token: its text, or the name of a
             control token that no token writes as text; or any other text, which the tokenizer
             splits: the first of its tokens that is masked is explained, else the last.
-        text: What was read so far. Without it, a shortest text that leads to the state.
-        probabilities: float[width], the model's, so that `Explanation.nearest` knows them.
+        text: The text so far. Without it, a shortest text that leads to the state is taken.
+        probabilities: float[width], the model's, which rank `Explanation.nearest`.
         history: The path to the state, for `Explanation.earlier`.
         budget: Limits for finding a text that leads to the state, and for each search of the
             explanation.
@@ -419,7 +419,7 @@ def explain(
     background = background_of(machine)
     state, wanted = whole_number("state", state, None), token_or_text(token)
     if history is not None and machine.vocabulary.letters and history.states[0] == machine.start:
-        # The text alone does not say where control tokens stood.
+        # The text alone does not say where control tokens are.
         spelled = machine.vocabulary.written(history.tokens)
         text = spelled if LETTER in spelled else text
     prefix, assumed = _prefix(background, state, text, meter)
@@ -438,7 +438,7 @@ def explain(
     if history is not None and index:
         history = History((*history.states, *passed), (*history.tokens, *asked[:index]))
     if index:
-        probabilities = None  # They are about the place before the first of the tokens.
+        probabilities = None  # They hold for the place before the first of the tokens.
     before = history.tokens if history is not None else asked[:index]
     ends = (known for known in before if here == DONE and known in machine.vocabulary.eos_ids)
     verdict = judge(background, here, asked[index], prefix, next(ends, None))
@@ -491,5 +491,5 @@ def _prefix(
 def with_limits(
     explanation: Explanation, sampled_out: SampledOut | None, over_budget: OverBudget | None
 ) -> Explanation:
-    """The same explanation with what a session's sampler and budget say."""
+    """The same explanation with the reasons of a session's sampler and token budget."""
     return replace(explanation, sampled_out=sampled_out, over_budget=over_budget)

@@ -1,12 +1,12 @@
-"""Every token at once: the stage, the failing offset and the group of reasons of each id.
+"""Reasons for a whole mask: the stage, the failing offset and the group of every id.
 
 A mask of 131,072 ids is explained by a dozen sentences: "expects a digit, offered a letter". A
-group is a stage, what was expected where its tokens fail, and the kind of text that they offer
-there. The twelve groups that weigh most keep a sentence of their own; the rest is one group,
+group is a stage, the expectation where its tokens fail, and the kind of text that they offer
+there. The twelve heaviest groups keep sentences of their own; the rest is one group,
 "other".
 
-Counts add up: the groups' counts and the allowed ids are the width. So do masses: the groups' and
-the feasible mass are the probability that was given.
+Counts add up: the groups' counts and the allowed ids sum to the width. So do masses: the groups'
+and the feasible mass sum to the given probability.
 
 Cost: one walk of the trie and a few array operations: milliseconds at 131,072 ids.
 """
@@ -54,12 +54,12 @@ class ReasonGroup:
     """Ids that are masked for the same reason.
 
     Args:
-        stage: What decided; ``None`` for "other", which is mixed.
-        expected: What was expected where they fail, in words; empty where that does not apply.
-        offered: The kind of text that they offer there; empty where that does not apply.
+        stage: The stage that decided; ``None`` for "other", which is mixed.
+        expected: The expectation where they fail, in words; empty where there is none.
+        offered: The kind of text that they offer there; empty where it does not matter.
         mass: Their probability; ``None`` where none was given.
         examples: Some of them, the likeliest first, else the lowest.
-        because: The reason in words where it is not about what is expected: the text has ended.
+        because: The reason in words where nothing is expected, such as after the end of the text.
     """
 
     stage: Stage | None
@@ -107,7 +107,7 @@ class ReasonGroup:
 
 @dataclass(frozen=True, eq=False)
 class MaskReasons:
-    """The reasons at one state.
+    """The reasons for all ids at one state.
 
     Args:
         stage: uint8[width], the index into `STAGES`.
@@ -131,7 +131,7 @@ class MaskReasons:
         return "\n".join([head, *map(str, self.groups)])
 
     def to_dict(self) -> dict[str, object]:
-        """The summary as plain values; the arrays stay here."""
+        """The summary as plain values, without the arrays."""
         return {
             "width": len(self.stage),
             "allowed": self.num_allowed,
@@ -161,7 +161,7 @@ def explain_all(
         state: A state or a sentinel.
         probabilities: float[width], the model's; it may be wider than the vocabulary, as padded
             logits are, and then so is the answer.
-        text: What was read so far; it only matters in the middle of a character. Default: a
+        text: The text so far; it only matters in the middle of a character. Default: a
             shortest text.
         budget: Limits for finding that text.
 
@@ -204,10 +204,10 @@ def explain_all(
 
 @dataclass(frozen=True, eq=False)
 class _Codes:
-    """The reason for every id as one small number, so that counting is one pass.
+    """The reason for every id as one small number, so that counting takes one pass.
 
-    A stage has its own number. Where the constraint decides, the number says more: past the stages,
-    the place of the state in ``begun`` times the number of kinds, plus the kind.
+    A stage has its own number. Where the constraint decides, the number is, past the stages, the
+    index of the state in ``begun`` times the number of kinds, plus the kind.
 
     Args:
         code: int32[width].
@@ -234,7 +234,7 @@ def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[n
 
 
 def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
-    """The reasons for the ids of the vocabulary, worked out word by word."""
+    """The reasons for the ids of the vocabulary, computed word by word."""
     machine, trie = background.machine, background.trie
     vocabulary = machine.vocabulary
     if state >= 0:
@@ -246,17 +246,17 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
     read = np.flatnonzero(fails == READ)
     kinds = kinds_of(vocabulary)
-    # The states at which characters begin are numbered; below zero are those that are not states.
+    # The states at which characters begin are numbered; negative entries are not states.
     met = np.zeros(int(begin.max(initial=0)) + 1 - BEFORE, np.bool_)
     met[begin - BEFORE] = True
     met_states = np.flatnonzero(met)
     place = np.zeros(len(met), np.int32)
     place[met_states] = np.arange(len(met_states), dtype=np.int32)
-    # One number more than there are words: ids of no word have the last.
+    # One entry more than there are words: ids without a word have the last.
     code = np.empty(trie.num_words + 1, np.int32)
     offered = kinds.at(np.arange(trie.num_words, dtype=np.int32), np.maximum(fails, 0))
     if state < 0:
-        offered = np.zeros_like(offered)  # Whatever they offer, the reason is one.
+        offered = np.zeros_like(offered)  # The reason does not depend on the offer.
     code[:-1] = len(STAGES) + place[begin - BEFORE] * len(KINDS) + offered
     finishes = background.finishing(reached[read])
     code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
@@ -302,7 +302,7 @@ _SENTINEL: Final = {
 
 
 class _ExpectedNames:
-    """The expected characters in words, for each state at which a character begins."""
+    """The expected characters in words, by the state at which a character begins."""
 
     def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
         self._characters = background.characters
@@ -338,7 +338,7 @@ def _grouped(
     size = len(STAGES) + len(codes.begun) * len(KINDS)
     counts = np.bincount(code, minlength=size)
     present: list[int] = np.flatnonzero(counts).tolist()
-    # Different states may expect the same, in words: those are one group.
+    # States with the same expectation in words form one group.
     number: dict[tuple[Stage, str, str], int] = {}
     allowed = _STAGE["allowed"]
     member = np.full(size, ALLOWED, np.int64)

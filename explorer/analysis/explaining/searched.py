@@ -1,8 +1,8 @@
-"""The facts that stand beside a verdict: what was searched for, each search within its limit, and
-why a session does not draw a token that its constraint allows: the token budget, the sampler.
+"""Facts beside a verdict: the results of searches, each within its limit, and the reasons why a
+session does not draw an allowed token: the token budget and the sampler.
 
-A search that stops leaves its `BudgetExceeded` in place of what it looks for, so that it is not
-begun again each time that somebody asks.
+A search that stops leaves its `BudgetExceeded` in place of the result, so that it is not repeated
+on every access.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Earlier:
     """The last position where the token was allowed.
 
     Args:
-        position: How many tokens stood before it.
+        position: The number of tokens before it.
         chosen: The token that was chosen there instead.
     """
 
@@ -50,8 +50,8 @@ class Completion:
 
     Args:
         tokens: The tokens after it, EOS included.
-        text: The whole text then.
-        forced: What every text goes on with after the token, in bytes.
+        text: The whole text with them.
+        forced: The bytes with which every text goes on after the token.
     """
 
     tokens: tuple[int, ...]
@@ -60,13 +60,13 @@ class Completion:
 
 
 def unless_stopped(result: _Found | BudgetExceeded) -> _Found:
-    """The result of a search, unless it stopped.
+    """The result of a search, or its error if it stopped.
 
     Args:
-        result: That, or the limit at which the search stopped.
+        result: The result, or the limit at which the search stopped.
 
     Raises:
-        BudgetExceeded: It stopped.
+        BudgetExceeded: The search stopped.
     """
     if isinstance(result, BudgetExceeded):
         raise result
@@ -77,7 +77,7 @@ def stopped_sentences(searches: Mapping[str, object]) -> tuple[str, ...]:
     """A sentence about each search that stopped.
 
     Args:
-        searches: By what they look for, what they result or the limit at which they stopped.
+        searches: The result, or the limit at which the search stopped, by what it looks for.
 
     Example:
         >>> limit = BudgetExceeded("states", limit=10, reached=11, stage="The search")
@@ -105,7 +105,7 @@ class OverBudget:
 
 
 def budget_sentence(out: OverBudget) -> str:
-    """Why the token budget removes a token."""
+    """The reason why the token budget removes a token."""
     verb = "remains" if out.remain == 1 else "remain"
     return (
         f"It does not fit into the token budget: it needs {out.needs:,} tokens to the end, "
@@ -114,7 +114,7 @@ def budget_sentence(out: OverBudget) -> str:
 
 
 def sampler_sentence(out: SampledOut) -> str:
-    """Why the sampler never draws an allowed token."""
+    """The reason why the sampler never draws an allowed token."""
     match out.by:
         case "greedy":
             what = f"greedy decoding takes the likeliest, and it is number {out.rank:,}"

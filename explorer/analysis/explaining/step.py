@@ -1,10 +1,10 @@
 """Explanations at a position of a session or a saved trace.
 
-A session knows more than its machine: the path to the position, what the model thinks, what the
-sampler's filters and the token budget remove. All of it goes into the same `Explanation`; the
-verdict itself stays that of the constraint, and `sampled_out` and `over_budget` stand beside it.
+A session knows more than its machine: the path to the position, the model's probabilities, the
+tokens that the sampler and the token budget remove. All of it goes into the same `Explanation`; the
+verdict itself stays that of the constraint, beside `sampled_out` and `over_budget`.
 
-Everything here is a pure function: nothing is stepped, and logits come from the caller's session.
+Everything here is a pure function: the session does not move, and it provides the logits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class SteppedSession(Protocol):
-    """The part of `explorer.Session` that an explanation reads."""
+    """The part of `explorer.Session` that an explanation uses."""
 
     @property
     def machine(self) -> TokenMachine:
@@ -71,13 +71,13 @@ def explain_step(
     budget: Budget | None = None,
     trace: Trace | None = None,
 ) -> Explanation:
-    """Why a token may come next at a position of a session, or may not.
+    """Explain why a token may come next at a position of a session, or may not.
 
     Args:
         token: An id, the spelling of a token, or a text that the tokenizer splits (`explain`).
-        position: How many tokens stand before it; default the cursor's.
+        position: The number of tokens before it; default the cursor's.
         budget: Limits for the searches of the explanation.
-        trace: The record of its whole line, for a position after the cursor; default the session's.
+        trace: The trace of its whole line, for a position after the cursor; default the session's.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
@@ -99,13 +99,13 @@ def explain_trace(
     logits: Tensor | None = None,
     budget: Budget | None = None,
 ) -> Explanation:
-    """As `explain_step`, for a trace and the machine it was made with.
+    """`explain_step` for a trace and its machine.
 
     Args:
         machine: The constraint of the trace, compiled for its vocabulary.
         token: An id, the spelling of a token, or a text that the tokenizer splits (`explain`).
-        position: How many tokens stand before it; default the last.
-        logits: float[W], the model's at that position, for what the sampler removes; without
+        position: The number of tokens before it; default the last.
+        logits: float[W], the model's at that position, to find what the sampler removes; without
             them the trace's own candidates serve for `Explanation.nearest`.
         budget: Limits for the searches of the explanation.
 
@@ -120,20 +120,20 @@ def explain_trace(
         )
     k = _position(trace, position)
     here = trace.positions[k]
-    # A machine that numbers its states as it meets them has other numbers in another process.
+    # A machine that numbers its states as they are met may number them differently here.
     states = states_along(machine, trace.ids[:k])
     explanation = explain(
         machine, states[-1], token, text=here.data,
         probabilities=_probabilities(trace, k, len(machine.vocabulary), logits),
         history=History(states, trace.ids[:k]), budget=budget,
     )  # fmt: skip
-    # The first token of a text that the session refuses may come before the first masked one.
+    # The session may refuse a token of the text before the first masked one.
     for index in range(explanation.index + 1):
         one = _at(explanation, index, here.data, k)
         over = _over_budget(trace, k + index, one)
         out = None
         if over is None and index == 0 and logits is not None:
-            # What the model gives is known before the first token only.
+            # The model's logits are known only before the first token.
             out = _sampled_out(trace, k, one, logits)
         if over is not None or out is not None:
             return with_limits(one, out, over)
@@ -162,12 +162,12 @@ def reasons_at(
     budget: Budget | None = None,
     trace: Trace | None = None,
 ) -> MaskReasons:
-    """Every id at a position of a session, with the model's probabilities where there is a model.
+    """Explain every id at a position of a session, by the model's probabilities if there is one.
 
     Args:
-        position: How many tokens stand before; default the cursor's.
-        budget: Limits for what must be searched for.
-        trace: The record of its whole line, for a position after the cursor; default the session's.
+        position: The number of tokens before it; default the cursor's.
+        budget: Limits for the searches.
+        trace: The trace of its whole line, for a position after the cursor; default the session's.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
@@ -182,7 +182,7 @@ def reasons_at(
 def model_probabilities(
     session: SteppedSession, trace: Trace, k: int
 ) -> NDArray[np.float64] | None:
-    """The model's probability of every id; ``None`` without a model, or where it was not asked."""
+    """The model's probability of every id; ``None`` without a model or a distribution."""
     # Without a distribution the text has ended, or fills all that the model can read.
     if session.lm is None or trace.positions[k].distribution is None:
         return None
@@ -190,15 +190,15 @@ def model_probabilities(
 
 
 def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:
-    """Why a token was masked, from a saved trace alone: no tokenizer, no compilation for it.
+    """Explain why a token was masked from a saved trace alone, without tokenizer or compilation.
 
-    It knows the constraint, the masks and the tokens that the trace mentions. The stage, the
-    failing offset and what was expected are exact. What the vocabulary could write instead, a dead
-    end's witness, `Explanation.after` and all else that needs the other tokens is not known.
+    It uses the constraint, the masks and the tokens in the trace. The stage, the failing offset
+    and the expected bytes are exact. Results that need other tokens, such as the bytes that the
+    vocabulary could write instead, a dead end's witness and `Explanation.after`, are not known.
 
     Args:
-        token: An id that it mentions.
-        position: How many tokens stand before it; default the last.
+        token: An id that the trace has.
+        position: The number of tokens before it; default the last.
 
     Raises:
         ExplorerError: There is no constraint, no such position, or the token's bytes are not
@@ -219,7 +219,7 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
     over_budget = False
     allowed = inside and bool(trace.allowed(k)[token])
     if inside and not allowed:
-        # The mask that was used also holds the token budget; the verdict is the constraint's.
+        # The recorded mask includes the token budget; the verdict is the constraint's.
         over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
         allowed = over_budget
     over_tokens = constraint.over_tokens
@@ -301,7 +301,7 @@ def _probabilities(
 
 
 def _over_budget(trace: Trace, k: int, explanation: Explanation) -> OverBudget | None:
-    """The tokens that are needed to the end, where they are more than remain."""
+    """The tokens needed to the end, where they exceed the remaining ones; else ``None``."""
     if trace.max_tokens is None or not trace.masking_budget or not explanation.allowed:
         return None
     target = explanation.machine.step(explanation.state, explanation.token)

@@ -1,4 +1,4 @@
-"""One prompt, written with and without a constraint: where the two part, and what that costs.
+"""A comparison of one prompt with and without a constraint: where the runs differ, and the cost.
 
 Definition 2.1 of Beurer-Kellner et al. (2024): a way of constraining is minimally invasive if every
 valid output that the model can write by itself is written under the constraint too, token by token,
