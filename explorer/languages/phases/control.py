@@ -1,11 +1,11 @@
-"""Control tokens as letters: one of them, or any tokens but some.
+"""Control tokens as letters: one control token, or any tokens but some.
 
 A control token is a token that is not text: ``<|tool_call|>`` of a chat format, an image. It writes
-nothing into the text, and no class of characters holds it. What it writes for a machine is its
-letter (`explorer.automata.control_letters`), so a constraint may ask for it at any place.
+nothing into the text, and no class of characters contains it. A machine reads its letter
+(`explorer.automata.control_letters`), so a constraint may ask for it at any place.
 
-A token is named as the tokenizer names it, or by its id. Which of the two a vocabulary has is asked
-when the constraint is compiled.
+A token is given by the tokenizer's name for it, or by its id. Whether the vocabulary has it is
+checked when the constraint is compiled.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class ControlToken(Source):
 
     @property
     def text(self) -> str:
-        """Its name or its id."""
+        """The name or the id of the token."""
         return str(self.token)
 
     @property
     def control_tokens(self) -> tuple[Name, ...]:
-        """Itself."""
+        """The token itself."""
         return (self.token,)
 
     def lower(self) -> Node:
@@ -51,7 +51,7 @@ class ControlToken(Source):
         return Written(0, len(self.text), machine, label=f"the token {shown_token(self.token)}")
 
     def fields(self) -> dict[str, object]:
-        """Its name or its id."""
+        """The name or the id of the token."""
         return {"token": self.token}
 
     @classmethod
@@ -61,7 +61,7 @@ class ControlToken(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A name, or decimal digits for an id."""
+        """The source of a name, or of an id in decimal digits."""
         text = text.strip()
         if not text:
             raise ConstraintError(
@@ -89,11 +89,11 @@ class AnyTokens(Source):
 
     @property
     def control_tokens(self) -> tuple[Name, ...]:
-        """Those that are excluded."""
+        """The excluded control tokens."""
         return self.excluding
 
     def lower(self) -> Node:
-        """Any characters and letters in turn."""
+        """Any sequence of characters and control letters."""
         end = len(self.text)
         others = Machine(0, end, control_letters_but(frozenset(self.excluding)))
         return Repeat(0, end, Branch(0, end, (Class(0, end, ANY), others)), 0, None, False)
@@ -123,7 +123,7 @@ class AnyTokens(Source):
 @register("other token")
 @dataclass(frozen=True)
 class OtherToken(AnyTokens):
-    """One control token that is none of some."""
+    """One control token other than the excluded ones."""
 
     kind: ClassVar[str] = "other_token"
     plain_text: ClassVar[bool] = False
@@ -139,7 +139,7 @@ class OtherToken(AnyTokens):
 
 
 def shown_token(token: Name) -> str:
-    """A control token in a sentence."""
+    """A control token as written in a sentence."""
     return f"id {token}" if isinstance(token, int) else token
 
 
@@ -147,7 +147,7 @@ def checked_name(name: str) -> str:
     """A name that a letter can hold.
 
     Raises:
-        ConstraintError: It is empty, or holds half of a surrogate pair.
+        ConstraintError: The name is empty, or holds half of a surrogate pair.
     """
     if not name:
         raise ConstraintError("The name of a control token is empty.", remedy="Give its id.")
@@ -159,7 +159,7 @@ def loaded_name(saved: object) -> Name:
     """A name or an id from a file.
 
     Raises:
-        ConstraintError: It is neither.
+        ConstraintError: The saved value is neither.
     """
     if isinstance(saved, int) and not isinstance(saved, bool) and saved >= 0:
         return saved

@@ -1,14 +1,14 @@
-"""The phases of a text: where each begins and ends, and which the text is in.
+"""The phases of a text: where each begins and ends, and which ones the text has reached.
 
-The tree of a source with phases is read as a small automaton. Its arcs are the *pieces* between the
-borders of phases, each a machine of its own; crossing a border reads nothing and is noted. A text
-is followed through it, all ways at once: a *place* is a piece and the state of its machine.
+The syntax tree of a source with phases becomes a small automaton. Its arcs are the *pieces* between
+the borders of phases, each a machine of its own; an ε-arc that crosses a border is labelled with
+it. A text follows all paths at once: a *place* is a piece and the state of its machine.
 
 Where a text can be divided in several ways, each piece from the left takes the longest stretch with
-which the rest still fits, as in a template. Control tokens at the borders leave one way only.
+which the rest still fits, as in a template. Control tokens at the borders leave only one way.
 
-Cost: some microseconds per byte and place. A text that goes on from the one before is not followed
-anew.
+Cost: some microseconds per byte and place. A text that continues the previous one is followed only
+from its new bytes on.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ START: Final = 0
 END: Final = 1
 
 MOST_COPIES: Final = 32
-"""A repetition up to so often is written out; a longer one counts as one without end."""
+"""The most copies of a repetition that are written out; a longer one becomes a loop."""
 
 Border = tuple[Literal["enter", "content", "done", "leave"], int]
-"""A border of a phase, by its number: its beginning, that of its content, and the ends of both."""
+"""A border of a phase, with the phase's number: the phase begins, its content begins, its content
+ends, the phase ends."""
 
 Place = tuple[int, int]
-"""The number of a piece, and the state of its machine; `ENDED` once all has ended."""
+"""The number of a piece, and the state of its machine; `ENDED` at the end of the source."""
 
 ENDED: Final[Place] = (-1, -1)
 
@@ -45,13 +46,13 @@ class PhasePart:
     """One phase of a text.
 
     Args:
-        name: Its name.
-        text: What its content wrote, without what begins and ends the phase; a control token is
-            shown by its name.
-        value: What the constraint of the phase makes of that text (`explorer.Constraint.parse`);
-            the text itself where control tokens or other phases stand in it.
-        begin, end: The bytes of the whole that it takes, with what begins and ends it.
-        parts: The phases inside, in their order.
+        name: The name of the phase.
+        text: The text of its content, without ``begin`` and ``end`` of `explorer.phase`; a control
+            token is shown by its name.
+        value: The value of that text for the phase's constraint (`explorer.Constraint.parse`);
+            the text itself if control tokens or other phases stand in it.
+        begin, end: The span of the whole phase in the bytes of the text.
+        parts: The phases inside, in the order of the text.
     """
 
     name: str
@@ -67,8 +68,8 @@ class NamedPhase:
     """A phase of a tree.
 
     Args:
-        role: Who writes it; empty for the model.
-        part: The source that says what its text means; ``None`` where that is the text itself.
+        role: The writer of the phase; empty for the model.
+        part: The source that parses its text; ``None`` where the value is the text itself.
     """
 
     name: str
@@ -81,9 +82,9 @@ class Piece:
     """A stretch of a source without borders of phases.
 
     Args:
-        machine: Its machine.
-        after: The state of the automaton behind it.
-        phases: The numbers of the phases that it is in, the outermost first.
+        machine: The machine of the stretch.
+        after: The state of the automaton after it.
+        phases: The numbers of the phases around it, the outermost first.
     """
 
     machine: ByteMachine
@@ -93,7 +94,7 @@ class Piece:
 
 @dataclass(slots=True)
 class _Layer:
-    """The places after so many bytes, and whether the text may end there."""
+    """The places after a number of bytes, and whether the text may end there."""
 
     places: dict[Place, None] = field(default_factory=dict[Place, None])
     may_end: bool = False
@@ -103,8 +104,8 @@ class PhaseNet:
     """A source with phases as an automaton of pieces; make it with `phase_net`.
 
     Attributes:
-        phases: The phases, in the order of the tree; one that stands twice is two.
-        pieces: The pieces, likewise.
+        phases: The phases, in the order of the tree; a phase that stands twice is listed twice.
+        pieces: The pieces, in the order of the tree.
     """
 
     def __init__(self, source: Source) -> None:
@@ -116,7 +117,7 @@ class PhaseNet:
         self._machines: dict[int, ByteMachine] = {}
         self._openings: dict[int, dict[Place, tuple[Border, ...]]] = {}
         self._known: tuple[bytes, list[_Layer]] = (b"", [])
-        self._tree = source.tree  # Its nodes are known by identity.
+        self._tree = source.tree  # Kept alive, since its nodes are known by id.
         self._lay(self._tree, START, END, ())
 
     # The automaton.
@@ -129,7 +130,7 @@ class PhaseNet:
         self._silent.setdefault(before, []).append((after, border))
 
     def _lay(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
-        """Lay a node between two states."""
+        """Add a node to the automaton between two states."""
         if not _has_phases(node):
             self._piece(node, before, after, inside)
             return
@@ -142,7 +143,7 @@ class PhaseNet:
         below = children(node)
         match shape_of(node).part:
             case "alternatives":
-                for each in below:  # Each from a state of its own, so that their order counts.
+                for each in below:  # Each gets its own first state, which keeps their order.
                     self._move(before, here := self._fresh())
                     self._lay(each, here, after, inside)
             case "sequence" if isinstance(node, Repeat):
@@ -154,7 +155,7 @@ class PhaseNet:
             case "around":
                 (body,) = below
                 self._lay(body, before, after, inside)
-            case "both":  # A word of both has the phases of the one that has any.
+            case "both":  # A word of an intersection has the phases of the operand that has any.
                 self._lay(next(filter(_has_phases, below)), before, after, inside)
             case "without" if _has_phases(first := next(iter(below))) and len(below) > 1:
                 self._lay(first, before, after, inside)
@@ -170,7 +171,7 @@ class PhaseNet:
     def _of_source(
         self, phase: Phase, node: Node, before: int, after: int, inside: tuple[int, ...]
     ) -> None:
-        """A phase that has a value, which leaves out its borders."""
+        """Add a `Phase`, whose content excludes its beginning and end."""
         body = node.body if isinstance(node, Written) else node
         parts = body.items if isinstance(body, Concat) and len(phase.children) > 1 else (body,)
         named = NamedPhase(phase.name, phase.role, phase.part)
@@ -215,7 +216,7 @@ class PhaseNet:
         self._move(here, after)
 
     def _opening(self, state: int) -> dict[Place, tuple[Border, ...]]:
-        """The places that follow a state of the automaton, each by the first way to it."""
+        """The places reached from a state by ε-arcs, each with the borders of its first path."""
         known = self._openings.get(state)
         if known is None:
             known = self._openings[state] = {}
@@ -236,7 +237,7 @@ class PhaseNet:
         return known
 
     def _exits(self, place: Place) -> dict[Place, tuple[Border, ...]]:
-        """The places that may follow one without reading; none where its piece may not end."""
+        """The places reached from a place without reading; none if its piece may not end."""
         if place == ENDED:
             return {}
         piece = self.pieces[place[0]]
@@ -244,8 +245,8 @@ class PhaseNet:
         return self._opening(piece.after) if ends else {}
 
     def follows(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """The automaton as a picture of it needs it: the pieces that may be first, and for each
-        piece those that may follow it. -1 stands for the end.
+        """For a picture: the pieces that may come first, and for each piece those that may follow
+        it. -1 stands for the end.
         """
         return (
             tuple(place[0] for place in self._opening(START)),
@@ -255,7 +256,7 @@ class PhaseNet:
     # A text.
 
     def _layers(self, data: bytes) -> list[_Layer]:
-        """The places after each number of bytes; they end where no word begins so."""
+        """The places after each number of bytes, up to where the text begins no word."""
         before, known = self._known
         same = len(before) if data.startswith(before) else _alike(before, data)
         layers = known[: same + 1] or [self._layer(self._opening(START))]
@@ -270,7 +271,7 @@ class PhaseNet:
         return layers
 
     def _layer(self, places: Iterable[Place]) -> _Layer:
-        """Some places, and what may begin where their pieces may end."""
+        """A layer of some places and all that can be reached from them without reading."""
         layer = _Layer()
         waiting = list(places)
         for place in waiting:  # The list grows while it is read.
@@ -289,7 +290,7 @@ class PhaseNet:
         return tuple(self.phases[number].name for number in numbers)
 
     def alive(self, data: bytes) -> tuple[int, ...]:
-        """The pieces that may read on after a text; none where no word goes on so."""
+        """The pieces that may read on after a text; none if the text begins no word."""
         layers = self._layers(data)
         if len(layers) <= len(data):
             return ()
@@ -297,9 +298,10 @@ class PhaseNet:
         return tuple(dict.fromkeys(reading))
 
     def waits_for(self, data: bytes) -> str:
-        """The role that must write next after a text; empty where the model may, or where it ends.
+        """The role that must write next; empty if the model may write, or the text may end.
 
-        It is that of the innermost phase with one, if all phases that may read on have one.
+        It is the role of the innermost phase that has one, if all pieces that may read on are in
+        such a phase.
         """
         alive = self.alive(data)
         if not alive or self._layers(data)[-1].may_end:
@@ -312,7 +314,7 @@ class PhaseNet:
         """The borders that a text crosses, each with the bytes before it; none if it is not a word.
 
         Args:
-            whole: Whether the text ends there; otherwise it is the beginning of a word.
+            whole: Whether the text is a whole word and not only the beginning of one.
         """
         layers = self._layers(data)
         if len(layers) <= len(data) or (whole and not layers[-1].may_end):
@@ -330,7 +332,7 @@ class PhaseNet:
         return borders
 
     def _goals(self, layers: Sequence[_Layer], data: bytes, *, whole: bool) -> list[set[Place]]:
-        """For each number of bytes the places that read on so that the rest can be read."""
+        """For each number of bytes the places from which the rest of the text can be read."""
         goals: list[set[Place]] = []
         alive: set[Place] = set()
         for at in range(len(data), -1, -1):
@@ -343,7 +345,7 @@ class PhaseNet:
             goals.append(goal)
             alive = set(goal)
             more = True
-            while more:  # What is left, without reading, for one of those.
+            while more:  # Add the places from which a goal is reached without reading.
                 left = (place for place in places if place not in alive)
                 more = {place for place in left if alive & self._exits(place).keys()}
                 alive |= more
@@ -353,7 +355,7 @@ class PhaseNet:
     def _way(
         self, exits: Mapping[Place, tuple[Border, ...]], goals: set[Place], seen: set[Place]
     ) -> list[tuple[Place, tuple[Border, ...]]]:
-        """The first way to a goal that reads nothing; empty if there is none."""
+        """The first path without reading to a goal; empty if there is none."""
         for there, borders in exits.items():
             if there in seen:
                 continue
@@ -364,14 +366,14 @@ class PhaseNet:
         return []
 
     def parts(self, data: bytes) -> tuple[PhasePart, ...]:
-        """The phases of a word, with what their constraints make of it.
+        """The phases of a word, with their values.
 
         Raises:
-            ExplorerError: A text has no value.
+            ExplorerError: The text of a phase has no value.
         """
         root: list[PhasePart] = []
         inside: list[list[PhasePart]] = [root]
-        begun: list[tuple[int, int, int]] = []  # Where phase and content begin, and content ends.
+        begun: list[tuple[int, int, int]] = []  # Starts of phase and content, end of content.
         for at, (border, number) in self.borders(data, whole=True):
             if border == "enter":
                 inside.append([])
@@ -390,9 +392,9 @@ class PhaseNet:
         return tuple(root)
 
     def names_along(self, data: bytes) -> tuple[tuple[str, ...], ...]:
-        """The phases that each byte of the beginning of a word is in, the outermost first.
+        """The names of the phases around each byte of the beginning of a word, outermost first.
 
-        Where several are possible, those of the longest stretches from the left.
+        Where several divisions are possible, that of the longest stretches from the left.
         """
         names: list[tuple[str, ...]] = []
         inside: tuple[str, ...] = ()
@@ -407,12 +409,12 @@ class PhaseNet:
 
 @lru_cache(maxsize=16)
 def phase_net(source: Source) -> PhaseNet:
-    """The automaton of a source with phases; kept for the last few."""
+    """The automaton of a source with phases, cached for the last few sources."""
     return PhaseNet(source)
 
 
 def parsed_word(source: Source, data: bytes) -> object:
-    """The value of a word of a source: its phases if it has any (`explorer.Constraint.parse`).
+    """The value of a word, or its phases if the source has any (`explorer.Constraint.parse`).
 
     Raises:
         ExplorerError: The text has no value.
@@ -423,13 +425,13 @@ def parsed_word(source: Source, data: bytes) -> object:
 
 
 def _alike(left: bytes, right: bytes) -> int:
-    """The number of bytes that both begin with."""
+    """The length of the common prefix."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def _has_phases(node: Node) -> bool:
-    """Whether a phase stands in a node, as far as one can be followed."""
+    """Whether a node contains a phase."""
     if isinstance(node, Written) and (node.phase or node.source is not None):
         return bool(node.phase) or (node.source is not None and node.source.phased)
     return any(map(_has_phases, children(node)))

@@ -1,10 +1,10 @@
-"""The pieces of a structural tag once it is read: how each is laid out, and how a text divides.
+"""The pieces of a structural tag: the syntax tree of each, and how it divides a text.
 
-A piece knows two things: its tree (`TagPart.node`), of which the origins are places in the text of
-the structural tag, and the ends that it may have in a text that was accepted (`TagPart.ends`), the
-likeliest first, with the *parts* that it read: ``{"text": …}`` for free text, ``{"value": …}`` for
-a schema, a pattern or a grammar, ``{"tag": …, "parts": […]}`` for a tag. Fixed text is not a part.
-Control tokens stand in such a text by their names.
+A piece knows two things: its syntax tree (`TagPart.node`), with spans in the text of the structural
+tag, and its possible ends in an accepted text (`TagPart.ends`), the likeliest first, with the
+*parts* that it read: ``{"text": …}`` for free text, ``{"value": …}`` for a schema, a pattern or a
+grammar, ``{"tag": …, "parts": […]}`` for a tag. Fixed text is not a part. Control tokens stand in
+such a text by their names.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class TagPart(ABC):
 
     @abstractmethod
     def node(self) -> Node:
-        """Its tree."""
+        """The syntax tree of the piece."""
 
     @abstractmethod
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """The places where it may end if it begins at one, each with the parts that it read."""
+        """The possible ends of the piece from a start on, each with the parts that it read."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class FixedPiece(TagPart):
     label: str = ""
 
     def node(self) -> Node:
-        """The string, or one of them."""
+        """The string, or the alternatives of several."""
         options = tuple(string_node(string, spans) for string, spans in self.strings)
         body = options[0] if len(options) == 1 else Branch(0, 0, options)
         return Written(0, 0, body, label=self.label) if self.label else body
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Behind each string that stands there, the longest first."""
+        """The end of each string that the text has here, the longest first."""
         for string in sorted((shown_string(s) for s, _ in self.strings), key=len, reverse=True):
             if text.startswith(string, at):
                 yield at + len(string), ()
@@ -114,11 +114,11 @@ class FreePiece(TagPart):
     every: bool = False
 
     def node(self) -> Node:
-        """One machine."""
+        """One machine of free text."""
         return Machine(*self.span, text_without(self.excluded, self.every))
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Every place before the first of the strings is complete, the nearest first."""
+        """Every place before an excluded string is complete, the nearest first."""
         last = _free_until(text, at, self.excluded)
         for end in range(at, last + 1):
             yield end, _text(text[at:end])
@@ -126,33 +126,33 @@ class FreePiece(TagPart):
 
 @dataclass(frozen=True)
 class RowPiece(TagPart):
-    """Pieces one after the other."""
+    """A sequence of pieces."""
 
     items: tuple[TagPart, ...]
 
     def node(self) -> Node:
-        """A sequence."""
+        """The concatenation of the pieces."""
         nodes = tuple(item.node() for item in self.items)
         return nodes[0] if len(nodes) == 1 else Concat(0, 0, nodes) if nodes else Empty(0, 0)
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Those of the last piece, behind those before it."""
+        """The ends of the last piece after all pieces before it."""
         yield from _in_turn(self.items, text, at)
 
 
 @dataclass(frozen=True)
 class EitherPiece(TagPart):
-    """One of some pieces."""
+    """A choice of one piece."""
 
     options: tuple[TagPart, ...]
 
     def node(self) -> Node:
-        """Alternatives."""
+        """The alternatives of the pieces."""
         nodes = tuple(option.node() for option in self.options)
         return nodes[0] if len(nodes) == 1 else Branch(0, 0, nodes)
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Those of each, the first first."""
+        """The ends of each piece, in order."""
         for option in self.options:
             yield from option.ends(text, at)
 
@@ -166,12 +166,12 @@ class RepeatedPiece(TagPart):
     most: int | None
 
     def node(self) -> Node:
-        """A repeat."""
+        """The repetition of the piece."""
         return Repeat(0, 0, self.item.node(), self.fewest, self.most, False)
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """As often as it fits, then less often."""
-        # Each entry: how often, where, the parts so far, and the ends that are not tried yet.
+        """The ends after as many repetitions as fit, then after fewer."""
+        # Each entry: the count, the place, the parts so far, and the ends not tried yet.
         stack = [(0, at, Parts(), self.item.ends(text, at))]
         while stack:
             count, here, parts, more = stack[-1]
@@ -191,10 +191,10 @@ class RepeatedPiece(TagPart):
 
 @dataclass(frozen=True)
 class TagPiece(TagPart):
-    """A beginning, a content and an end.
+    """A tag: a beginning, a content and an end.
 
     Args:
-        name: What it is called: its beginning, unless it was given a name.
+        name: The name of the tag: its beginning, unless another name was given.
     """
 
     begin: TagPart
@@ -203,27 +203,27 @@ class TagPiece(TagPart):
     name: str
 
     def node(self) -> Node:
-        """All three in turn."""
+        """The three pieces in sequence, as a phase."""
         return self.around(RowPiece((self.begin, self.content, self.end)).node())
 
     def around(self, node: Node) -> Node:
-        """A node as what belongs to this tag."""
+        """A node under the phase of this tag."""
         return Written(0, 0, node, phase=self.name)
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Those of its end."""
+        """The ends of the closing piece, with the tag as one part."""
         for end, parts in _in_turn((self.begin, self.content, self.end), text, at):
             yield end, ({"tag": self.name, "parts": list(parts)},)
 
 
 @dataclass(frozen=True)
 class DispatchPiece(TagPart):
-    """Free text, and behind each string of some in it what must follow there.
+    """Free text in which certain strings call for a continuation.
 
     Args:
-        rules: Each string with what may follow it. Its tag, if it has one, begins with the string.
-        free: The text before, between and after: from excluded strings.
-        loops: Whether it goes on after the first.
+        rules: Each string with its continuations. The tag of a rule begins with the string.
+        excluded: Strings that the free text must not hold.
+        loops: Whether free text and further strings may follow the first continuation.
     """
 
     rules: tuple[tuple[Marked, tuple[DispatchRule, ...]], ...]
@@ -234,11 +234,11 @@ class DispatchPiece(TagPart):
 
     @property
     def strings(self) -> frozenset[Marked]:
-        """The strings."""
+        """The strings that call for a continuation."""
         return frozenset(string for string, _ in self.rules)
 
     def node(self) -> Node:
-        """Texts up to a string, what follows, and again; then a text without any."""
+        """Free text up to a string and its continuation, repeated; then text without a string."""
         turns: list[Node] = []
         for string, rules in self.rules:
             before = text_up_to(string, self.strings, self.excluded, self.every)
@@ -252,7 +252,7 @@ class DispatchPiece(TagPart):
         return Concat(0, 0, (Repeat(0, 0, turn, 0, None, False), last))
 
     def ends(self, text: str, at: int) -> Iterator[End]:
-        """Behind as many strings as there are; free text ends as near as it can."""
+        """The ends after all strings in the text; free text is as short as possible."""
         for place, string in self._begun(text, at):
             before = _text(text[at:place])
             for rule in dict(self.rules)[string]:
@@ -267,7 +267,7 @@ class DispatchPiece(TagPart):
             yield end, _text(text[at:end])
 
     def _begun(self, text: str, at: int) -> list[tuple[int, Marked]]:
-        """The strings that may be the first, with where they begin, the longest first."""
+        """The strings that may come first, with their starts, the longest first at each start."""
         places = [
             (place, -len(shown), place + len(shown), string)
             for string in self.strings
@@ -283,24 +283,24 @@ class DispatchPiece(TagPart):
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """One continuation behind a string of a dispatch.
+    """One continuation after a string of a dispatch.
 
     Args:
-        tag: The tag that begins with the string; ``None`` where there is none.
-        rest: The rest of its beginning, or all that follows where there is no tag.
+        rest: The rest of the tag's beginning; without a tag, all that follows the string.
+        tag: The tag that begins with the string; ``None`` if there is none.
     """
 
     rest: TagPart
     tag: TagPiece | None = None
 
     def node(self) -> Node:
-        """The rest, and the content and the end of the tag."""
+        """The tree of the rest, followed by the content and the end of the tag."""
         if self.tag is None:
             return self.rest.node()
         return self.tag.around(RowPiece((self.rest, self.tag.content, self.tag.end)).node())
 
     def ends(self, text: str, at: int, string: Marked) -> Iterator[End]:
-        """The ends of the tag that begins at a place, or of what follows the string there."""
+        """The ends of the tag that begins at a place, or of the continuation of its string."""
         if self.tag is not None:
             yield from self.tag.ends(text, at)
         else:
@@ -322,7 +322,7 @@ def _text(text: str) -> Parts:
 
 
 def _free_until(text: str, at: int, strings: frozenset[Marked]) -> int:
-    """The last place before one of some strings is complete."""
+    """The last place at which none of some strings is complete yet."""
     ends = [
         place + len(shown) - 1
         for shown in map(shown_string, strings)

@@ -1,7 +1,7 @@
 """Free text: any text without some strings, and text up to the first of some strings.
 
-Both are exact over characters, whatever tokens write them: a token may hold the end of the text and
-the beginning of what stands behind it. Neither holds a control token.
+Both are exact over characters, whatever tokens write them: one token may hold the end of the text
+and the beginning of what follows. Neither contains a control token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from explorer.languages.sources.registry import register
 
 
 class _OfStrings(Source):
-    """A source that is some strings; its text has one on each line."""
+    """A source given by some strings; its text has one on each line."""
 
     strings: tuple[str, ...]
 
@@ -44,7 +44,7 @@ class _OfStrings(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A string on each line; empty lines do not count."""
+        """The source of a text with a string on each line; empty lines do not count."""
         lines = [line for line in text.split("\n") if line]
         return cls(checked_strings("strings", lines))  # pyright: ignore[reportCallIssue]
 
@@ -52,7 +52,7 @@ class _OfStrings(Source):
 @register("any text")
 @dataclass(frozen=True)
 class AnyText(_OfStrings):
-    """Any text in which none of some strings occurs; any text at all without strings."""
+    """Any text in which none of some strings occurs."""
 
     kind: ClassVar[str] = "any_text"
 
@@ -69,7 +69,7 @@ class AnyText(_OfStrings):
 @register("text until")
 @dataclass(frozen=True)
 class TextUntil(_OfStrings):
-    """Any text up to the first end of one of some strings, and that string."""
+    """Any text up to and including the first of some strings to be complete."""
 
     kind: ClassVar[str] = "text_until"
 
@@ -81,7 +81,7 @@ class TextUntil(_OfStrings):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A string on each line, one at least."""
+        """The source of a text with a string on each line, at least one."""
         return cls(_some(super().read(text).strings))
 
     @classmethod
@@ -94,7 +94,7 @@ class TextUntil(_OfStrings):
 
 
 def checked_strings(name: str, given: object) -> tuple[str, ...]:
-    """Strings that may end a text or be kept out of it, each once.
+    """The given strings, checked, each once.
 
     Raises:
         ConstraintError: They are not a list of texts, or one is empty or not valid text.
@@ -126,7 +126,7 @@ def text_until_source(strings: object) -> TextUntil:
     """The source of text up to the first of some strings.
 
     Raises:
-        ConstraintError: As for `checked_strings`; or there is none.
+        ConstraintError: As for `checked_strings`; or there is no string.
     """
     return TextUntil(_some(checked_strings("end", strings)))
 

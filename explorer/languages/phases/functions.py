@@ -1,4 +1,4 @@
-"""The functions of phases that users call: control tokens, free text, parts with names."""
+"""The functions for phases that users call: control tokens, free text, named parts."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from explorer.vocabulary import Vocabulary
 
 _WRITTEN: Final = ("begin", "end", "triggers", "value", "separator")
 _HOLDING: Final = ("format", "elements", "tags", "content", "structures")
-"""The members of a tag that are strings to be written, and those in which tags stand."""
+"""The members of a tag that hold other formats; `_WRITTEN` are those that are fixed strings."""
 
 
 def token(token: str | int) -> Constraint:
     """Exactly one control token: a token that is not text, such as ``<|tool_call|>``.
 
-    It writes nothing into the text, and text that looks the same is not it. It combines with every
-    other constraint: ``token("<think>") + text_until("</think>") + json_schema(...)``. A class of
-    characters, free text and a complement hold no control token. A constraint with control tokens
-    is asked with what a vocabulary says its tokens write (`Vocabulary.written`); no text alone is a
-    word where a control token must stand.
+    It writes nothing into the text, and text that looks the same is a different thing. It combines
+    with every other constraint: ``token("<think>") + text_until("</think>") + json_schema(...)``. A
+    class of characters, free text and a complement contain no control token. To test a constraint
+    with control tokens, give it the bytes that a vocabulary writes for tokens
+    (`Vocabulary.written`); plain text is not a word where a control token is required.
 
     Args:
-        token: Its name as the tokenizer has it (`Vocabulary.special`), or its id. Which tokens
-            there are is known with a vocabulary only: `explorer.compile` refuses a name or an id
-            that it does not have, that is text, or that ends the text. A name that several ids have
-            stands for each of them.
+        token: The tokenizer's name of the token (`Vocabulary.special`), or its id. It is checked
+            with the vocabulary: `explorer.compile` refuses a name or an id that the vocabulary does
+            not have, that is text, or that ends the text. A name of several ids stands for each of
+            them.
 
     Raises:
-        ConstraintError: It is neither a name nor an id.
+        ConstraintError: The argument is neither a name nor an id.
 
     Example:
         >>> import explorer
@@ -57,10 +57,10 @@ def token(token: str | int) -> Constraint:
 
 
 def any_tokens(*, excluding: Iterable[str | int] = ()) -> Constraint:
-    """Any number of tokens, of text or control tokens, none included, but for some control tokens.
+    """Any number of tokens of text and control tokens, possibly none, without some control tokens.
 
-    The text between two control tokens is whole characters. Tokens that end the text are never
-    part of it.
+    The text between two control tokens consists of whole characters. Tokens that end the text are
+    never included.
 
     Args:
         excluding: Names or ids of control tokens. To keep a string out of the text write
@@ -89,10 +89,10 @@ def any_tokens(*, excluding: Iterable[str | int] = ()) -> Constraint:
 
 
 def any_text(*, excluding: Iterable[str] = ()) -> Constraint:
-    """Any text, the empty one included, in which none of some strings occurs.
+    """Any text, possibly empty, in which none of some strings occurs.
 
-    Strings are sought in the text, not in the tokens: one that is spread over two tokens, or lies
-    inside of one, counts too. Control tokens are not text; see `any_tokens`.
+    Strings are searched in the text, not in the tokens: a string that is spread over two tokens, or
+    lies inside one, counts too. Control tokens are not text; see `any_tokens`.
 
     Args:
         excluding: Strings of at least one character.
@@ -109,13 +109,13 @@ def any_text(*, excluding: Iterable[str] = ()) -> Constraint:
 
 
 def text_until(end: str, *more: str) -> Constraint:
-    """Any text up to where a string occurs for the first time, and that string.
+    """Any text up to and including the first occurrence of a string.
 
     A token may hold the end of the string and text behind it. (`terminals.text_until` ends with a
     token.) To end with a control token, write ``any_text() + token("</think>")``.
 
     Args:
-        end: At least one character.
+        end: The string, of at least one character.
         *more: Further strings; the first that is complete ends the text.
 
     Raises:
@@ -137,19 +137,18 @@ def phase(
     end: Constraint | str | None = None,
     role: str = "",
 ) -> Constraint:
-    """A part of a run with a name, such as ``reasoning``; it combines like any other constraint.
+    """A named part of a run, such as ``reasoning``; it combines like any other constraint.
 
-    The texts stay those of the constraint. The name is in every reason ("in the phase reasoning"),
-    beside the tokens of a trace, and in what `Constraint.parse` gives. Phases may stand in each
-    other.
+    The name does not change the texts. It appears in every reason ("in the phase reasoning"),
+    beside the tokens of a trace, and in the result of `Constraint.parse`. Phases may nest.
 
     Args:
         name: One line of 1 to 80 characters.
-        constraint: A text is itself.
-        begin: What begins it, such as ``token("<think>")``: in the phase, not in its value.
-        end: What ends it, likewise.
-        role: Who writes it where that is not the model, such as ``"tool"``: `Session.run` stops
-            before it, and `Session.feed` puts the text in.
+        constraint: The content; a str stands for that text.
+        begin: The beginning of the phase, such as ``token("<think>")``, which is not in its value.
+        end: The end of the phase, which is not in its value.
+        role: The writer, if it is not the model, such as ``"tool"``: `Session.run` stops before
+            the phase, and `Session.feed` supplies the text.
 
     Raises:
         ConstraintError: The name cannot stand in a sentence, or another argument is not a
@@ -173,17 +172,17 @@ def phases(
     """Phases in a row: each begins where the one before it may end.
 
     Args:
-        *parts: In their order, each one of: ``(name, constraint)``; a mapping from names to
-            constraints, one of which the model chooses by what it writes; a constraint, such as
-            `phase` or ``phases(...).optional()``; a text. With `many` a part comes at least once,
-            at most so often, with a separator between.
+        *parts: The parts in order, each one of: ``(name, constraint)``; a mapping from names to
+            constraints, of which the model chooses one by what it writes; a constraint, such as
+            `phase` or ``phases(...).optional()``; a text. Use `many` for a part that repeats, with
+            bounds and a separator.
 
     Returns:
-        A constraint whose `Constraint.parse` gives the phases of a text in their order.
+        A constraint whose `Constraint.parse` gives the phases of a text in order.
 
     Raises:
         ConstraintError: There is no part, a mapping is empty, a name stands twice, or a part is
-            none of these.
+            something else.
 
     Example:
         >>> from explorer import choice, regex
@@ -203,7 +202,7 @@ def phases(
 
 
 def _in_a_row(part: object, names: set[str]) -> Constraint:
-    """One part of `phases`; its names are added."""
+    """One part of `phases`; adds its names to ``names``."""
     if isinstance(part, Mapping):
         one_of = [
             _named(*each, names) for each in cast("Mapping[object, object]", part).items()
@@ -239,7 +238,7 @@ def _named(name: object, constraint: object, names: set[str]) -> Constraint:
 
 
 def _part(name: str, constraint: object) -> Source:
-    """The source of a constraint; a text is itself."""
+    """The source of a constraint; a str stands for that text."""
     if isinstance(constraint, str):
         return literal(constraint).source
     if not isinstance(constraint, Constraint):
@@ -264,17 +263,17 @@ def structural_tag(
     text, values and tags.
 
     Args:
-        tag: As Python data, or as JSON text.
-        control_tokens: Names in its strings, such as ``<|tool_call_begin|>``, that are written as
-            control tokens; or a vocabulary, for the names of its control tokens. A tag that needs
-            one which ends the text is refused by `explorer.compile`, and ``report.warnings`` of
-            what it compiles has the names that were given and stand in no string. By default
-            strings are text, as for a server that reads a token by the text of its name.
-        strict: Whether a keyword of a schema that no automaton can follow exactly raises, as in
-            `json_schema`.
+        tag: The structural tag as Python data, or as JSON text.
+        control_tokens: Names in the strings of the tag, such as ``<|tool_call_begin|>``, that stand
+            for control tokens; or a vocabulary, for the names of all its control tokens.
+            `explorer.compile` refuses a tag that needs a token which ends the text, and its
+            ``report.warnings`` lists the given names that stand in no string. By default strings
+            are text, as for a server that reads a token by the text of its name.
+        strict: Whether a keyword of a schema that no automaton can follow exactly is an error, as
+            in `json_schema`.
 
     Raises:
-        ConstraintError: It is not a structural tag, or a part of it cannot be followed.
+        ConstraintError: The data is not a structural tag, or a part of it cannot be followed.
 
     Source:
         xgrammar 0.2.8, ``xgrammar/structural_tag.py``.
@@ -294,14 +293,14 @@ def structural_tag(
         special = control_tokens.special
         ends = [special[end] for end in control_tokens.eos_ids if special.get(end)]
         needed = tuple(end for end in ends if _is_needed(end, ends, json.loads(made.tag)))
-        if needed:  # `explorer.compile` says that they end the text, as of every such name.
+        if needed:  # `explorer.compile` refuses them, because they end the text.
             made = StructuralTag.of(tag, (*names, *needed), strict=strict)
         made = made.with_met_controls()
     return Constraint(made)
 
 
 def _is_needed(name: str, ends: list[str], value: object) -> bool:
-    """Whether a tag has a string with a name that ends the text, and no other in its place."""
+    """Whether a tag needs a name that ends the text: a string has it, without an alternative."""
     if isinstance(value, list):
         return any(_is_needed(name, ends, each) for each in cast("list[object]", value))
     if not isinstance(value, dict):
@@ -322,7 +321,7 @@ def control_names(given: Iterable[str] | Vocabulary) -> tuple[str, ...]:
     """The names of control tokens that were given, or those of a vocabulary.
 
     Raises:
-        ConstraintError: They are neither.
+        ConstraintError: The argument is neither.
     """
     if isinstance(given, Vocabulary):
         ends = set(given.eos_ids)

@@ -1,9 +1,9 @@
 """Free text up to the leftmost of some strings, where a string may hold control tokens.
 
-A *string* here is text and control tokens in turn: ``<|tool|>call`` where ``<|tool|>`` is a token
-is one control token and four characters. Which of two strings that overlap ends the text is said by
-where they begin: the one that begins first. Of those that begin at one place each may be meant,
-also where one is the beginning of the other.
+A *string* here is a sequence of characters and control tokens: ``<|tool|>call``, where ``<|tool|>``
+is a token, is one control token and four characters. Of two strings that overlap, the one that
+begins first ends the text. Of strings that begin at the same place each may end it, even if one is
+a prefix of the other.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _ROOT: Final = 0
 
 
 def marked(text: str, names: Iterable[str]) -> Marked:
-    """A text as a string; what is the name of a control token is that token.
+    """A text as a string, with the names of control tokens replaced by these tokens.
 
     Args:
-        names: The names of control tokens; the longest that fits is taken.
+        names: The names of control tokens; of several that fit, the longest is taken.
 
     Example:
         >>> marked("a<t>", ["<t>"])
@@ -62,12 +62,12 @@ def marked(text: str, names: Iterable[str]) -> Marked:
 
 
 def shown_string(string: Marked) -> str:
-    """A string as one reads it."""
+    """A string as text, control tokens by their names."""
     return "".join(each if isinstance(each, str) else str(each[0]) for each in string)
 
 
 def string_node(string: Marked, spans: tuple[tuple[int, int], ...] = ()) -> Node:
-    """The tree of a string.
+    """The syntax tree of a string.
 
     Args:
         spans: The span of each of its characters and tokens; empty for none.
@@ -88,7 +88,7 @@ def text_without(excluded: frozenset[Marked], every: bool = False) -> Dfa:
     """Any text in which none of some strings occurs.
 
     Args:
-        every: Whether any control token may stand in it; those of the strings may always.
+        every: Whether all control tokens may occur; those of the strings always may.
 
     Example:
         >>> machine = text_without(frozenset({tuple("ab")}))
@@ -113,11 +113,11 @@ def text_up_to(
     string: Marked, rivals: frozenset[Marked], excluded: frozenset[Marked],
     every: bool = False,
 ) -> Dfa:  # fmt: skip
-    """Any text up to the first place where a string begins, and that string.
+    """Any text up to and including a string, if it is the leftmost of all rivals.
 
     Args:
-        rivals: Strings that end the text too: none of them begins at an earlier place.
-        excluded: Strings that do not occur, neither before nor inside.
+        rivals: Strings that would end the text too: none of them begins earlier.
+        excluded: Strings that must not occur before or inside the string.
         every: As in `text_without`.
 
     Example:
@@ -128,8 +128,8 @@ def text_up_to(
     """
     strings = rivals | {string}
     beginnings = _Prefixes(strings | excluded)
-    # A state is what was read of the strings, and how long ago the first of those that are
-    # complete began: 0 for none. From then on only what began no later is followed.
+    # A state is the longest prefix of a string that was just read, and how long ago the leftmost
+    # complete string began (0 for none). From then on only strings that began no later count.
     numbers = {(_ROOT, 0): 1}
     arcs: list[tuple[int, _Symbol, int]] = []
     elsewhere: dict[int, int] = {}
@@ -156,14 +156,14 @@ def text_up_to(
 
 
 class _Prefixes:
-    """The beginnings of some strings, as the automaton of Aho and Corasick (1975) has them.
+    """The prefixes of some strings as the automaton of Aho and Corasick (1975).
 
     Attributes:
-        after: For each beginning and symbol, the longest beginning that is then read, unless it is
-            the empty one.
-        ends: For each beginning, the strings that end with it.
-        longest: For each beginning, the characters and tokens of the longest of these.
-        depth: The characters and tokens of each beginning.
+        after: For each prefix and symbol, the longest prefix that ends with both, unless it is
+            empty.
+        ends: For each prefix, the strings that are suffixes of it.
+        longest: For each prefix, the length of the longest of these.
+        depth: The length of each prefix, in characters and tokens.
         tokens: The control tokens of the strings.
     """
 
@@ -196,12 +196,12 @@ def _machine(
     refused: dict[int, frozenset[_Symbol]], accepting: list[int], tokens: frozenset[Name],
     every: bool,
 ) -> Dfa:  # fmt: skip
-    """The machine over bytes of one over characters and control tokens.
+    """The machine over bytes of a machine over characters and control tokens.
 
     Args:
-        states: The states, the first the start.
-        elsewhere: Where all that is not ``refused`` leads to from a state.
-        tokens: The control tokens that the strings have.
+        states: The states; the first is the start.
+        elsewhere: The target of all symbols of a state that have no arc and are not ``refused``.
+        tokens: The control tokens of the strings.
     """
     number = {state: k for k, state in enumerate(states)}
     chars: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -227,7 +227,7 @@ def _machine(
 
 
 class _ByteArcs:
-    """An automaton over bytes while it is laid out."""
+    """An automaton over bytes under construction."""
 
     def __init__(self, states: int) -> None:
         self.states = states
@@ -235,7 +235,7 @@ class _ByteArcs:
         self.silent: list[tuple[int, int]] = []
 
     def characters(self, here: int, chars: CharSet, there: int) -> None:
-        """Arcs that read one of some characters."""
+        """Add arcs that read one of some characters."""
         fragment = utf8_fragment(chars)
         place = {ENTRY: here, EXIT: there}
         shift = self.states - 2
@@ -246,7 +246,7 @@ class _ByteArcs:
         self.states += fragment.num_inner
 
     def letters(self, here: int, machine: Dfa, there: int) -> None:
-        """Arcs that read the letter of one of some control tokens."""
+        """Add arcs that read a control letter of a machine."""
         nfa = operations.dfa_to_nfa(machine)
         shift = self.states
         rows: list[list[int]] = nfa.arcs.tolist()

@@ -1,8 +1,9 @@
-"""Arguments of a call in a model's own markup: a parameter each, its text as it is.
+"""The arguments of a call in a model's own markup, with unquoted text.
 
-``<parameter=city>Paris</parameter>`` and its like: the members of an object in the order of the
-schema, text as it is up to the mark that closes it, everything else as JSON. As xgrammar 0.2.8 has
-it, an object with ``properties`` has no further parameters unless ``additionalProperties`` says so.
+In ``<parameter=city>Paris</parameter>`` and the like, the members of an object come in the order of
+the schema; text is unquoted up to the closing mark, all other values are JSON. As in xgrammar
+0.2.8, an object with ``properties`` has no further parameters unless ``additionalProperties`` says
+so.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class MarkupStyle:
     """One way to write parameters.
 
     Args:
-        before, after: What stands around the value; with the key for NUL and the kind of the value
-            for the character 1. White space may stand where ``before`` has a line break.
-        kinds: For each type of JSON what the kind is written as; empty where no kind is written.
-        unclear: The kinds of a value that may have several types.
+        before, after: The marks around the value. NUL stands for the key, the character 1 for the
+            kind of the value; a line break in ``before`` stands for any white space.
+        kinds: The written kind of each JSON type; empty where no kind is written.
+        unclear: The kinds that may be written for a value of several possible types.
     """
 
     before: str
@@ -67,7 +68,7 @@ STYLES: Final[Mapping[str, MarkupStyle]] = {
         _AS_NUMBER, _JSON_TYPES,
     ),
 }  # fmt: skip
-"""The styles that are followed, by xgrammar's names."""
+"""The supported styles, by xgrammar's names."""
 
 _REMARKS: Final = (
     "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
@@ -83,9 +84,9 @@ class XmlArguments(Source):
     Args:
         schema: The JSON Schema of the object.
         style: One of `STYLES`.
-        excluded: Texts that no string holds.
-        options: How the values that are JSON are written.
-        parts: The constraints of the values where they are not those of the schema.
+        excluded: Texts that no value contains.
+        options: How JSON values are written.
+        parts: Constraints that replace those of the schema for the values.
     """
 
     kind: ClassVar[str] = "xml_arguments"
@@ -102,10 +103,10 @@ class XmlArguments(Source):
         cls, schema: Mapping[str, object] | bool, style: str, excluded: tuple[str, ...],
         options: Mapping[str, Any],
     ) -> Self:  # fmt: skip
-        """The parameters of a schema; its errors come at once.
+        """The parameters of a schema, read at once so that errors are raised here.
 
         Raises:
-            ConstraintError: It does not describe an object, or a keyword is not followed here.
+            ConstraintError: The schema does not describe an object, or a keyword is not supported.
         """
         made = cls(indented(text_of_data(schema)), style, excluded, SchemaOptions(**options))
         made._read  # noqa: B018
@@ -137,7 +138,7 @@ class XmlArguments(Source):
         return replace(self, parts=children)
 
     def lower(self) -> Node:
-        """Each parameter in turn, white space between them."""
+        """The parameters in sequence, with white space between them."""
         style, nodes, number = STYLES[self.style], list[Node](), 0
         for each in self._read:
             several = len({kind for kind, _ in each.values}) > 1
@@ -158,7 +159,7 @@ class XmlArguments(Source):
         return Concat(0, 0, tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
     def parse(self, text: str) -> dict[str, object]:
-        """The arguments: text as it is where the schema has text, else the value of the JSON."""
+        """The arguments by name: the text itself for strings, else the value of the JSON."""
         style = STYLES[self.style]
         before = re.escape(style.before).replace("\\\n", r"[ \n\t\r]*")
         before = before.replace(re.escape(_KEY), "(?P<key>.*?)")
@@ -207,9 +208,9 @@ class _MarkupParameter:
     """A parameter.
 
     Args:
-        name: Empty for those that the schema does not name.
-        values: For each type that it may have, the constraint of its text.
-        listed: Whether its values are listed, so that no type says which it is.
+        name: The name; empty for parameters that the schema does not name.
+        values: For each possible type, the source of its text.
+        listed: Whether the values are listed by ``enum`` or ``const``.
     """
 
     name: str
@@ -219,7 +220,7 @@ class _MarkupParameter:
 
 
 class _MarkupReader:
-    """The parameters of a schema."""
+    """Reads the parameters of a schema."""
 
     def __init__(self, source: XmlArguments) -> None:
         self.source = source
@@ -256,7 +257,7 @@ class _MarkupReader:
             yield _MarkupParameter("", False, tuple(self.values(more, "/additionalProperties")))
 
     def resolved(self, schema: object, pointer: str) -> object:
-        """A schema behind its references within the document."""
+        """The target of a schema's references within the document; the schema if it has none."""
         for _ in range(20):
             if not isinstance(schema, dict) or "$ref" not in schema:
                 return cast("object", schema)
@@ -273,7 +274,7 @@ class _MarkupReader:
         raise _refused(pointer, "its references lead in a circle")
 
     def values(self, given: object, pointer: str) -> Iterator[tuple[str, Source]]:
-        """For each type of a schema the texts of its values."""
+        """The types of a schema, each with the source of its texts."""
         schema = self.resolved(given, pointer)
         data = cast("dict[str, object]", schema) if isinstance(schema, dict) else {}
         if schema is True or (isinstance(schema, dict) and not set(data) - set(_REMARKS)):
@@ -322,7 +323,7 @@ class _MarkupReader:
             raise _refused(pointer, "none of its values can be written")
 
     def string(self, data: dict[str, object], pointer: str) -> Source:
-        """The texts of a string, which may be bounded."""
+        """The source of a string's texts, under its pattern and length."""
         source: Source = self.free()
         known = ("type", "pattern", "minLength", "maxLength", *_REMARKS)
         for keyword in data:
@@ -340,11 +341,11 @@ class _MarkupReader:
         return source
 
     def free(self) -> Source:
-        """Any text up to the mark that closes it."""
+        """Any text without the closing mark."""
         return AnyText((*self.source.excluded, self.style.after))
 
     def json(self, schema: dict[str, object]) -> Source:
-        """The JSON texts of a schema."""
+        """The source of a schema's JSON texts, without the excluded texts."""
         root = cast("dict[str, object]", self.root) if self.root is not True else {}
         beside = {name: root[name] for name in ("$defs", "definitions") if name in root}
         source = JsonSchema.of({**beside, **schema}, None, **self.source.options.to_dict())
@@ -356,7 +357,7 @@ class _MarkupReader:
 def _parameter(
     style: MarkupStyle, each: _MarkupParameter, kind: str, value: Written, *, several: bool
 ) -> Node:
-    """One parameter: its marks, its key and its value."""
+    """The tree of one parameter: its marks, its key and its value."""
     body: Node = value
     # The markup names the kind of a value before it, unless the style leaves the kind unclear.
     said = bool(style.kinds) and not style.unclear

@@ -1,4 +1,4 @@
-"""The members of a structural tag: each of its kind and with its place, or an error."""
+"""The members of a structural tag, read with a check of their type and an error with a place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMAS: Final = frozenset({"json_schema", "schema"})
 """The members that hold a JSON Schema."""
 
 MOST_PARTS: Final = 100
-"""The most parts of a schema that are looked at for faults before its machine is built."""
+"""The most parts of a schema that are checked before its machine is built."""
 
 _REQUIRED: Final = object()
 
@@ -44,15 +44,15 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "trigger_tokens": '["<tool_call>"]',
     "triggers": '["<tool_call>"]',
 }
-"""For each member that must be there, a value that it might have."""
+"""An example of a value for each required member."""
 
 
 def wrong_tag(pointer: str, reason: str, remedy: str = "") -> ConstraintError:
     """The error for a place of a structural tag.
 
     Args:
-        pointer: Its JSON Pointer.
-        reason: A clause.
+        pointer: The JSON Pointer of the place.
+        reason: A clause without a full stop.
     """
     return ConstraintError(
         f"The structural tag cannot be followed at {pointer or 'its top'}: {reason}.",
@@ -66,10 +66,10 @@ class TagMembers:
 
     Args:
         text: The JSON.
-        controls: Names in its strings that are written as control tokens.
+        controls: Names in the strings that stand for control tokens.
 
     Attributes:
-        tokens: The control tokens that were met.
+        tokens: The control tokens read so far.
     """
 
     def __init__(self, text: str, controls: tuple[str, ...]) -> None:
@@ -90,7 +90,7 @@ class TagMembers:
         self, owner: Object, pointer: str, name: str, kind: type, what: str,
         default: object = _REQUIRED,
     ) -> object:  # fmt: skip
-        """A member of an object, if it is of its kind."""
+        """A member of an object, checked to have a type."""
         if name not in owner and default is not _REQUIRED:
             return default
         value = self.needed(owner, pointer, name)
@@ -134,18 +134,18 @@ class TagMembers:
         ]
 
     def object(self, value: object, pointer: str) -> Object:
-        """An object."""
+        """The value, checked to be an object."""
         if not isinstance(value, dict):
             raise wrong_tag(pointer, f"{shown(value)} is not an object")
         return cast("Object", value)
 
     def strings(self, owner: Object, pointer: str, name: str) -> frozenset[Marked]:
-        """A list of strings that are not empty, or nothing."""
+        """A member that is a list of non-empty strings; empty if it is missing."""
         given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
         return frozenset(self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
 
     def needed(self, owner: Object, pointer: str, name: str) -> object:
-        """A member of an object that must be there."""
+        """A required member of an object."""
         if name in owner:
             return owner[name]
         raise wrong_tag(
@@ -154,7 +154,7 @@ class TagMembers:
         )  # fmt: skip
 
     def string(self, value: object, pointer: str, *, empty: bool = False) -> Marked:
-        """A string, in which names of control tokens are these."""
+        """A string, with the names of control tokens replaced by these tokens."""
         if not isinstance(value, str):
             raise wrong_tag(pointer, f"{shown(value)} is not a string")
         if not value and not empty:
@@ -175,7 +175,7 @@ class TagMembers:
         return token
 
     def token_list(self, owner: Object, pointer: str, name: str) -> tuple[Name, ...]:
-        """A list of tokens, or nothing."""
+        """A member that is a list of tokens; empty if it is missing."""
         given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
         return tuple(self.token(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
 
@@ -186,7 +186,7 @@ class TagMembers:
         return self.spans.get(pointer, (0, 0))
 
     def fixed(self, *strings: tuple[Marked, str], label: str = "") -> FixedPiece:
-        """Strings with the places of their characters: each with its JSON Pointer."""
+        """The piece of some strings, given with their JSON Pointers, with spans of characters."""
         placed: list[tuple[Marked, tuple[Span, ...]]] = []
         for string, pointer in strings:
             start, end = self.span(pointer)
@@ -205,14 +205,14 @@ class TagMembers:
 
 
 def stands_in_strings(text: object) -> bool:
-    """Whether a text can stand in JSON only within one string."""
+    """Whether a text can occur in JSON only inside one string."""
     if not isinstance(text, str) or '"' in text:
         return False
     return any(char not in " \t\n\r{}[],:+-.0123456789eEtrufalsn" for char in text)
 
 
 def schema_in_text(schema: Mapping[str, object] | bool) -> object:
-    """A schema of JSON as text; as it is where that cannot be, for an error with its place."""
+    """A schema as JSON text; unchanged if it is not JSON, so that a later error names the place."""
     try:
         return indented(json.dumps(schema, ensure_ascii=False, allow_nan=False))
     except ValueError:
@@ -220,7 +220,7 @@ def schema_in_text(schema: Mapping[str, object] | bool) -> object:
 
 
 def decoded_schema(schema: object) -> object:
-    """A schema, which the older form may hold as its text."""
+    """A schema as data; the older form may give it as JSON text."""
     if not isinstance(schema, str):
         return schema
     try:
@@ -230,7 +230,7 @@ def decoded_schema(schema: object) -> object:
 
 
 def check_schemas(source: Source) -> None:
-    """Find the faults of schemas now, and not when their machines are built.
+    """Raise the errors of schemas now, not when their machines are built.
 
     Raises:
         UnsupportedSchema: A keyword cannot be followed, or is not well formed.

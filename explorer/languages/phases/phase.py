@@ -1,8 +1,8 @@
-"""A phase: a part of a run that has a name, such as ``reasoning`` or ``tool get_weather``.
+"""A phase: a named part of a run, such as ``reasoning`` or ``tool get_weather``.
 
-A phase changes nothing of the texts. Its name lies on everything that it lowers to, so that a
-reason, a row of a trace and a figure can say in which phase it is. What begins it and what ends it,
-such as ``<think>`` and ``</think>``, belong to the phase and not to its value.
+A phase does not change the texts. Its name marks the whole tree that it lowers to, so that a
+reason, a row of a trace and a figure can name the phase. Its beginning and its end, such as
+``<think>`` and ``</think>``, belong to the phase but not to its value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
 MOST_CHARACTERS: Final = 80
-"""The longest name: it stands in sentences and above tokens."""
+"""The longest name, since it is shown in sentences and above tokens."""
 
 
 @register("phase")
@@ -28,8 +28,8 @@ class Phase(Combination):
     """A constraint with a name.
 
     Args:
-        begin, end: What stands before and after it within the phase; ``None`` for nothing.
-        role: Who writes it; empty for the model.
+        begin, end: The sources before and after the part within the phase, if any.
+        role: The writer of the phase; empty for the model.
     """
 
     kind: ClassVar[str] = "phase"
@@ -42,25 +42,25 @@ class Phase(Combination):
 
     @property
     def children(self) -> tuple[Source, ...]:
-        """The beginning, the part and the end, as far as they are there."""
+        """The beginning, the part and the end, without those that are missing."""
         return tuple(each for each in (self.begin, self.part, self.end) if each is not None)
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same phase around others."""
+        """The same phase around other children."""
         return type(self)(self.name, *_in_place(children, self.begin is not None), self.role)
 
     @property
     def phased(self) -> bool:
-        """It has a name."""
+        """True: it is a phase."""
         return True
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """All three in turn, under the name."""
+        """The beginning, the part and the end in sequence, under the name."""
         body: Node = trees[0] if len(trees) == 1 else Concat(0, 0, trees)
         return Written(0, 0, body, phase=self.name)
 
     def fields(self) -> dict[str, object]:
-        """The name, whether something begins it, and who writes it if that is not the model."""
+        """The name, whether there is a beginning, and the role if it is not the model."""
         named: dict[str, object] = {"name": self.name, "begins": self.begin is not None}
         return named | ({"role": self.role} if self.role else {})
 
@@ -75,7 +75,7 @@ class Phase(Combination):
         return cls(name, *_in_place(children, begins), role)
 
     def spelled(self) -> str:
-        """As Python writes it."""
+        """The Python call that makes this source."""
         begin = "" if self.begin is None else f", begin={self.begin.spelled()}"
         end = "" if self.end is None else f", end={self.end.spelled()}"
         role = f", role={self.role!r}" if self.role else ""
@@ -86,18 +86,18 @@ class Phase(Combination):
 
 
 def has_phases(source: Source) -> bool:
-    """Whether a source is a `Phase`, or one stands in it: then its words are parsed by phase."""
+    """Whether a source is or contains a `Phase`, so that its words are parsed by phase."""
     return isinstance(source, Phase) or any(map(has_phases, source.children))
 
 
 def checked_phase_name(name: object, what: str = "name") -> str:
-    """A name that can stand in a sentence and above tokens.
+    """A name, checked to fit in a sentence and above tokens.
 
     Args:
-        what: The argument that it was given for: ``name`` or ``role``.
+        what: The argument that is checked: ``name`` or ``role``.
 
     Raises:
-        ConstraintError: It is not a text of one line with 1 to 80 characters.
+        ConstraintError: The name is not a text of one line with 1 to 80 characters.
     """
     whose, example = ("a phase", "reasoning") if what == "name" else ("who writes it", "user")
     remedy = f"Give it a name such as {example!r}."
@@ -115,7 +115,7 @@ def checked_phase_name(name: object, what: str = "name") -> str:
 def _in_place(
     children: tuple[Source, ...], begins: bool
 ) -> tuple[Source, Source | None, Source | None]:
-    """The part, then what begins and what ends it."""
+    """The part, the beginning and the end among the children of a phase."""
     begin, part, *end = children if begins else (None, *children)
     assert part is not None
     return part, begin, end[0] if end else None

@@ -1,4 +1,4 @@
-"""The types of formats: from the JSON of a structural tag to its pieces, or to an error."""
+"""The reader of structural tags: from their JSON to pieces, one method per type of format."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from explorer.languages.template.limited import Limited
 
 WHITE: Final = r"[ \n\t\r]"
 MOST_NAME: Final = 60
-"""The characters of a tag's beginning that it is called by."""
+"""The most characters of a tag's beginning that serve as its name."""
 
 
 _Reads = Callable[[Object, str, tuple[Marked, ...]], TagPart]
 
 
 class TagReader(TagMembers):
-    """The pieces of a structural tag, and what was met on the way.
+    """Reads a structural tag into pieces.
 
     Attributes:
         root: The pieces.
@@ -93,7 +93,7 @@ class TagReader(TagMembers):
     def leaf(
         self, made: Callable[[], Source], pointer: str, *, is_text: bool = False
     ) -> SourcePiece:
-        """A child; what is wrong with it is wrong at its place."""
+        """The piece of a child source; its errors are reported at its place."""
         number = len(self.leaves)
         if self.given is not None:
             source = self.given[number]
@@ -127,7 +127,7 @@ class TagReader(TagMembers):
         return self.format(self.member(data, "", "format", dict, "a format"), "/format", ())
 
     def _older(self, data: Object) -> TagPart:
-        """vLLM's form: structures with a schema, and triggers."""
+        """The pieces of vLLM's older form: structures with a schema, and triggers."""
         self.only(data, "", "type", "structures", "triggers")
         triggers = self._triggers(data, "", "triggers")
         rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
@@ -148,7 +148,7 @@ class TagReader(TagMembers):
         """The piece of a format.
 
         Args:
-            ends: The ends of the tag around it, which free text does not hold.
+            ends: The ends of the enclosing tag, which free text must not contain.
         """
         data = self.object(given, pointer)
         kind = data.get("type")
@@ -265,7 +265,7 @@ class TagReader(TagMembers):
     def _excluded_tokens(
         self, data: Object, pointer: str, ends: tuple[Marked, ...]
     ) -> tuple[Name, ...]:
-        """The tokens that are kept out, those of the ends around it included, each once."""
+        """The excluded tokens, those in the ends of the enclosing tag included, each once."""
         given = self.token_list(data, pointer, "exclude_tokens")
         around = (each[0] for end in ends for each in end if isinstance(each, tuple))
         return tuple(dict.fromkeys((*given, *around)))
@@ -359,7 +359,7 @@ class TagReader(TagMembers):
     def _dispatched(
         self, rules: dict[Marked, list[DispatchRule]], begin: Marked, tag: TagPiece, pointer: str
     ) -> None:
-        """Enter a tag under the one string that its beginning begins with."""
+        """Add a tag to the rules of the one string with which it begins."""
         fitting = [string for string in rules if begin[: len(string)] == string]
         if len(fitting) != 1:
             reason = (
@@ -404,7 +404,7 @@ class TagReader(TagMembers):
         return RowPiece((first, some)) if self.flag(data, pointer, "at_least_one") else some
 
     def _excluded(self, data: Object, pointer: str, by_token: bool) -> frozenset[Marked]:
-        """The strings, or the control tokens, that free text does not hold."""
+        """The strings, or the control tokens, that free text must not contain."""
         if not by_token:
             return self.strings(data, pointer, "excludes")
         tokens = self.token_list(data, pointer, "exclude_tokens")
@@ -443,7 +443,7 @@ class TagReader(TagMembers):
 
 
 def _without(source: Source, excluded: frozenset[Marked]) -> Source:
-    """A source whose texts hold none of some strings."""
+    """The texts of a source that contain none of some strings."""
     if not excluded:
         return source
     return Intersection(source, AnyText(tuple(sorted(map(shown_string, excluded)))))
@@ -462,7 +462,7 @@ def _rules(
 
 
 def _is_endless(given: object) -> bool:
-    """Whether a format is text that only an end ends."""
+    """Whether a format is text that only the tag's end can end."""
     if not isinstance(given, dict):
         return False
     data = cast("Object", given)
@@ -489,6 +489,6 @@ def _grammar(text: str) -> Source:
 
 
 def _pattern(text: str) -> Regex:
-    """A pattern as xgrammar reads it: over ASCII classes, and the point is any character."""
-    Regex.read(text)  # Its faults are shown in the text as it was written, and not in a group.
+    """A pattern as xgrammar reads it: with ASCII classes and a dot that matches any character."""
+    Regex.read(text)  # So that errors show the text as it was written, without the group.
     return Regex.read(f"(?as:{text})")

@@ -2,13 +2,13 @@
 
 Every type of xgrammar 0.2.8 is read, and vLLM's older form with ``structures`` and ``triggers``.
 The text of the source is the JSON; its schemas, patterns and grammars are its children, and its
-tags are phases. What the format means is what xgrammar does with it:
+tags are phases. The meaning of the format is that of xgrammar:
 
-- Free text inside a tag does not hold the tag's end, wherever in the tag it stands.
-- Of the strings that start a tag the one that begins first counts (`leftmost`).
-- ``at_least_one`` begins with a tag at once; without it free text may come first.
+- Free text anywhere inside a tag does not contain the tag's end.
+- Of the strings that start a tag the leftmost in the text counts (`leftmost`).
+- With ``at_least_one`` a text begins with a tag; without it free text may come first.
 - A ``.`` of a pattern matches a line break; ``\\d``, ``\\w`` and ``\\s`` are ASCII.
-- White space between the tokens of JSON is free, and there is none around a schema's text.
+- White space between the tokens of JSON is free; there is none around the JSON text.
 
 Objects keep JSON Schema's meaning: they have other members unless ``additionalProperties`` says
 otherwise, and with ``any_order`` the required ones are still required, each once.
@@ -37,7 +37,7 @@ from explorer.languages.sources.registry import register
 _Object = dict[str, object]
 
 _NAMED: Final = re.compile(r"[<\[][^<>\[\]\s\"]+[>\]]")
-"""A text that is written like the name of a control token."""
+"""A text that looks like the name of a control token."""
 
 
 @register("structural tag")
@@ -46,11 +46,11 @@ class StructuralTag(Source):
     """A structural tag.
 
     Args:
-        tag: Its JSON.
-        controls: Names in its strings that are written as control tokens.
-        names: For the JSON Pointer of a tag, what to call it.
-        strict: As for `explorer.json_schema`, of all its schemas.
-        parts: Its schemas, patterns and grammars where they are not those of the JSON.
+        tag: The structural tag as JSON.
+        controls: Names in its strings that stand for control tokens.
+        names: The names of tags, by JSON Pointer.
+        strict: The option of `explorer.json_schema` for all its schemas.
+        parts: Sources that replace its schemas, patterns and grammars.
     """
 
     kind: ClassVar[str] = "structural_tag"
@@ -72,7 +72,7 @@ class StructuralTag(Source):
 
     @property
     def root(self) -> TagPart:
-        """The pieces."""
+        """The piece of the whole tag."""
         return self._reading.root
 
     @property
@@ -81,12 +81,12 @@ class StructuralTag(Source):
         return tuple(self._reading.leaves)
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same tags around others."""
+        """The same tags around other children."""
         return replace(self, parts=children)
 
     @property
     def control_tokens(self) -> tuple[Name, ...]:
-        """Those of the strings and of the parts."""
+        """The control tokens of the strings and of the parts."""
         return tuple(dict.fromkeys((*self._reading.tokens, *super().control_tokens)))
 
     @property
@@ -95,12 +95,12 @@ class StructuralTag(Source):
         return tuple(name for name in self.controls if name not in self._reading.tokens)
 
     def with_met_controls(self) -> Self:
-        """The same tags, with the control tokens alone that stand in their strings."""
+        """The same tags without the control tokens that stand in no string."""
         unmet = self._unmet
         return replace(self, controls=tuple(each for each in self.controls if each not in unmet))
 
     def warnings(self) -> tuple[str, ...]:
-        """Those of the parts, and the control tokens that stand in no string."""
+        """The warnings of the parts, and one for each control token that stands in no string."""
         written = list(dict.fromkeys(_NAMED.findall(self.tag)))
         said: list[str] = []
         for name in self._unmet:
@@ -111,7 +111,7 @@ class StructuralTag(Source):
 
     @property
     def phased(self) -> bool:
-        """Its tags are phases."""
+        """True: its tags are phases."""
         return True
 
     def lower(self) -> Node:
@@ -119,10 +119,10 @@ class StructuralTag(Source):
         return self.root.node()
 
     def parse(self, text: str) -> list[_Object]:
-        """The parts of the text, in their order.
+        """The parts of the text, in order.
 
-        ``{"text": …}`` for free text, ``{"value": …}`` for what a schema, a pattern or a grammar
-        reads, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is not a part.
+        ``{"text": …}`` for free text, ``{"value": …}`` for the text of a schema, a pattern or a
+        grammar, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is not a part.
         """
         for end, parts in self.root.ends(text, 0):
             if end == len(text):
@@ -152,7 +152,7 @@ class StructuralTag(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The structural tag that was written."""
+        """The source of a structural tag given as JSON text."""
         return cls.of(text)
 
     @classmethod
@@ -160,10 +160,10 @@ class StructuralTag(Source):
         cls, given: object, controls: tuple[str, ...] = (),
         names: tuple[tuple[str, str], ...] = (), *, strict: bool = True,
     ) -> Self:  # fmt: skip
-        """The structural tag that a user gave, its errors at once.
+        """The source of a structural tag, read at once so that errors are raised here.
 
         Raises:
-            ConstraintError: It is not one, or a part of it cannot be followed.
+            ConstraintError: The data is not a structural tag, or a part of it cannot be followed.
         """
         if isinstance(given, Mapping):
             text = indented(text_of_data(cast("Mapping[str, object]", given)))

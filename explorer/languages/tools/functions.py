@@ -33,31 +33,31 @@ def tools(
     control_tokens: Iterable[str] | Vocabulary = (),
     strict: bool = True,
 ) -> Constraint:
-    """Calls of tools in the markup of a model, as a request to OpenAI's interface asks for them.
+    """Calls of tools in the markup of a model, with the arguments of a request to OpenAI.
 
     Each tool is a phase, ``tool get_weather``; so are ``reasoning`` and ``answer``.
     `Constraint.parse` gives a dict of ``calls`` (each with ``name`` and ``arguments``), ``answer``
-    and ``reasoning``. The markup is what xgrammar 0.2.8 writes for the model, except that a call
-    which ``choice`` demands is not left out (xgrammar's Harmony takes the empty text).
+    and ``reasoning``. The markup is that of xgrammar 0.2.8 for the model, except that a call which
+    ``choice`` demands must be there (xgrammar's Harmony accepts the empty text).
 
     Args:
         tools: OpenAI's ``tools``: ``{"type": "function", "function": {"name": …, "parameters":
             {…}}}``. Without ``parameters``, or with ``"strict": false``, arguments are any JSON.
         style: The markup: ``"hermes"`` (Qwen 3), ``"llama"``, ``"harmony"``, ``"deepseek_v3_1"``,
-            ``"glm_4_7"``, ``"kimi"``, … An unknown name is refused with all that there are.
+            ``"glm_4_7"``, ``"kimi"``, … The error for an unknown name lists them all.
         choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that is called;
             or OpenAI's ``tool_choice``.
         parallel: Whether several calls may follow each other.
-        reasoning: ``"enabled"`` for a block of reasoning first, whose beginning most models have in
-            the prompt; ``"auto"`` for a whole block or none.
+        reasoning: ``"enabled"`` for a block of reasoning first, whose beginning is in the prompt
+            for most models; ``"auto"`` for a whole block or none.
         response_format: OpenAI's ``response_format`` for an answer without calls.
         control_tokens: As in `structural_tag`; a vocabulary for the names of its control tokens.
         strict: As in `json_schema`.
 
     Raises:
-        ConstraintError: A tool is malformed, its schema cannot be followed, or it stands there
-            twice; the choice names none, no tool is there and one is required, or the markup is not
-            known or not followed (``"cohere"``, ``"minimax_m3"``).
+        ConstraintError: A tool is malformed or given twice, or its schema cannot be followed; the
+            choice names no given tool, a call is required without tools, or the markup is not known
+            or not supported (``"cohere"``, ``"minimax_m3"``).
         MissingDependency: xgrammar is not installed.
 
     Source:
@@ -116,7 +116,7 @@ def _source(
 def _check_alone(
     style: str, tool: Mapping[str, Any], number: int, controls: tuple[str, ...], *, strict: bool
 ) -> None:
-    """Raise the error of a tool that is refused by itself, with its name."""
+    """Raise the error of a tool that is refused even alone, with its name."""
     tag, by_pointer = model_tag(
         style, [tool], "required", parallel=True, reasoning="disabled", answer=None
     )
@@ -138,11 +138,11 @@ def _listed(tools: object) -> list[object]:
 
 
 def _tool(given: object, number: int) -> dict[str, Any]:
-    """A tool with the members that matter."""
+    """A tool reduced to the members that matter, in OpenAI's form."""
     tool = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
     function: object = tool.get("function")
     if tool.get("type") == "function" and "name" in tool and function is None:
-        function = tool  # As newer interfaces of OpenAI have it.
+        function = tool  # The form of OpenAI's newer interfaces.
     if not isinstance(function, Mapping) or tool.get("type", "function") != "function":
         what = shown(cast("object", given))
         raise ConstraintError(f"tools[{number}], {what}, is not a tool.", remedy=_REMEDY)
@@ -162,7 +162,7 @@ def _tool(given: object, number: int) -> dict[str, Any]:
 
 
 def _choice(choice: object, names: list[str]) -> object:
-    """A choice as OpenAI has it."""
+    """A choice in OpenAI's form, with checked names."""
     if isinstance(choice, Mapping):
         data = dict(cast("Mapping[str, Any]", choice))
         if isinstance(name := data.get("function"), str):
@@ -203,10 +203,10 @@ def _known(names: list[str]) -> str:
 
 
 def _check_choice(name: object, names: list[str]) -> None:
-    """Refuse a choice of a tool that is not there.
+    """Refuse a choice of a tool that was not given.
 
     Raises:
-        ConstraintError: It is none of the names.
+        ConstraintError: The name is not one of the tools.
     """
     if name in names:
         return

@@ -1,7 +1,7 @@
-"""The markup of models, as xgrammar has it: a structural tag for some tools.
+"""The markup of models: the structural tag that xgrammar makes for some tools.
 
-xgrammar is asked with names that stand nowhere else, so that each place where it writes a tool is
-known afterwards, whatever the markup is.
+xgrammar is given placeholder names that occur nowhere else, so that the places where it writes a
+tool can be found afterwards in any markup.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from explorer.arguments import shown
 from explorer.errors import ConstraintError, MissingDependency
 
 ALIASES: Final[Mapping[str, str]] = MappingProxyType({"hermes": "qwen_3", "qwen": "qwen_3"})
-"""Further names of markups: Hermes' is that of Qwen 3."""
+"""Further names of markups; Hermes has that of Qwen 3."""
 
 NESTING: Final[Mapping[str, str]] = MappingProxyType({
     "cohere": "cohere_xml", "minimax_m3": "minimax_m3_xml",
 })  # fmt: skip
-"""Markups of xgrammar whose arguments nest in a way that is not followed."""
+"""Markups of xgrammar with nested arguments, which are not supported."""
 
 REASONING: Final = "reasoning"
 ANSWER: Final = "answer"
 TOOL: Final = "tool "
-"""How the phases of a conversation are called; a tool's name stands behind the last."""
+"""The prefix of a tool's phase; `REASONING` and `ANSWER` are the names of the other phases."""
 
 _Tags = dict[str, Any]
 
 
 def markups() -> tuple[str, ...]:
-    """The names of all markups that are followed here.
+    """The names of all supported markups.
 
     Raises:
-        MissingDependency: xgrammar is not installed, or another release than it must be.
+        MissingDependency: xgrammar is not installed, or its release does not fit.
     """
     registry = cast("Mapping[str, object]", _builtin()._structural_tag_registry)
     return tuple(sorted({*registry, *ALIASES} - NESTING.keys()))
@@ -60,12 +60,12 @@ def model_tag(
     """The structural tag of a model for some tools, and the names of its tags by JSON Pointer.
 
     Args:
-        tools: As OpenAI has them; the names were checked.
-        choice: As xgrammar has it: ``"auto"``, ``"required"``, ``"none"`` or an object.
+        tools: Tools in OpenAI's form, with checked names.
+        choice: The choice in xgrammar's form: ``"auto"``, ``"required"``, ``"none"`` or an object.
         answer: The JSON Schema of an answer without calls; ``None`` for any text.
 
     Raises:
-        ConstraintError: The markup is not known or not followed, or has no place for such an
+        ConstraintError: The markup is not known or not supported, or has no place for such an
             answer.
     """
     builtin = _builtin()
@@ -125,10 +125,10 @@ def _demands(choice: object) -> bool:
 
 
 def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
-    """A tag without the texts that hold no call, where xgrammar's (Harmony's) has some.
+    """A tag without the texts that contain no call, which xgrammar's tag for Harmony allows.
 
     Args:
-        marks: What stands for the names of the tools.
+        marks: The placeholders of the names of the tools.
     """
 
     def calls(part: object) -> bool:
@@ -144,7 +144,7 @@ def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
     others = [each for each in tag["tags"] if not calls(each)]
     if not others:
         return some
-    # Messages, the first call, and whatever follows it; a separator between each two.
+    # Messages, the first call, and anything after it, with separators between them.
     between = {"type": "const_string", "value": tag["separator"]}
     first = {**some, "tags": [each for each in tag["tags"] if calls(each)],
              "stop_after_first": True}  # fmt: skip
@@ -155,7 +155,7 @@ def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
 
 
 def _with_names(choice: object, names: Mapping[str, str]) -> object:
-    """A choice with the names that stand in for those of the tools."""
+    """A choice with the names of tools replaced."""
     if isinstance(choice, list):
         return [_with_names(each, names) for each in cast("list[object]", choice)]
     if not isinstance(choice, dict):
@@ -170,11 +170,11 @@ def _with_names(choice: object, names: Mapping[str, str]) -> object:
 def _answering(
     tag: _Tags, bare: _Tags, calls: _Tags | None, schema: Mapping[str, Any] | bool
 ) -> _Tags | None:
-    """A tag whose free answer is under a schema; ``None`` where it has no place for it.
+    """A tag with its free answer replaced by a schema; ``None`` if it has no place for one.
 
     Args:
-        bare: The same without reasoning.
-        calls: The tag of calls alone; ``None`` where none is allowed.
+        bare: The same tag without reasoning.
+        calls: The tag of calls only; ``None`` if no call is allowed.
     """
     value = {"type": "json_schema", "json_schema": schema}
     if bare.get("type") in ("any_text", "triggered_tags"):
@@ -190,7 +190,7 @@ def _answering(
 
 
 def _replaced(tag: Any, old: object, new: object) -> Any:
-    """A tag with another part in the place of one."""
+    """A tag with one part replaced by another."""
     if tag == old:
         return new
     if isinstance(tag, dict):
@@ -203,7 +203,7 @@ def _replaced(tag: Any, old: object, new: object) -> Any:
 def _named(
     value: Any, names: Mapping[str, str], pointer: str, named: dict[str, str], reasoning: str
 ) -> Any:
-    """A tag with the names of the tools in place, and entries for what each tag is called."""
+    """A tag with the names of the tools filled in; adds the name of each tag to ``named``."""
     if isinstance(value, str):
         for mark, name in names.items():
             value = value.replace(mark, name)

@@ -22,15 +22,15 @@ class ToolsTag(StructuralTag):
         """The calls, the answer and the reasoning of a text.
 
         Returns:
-            ``calls``, a list of ``{"name": …, "arguments": …}``; ``answer``, the value where the
-            answer is under a schema, else the text around the calls, empty where that is white
-            space alone; ``reasoning``, a text.
+            ``calls``, a list of ``{"name": …, "arguments": …}``; ``answer``, a value if the answer
+            has a schema, else the text around the calls, empty if it is only white space;
+            ``reasoning``, a text.
         """
         conversation: dict[str, Any] = {"reasoning": "", "calls": [], "answer": ""}
         _gather(super().parse(text), conversation)
         answer = conversation["answer"]
         if conversation["calls"] and isinstance(answer, str) and not answer.strip():
-            conversation["answer"] = ""  # It stands between the calls.
+            conversation["answer"] = ""  # Only white space between the calls.
         return conversation
 
     def __str__(self) -> str:
