@@ -28,6 +28,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from explorer.arguments import counted
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.drawing.geometry import DOT_RADIUS, RADIUS, Layout, Placed
 from widgets.figures.drawing.layout import finish
@@ -113,12 +114,12 @@ def token_figure(
     caption = "tokens on the arcs"
     about = "the states of the character FSA, with tokens on the arcs"
     if table is None:
-        number = len(followed or ())
-        caption = f"arcs of {number:,} states"
-        about = f"worked out as it is used: the arcs of {number:,} states met so far"
+        met = counted(len(followed or ()), "state")
+        caption = f"arcs of {met}"
+        about = f"worked out as it is used: the arcs of {met} met so far"
     elif wanted is not None:
-        caption = f"{len(edges):,} arcs, not all"
-        about = f"{len(edges):,} arcs near where we are, not all"
+        caption = f"{counted(len(edges), 'arc')}, not all"
+        about = f"{counted(len(edges), 'arc')} near where we are, not all"
     elif len(edges) < len(listed):
         caption = f"{len(edges):,} of {len(listed):,} arcs"
         about = f"{caption}, all from here"
