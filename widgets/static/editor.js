@@ -9,6 +9,8 @@
 
 const DEBOUNCE = 350;
 const SLOW = 300;
+const LOW = 800; // Below so many pixels a window is low,
+const NARROW = 520; // and below so many a view is narrow.
 const MARKED = ["regex", "choices"];
 
 export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
@@ -62,9 +64,13 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   let loaded = {}; // what the kernel said last
   const written = {}; // the text of each kind that was left for another
   let before = ""; // the kind that is shown
+  // On a low or narrow screen a long text is three lines until it is edited, so that the machines are in view. It stays
+  // open after that: a field that closed under a click elsewhere would move what is clicked.
+  let edited = false;
+  const room = () => (edited || (window.innerHeight >= LOW && inner.width >= NARROW) ? 160 : 66);
   const grow = (area) => {
     area.style.height = "auto";
-    area.style.height = Math.min(area.scrollHeight + 2, 160) + "px";
+    area.style.height = Math.min(area.scrollHeight + 2, room()) + "px";
   };
   let drawn = {}; // what the fields show
   const stop = (why) => {
@@ -142,6 +148,10 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   // Where the caret stands, in characters: the open rules around it are lit on the stack.
   const place = () => (ui.caret = pattern.matches(":focus") ? [...pattern.value.slice(0, pattern.selectionStart)].length : null);
   for (const event of ["keyup", "click", "focus", "blur"]) pattern.addEventListener(event, place);
+  pattern.addEventListener("focus", () => {
+    edited = true;
+    refresh();
+  });
   pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
   models.addEventListener("change", async () => {
     const mine = ++asked;
@@ -174,9 +184,9 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const stoodFor = given().pattern === text ? given().behind || "" : "";
     const within = stoodFor && ui.sources ? ui.sources().filter((part) => part.pattern === stoodFor).flatMap((part) => firstLines(stoodFor, part.spans)) : [];
     // A field that grows is measured, which lays out the page, so this is done only if its text changed.
-    const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), within: stoodFor + within, state, said: given().report, ended, cancel: cancel.hidden };
+    const next = { text, prompt: prompt.value, width: inner.width, room: room(), spans: String(spans), within: stoodFor + within, state, said: given().report, ended, cancel: cancel.hidden };
     const moved = next.spans !== drawn.spans || next.within !== drawn.within;
-    const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);
+    const grown = ["text", "prompt", "width", "room"].some((name) => next[name] !== drawn[name]);
     if (!grown && ["spans", "within", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
     drawn = next;
     const shown = underlinedPattern(text + " ", spans);
