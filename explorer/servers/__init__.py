@@ -1,24 +1,23 @@
-"""Runs of inference servers: what vLLM, SGLang, TGI or an OpenAI-style service wrote, held against
-the constraint of its request.
+"""Runs of inference servers: the output of vLLM, SGLang, TGI or an OpenAI-style service, checked
+against the constraint of its request.
 
-A server says what it wrote, not why. A log of a request and its response holds enough to find out:
-token ids or texts, log-probabilities, and the constraint. `read_runs` reads such logs, and
-`session_of` makes each a session that steps, explains and is shown as any other.
+A server reports its output, not the reasons. A log of a request and its response suffices to find
+them: token ids or texts, log-probabilities, and the constraint. `read_runs` reads such logs, and
+`session_of` turns each run into a session that steps, explains and is shown like any other.
 
     runs = read_runs("served.jsonl")
     verdict = verdict_of(runs[0], vocabulary)
     print(verdict)                       # the first token that the constraint would have masked
     Explorer(cursor=Cursor(verdict.session))
 
-Read in this order: `log` (a value of a log and where it stands; a request and its response),
-`phases` (structural tags, tools and reasoning of a request), `run`
-(the constraint of a request, what ended a text, and a run as a value), `formats` (the protocol of a
-format, the registry, and what no format reads), `openai` and `own_interfaces` (the formats),
-`reading` (from a file to runs), `following` (the ids of a run, and how far the constraint follows
-it), `sentences` and `verdict` (what it says of the run), `scheduler` (a line of a scheduler's log,
-and settings that take a token), `beside` (its numbers beside a model's).
-`vllm_recorder` is a script that stands alone, for a server of yours. `docs/servers.md` says what
-each format holds.
+Read in this order: `log` (a request and its response, with the place of each value), `phases`
+(structural tags, tools and reasoning of a request), `run` (the constraint of a request, the end of
+a text, and a run as a value), `formats` (the protocol of a format, the registry, and unread
+answers), `openai` and `own_interfaces` (the formats), `reading` (from a file to runs), `following`
+(the ids of a run, and the part that the constraint allows), `sentences` and `verdict` (the verdict
+on a run), `scheduler` (a line of a scheduler's log, and settings that accept a token), `beside` (a
+server's numbers beside a model's). `vllm_recorder` is a standalone script for your server.
+`docs/servers.md` describes the content of each format.
 """
 
 from __future__ import annotations

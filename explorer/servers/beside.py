@@ -2,7 +2,7 @@
 
 The model reads the run's prompt and its tokens, in a session under the same constraint. A server's
 numbers are of one of two kinds: before the mask (``model``) or under it (``constrained``); both are
-given, and which of them the server's agree with. By its source, vLLM masks before it takes the
+given, and the kind with which the server's agree. By its source, vLLM masks before it takes the
 logarithm, so its numbers are those under the mask; SGLang and TGI were not checked.
 """
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:  # They come with torch, which is loaded once a run is read wi
     from explorer.decoding.models.model import LanguageModel
 
 AGREEING: Final = 0.02
-"""The farthest that log-probabilities may be apart and agree: servers compute in 16 bits."""
+"""The largest difference of equal log-probabilities: servers compute in 16 bits."""
 
 _LEAST_PART: Final = 0.9
 
 Agreement = Literal["model", "constrained", "both", "neither", "unknown"]
-"""The kind of numbers, of the two, that a server's agree with."""
+"""The kind of the model's numbers with which a server's agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class NumbersBeside:
 
     Args:
         token: Its id.
-        text: What it writes.
+        text: Its text.
         server: The server's number, where the log has one.
-        model: The model's own.
-        constrained: Under the mask, at temperature 1 and without filters.
+        model: The model's own number.
+        constrained: The number under the mask, at temperature 1 and without filters.
     """
 
     token: int
@@ -55,14 +55,14 @@ class NumbersBeside:
 
 @dataclass(frozen=True)
 class RunBeside:
-    """A run with the model's numbers. Printed, it is a table.
+    """A run with the model's numbers; it prints as a table.
 
     Args:
         run: The run.
-        session: With the model, at the end of what the constraint allows.
+        session: The session with the model, at the end of the text that the constraint allows.
         rows: One for each token that was read.
-        agrees: Which of the model's two numbers the server's agree with.
-        notes: What the reader should know, as sentences.
+        agrees: The kind of the model's numbers with which the server's agree.
+        notes: Remarks for the reader, as sentences.
     """
 
     run: ServerRun
@@ -98,12 +98,12 @@ def run_beside(
     *,
     budget: Budget | None = None,
 ) -> RunBeside:
-    """Read a run with a model.
+    """Compare a run's log-probabilities with a model's.
 
     Args:
         run: The run.
         lm: The model that wrote it, or another with its tokenizer.
-        constraint: What the text should be; default the constraint of the request.
+        constraint: The constraint of the text; default that of the request.
         budget: Limits for compiling it.
 
     Raises:
@@ -116,7 +116,7 @@ def run_beside(
     session, notes = _opened(run, lm, wanted, budget)
     tokens = identified.tokens
     if identified.text is not None:
-        # Of a text, one way of writing it that the constraint allows, if there is one.
+        # For a text, take a tokenization that the constraint allows, if there is one.
         tokens = tuple(
             map(ServedToken, follow_named(identified, session.machine, budget)[1].written)
         )
@@ -152,7 +152,7 @@ def _opened(
     constraint: Constraint | TokenMachine | None,
     budget: Budget | None,
 ) -> tuple[Session, tuple[str, ...]]:
-    """A session after the run's prompt; of the prompt's ids, where the log has them."""
+    """A session after the run's prompt, whose ids are used if the log has them."""
     from explorer.analysis.session import Session
     from explorer.decoding.sampling.sampler import Sampler
 
@@ -166,7 +166,7 @@ def _opened(
                 response_prefix=list(ids[len(empty) :]),
             )  # fmt: skip
         except ExplorerError:
-            pass  # Ids that the model does not know: the prompt's text is read below.
+            pass  # The model lacks some of these ids: the prompt's text is read below.
         else:
             return session, ()
     notes: tuple[str, ...] = ()

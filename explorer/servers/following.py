@@ -1,17 +1,15 @@
-"""The length to which a token machine follows what a server wrote, and the ids of its tokens.
+"""The ids of a run's tokens, and the part of the run that a token machine allows.
 
-Tokens that a log names are followed one by one, and the first that is masked is certain. Where
-there is a text alone, it may have been cut into tokens in many ways, and all of them are followed
-(`explorer.tokens.walks.tokenizations`): the first byte that no tokens write is certain, and the
-token only where no other one could stand there.
+Tokens that a log names are followed one by one, and the first masked one is certain. A text alone
+may have been cut into tokens in many ways, and all of them are followed
+(`explorer.tokens.walks.tokenizations`): the first byte that no tokens write is certain, but a
+masked token only if no other token could stand there.
 
-Which ids the tokens of a run are.
-
-A log has ids, or bytes or texts of each token, or a text alone. Ids are taken as they are, after a
-look at whether they mean here what the log says they wrote. Bytes and texts are looked up in the
-vocabulary, and count where together they write the text. Where that is not possible, and where
-there is a text alone, the text is what is known: the model may have cut it into tokens in many
-ways. The tokenizer's own way is one of them, without what it puts before every text.
+A log has ids, or the bytes or text of each token, or a text alone. Ids are used after a check that
+they have the logged texts in this vocabulary. Bytes and texts are looked up in the vocabulary, and
+count if together they write the text. Otherwise, and for a text alone, only the text is known: the
+model may have cut it into tokens in many ways. The tokenizer's own way is one of them, without
+anything that it puts before every text.
 """
 
 from __future__ import annotations
@@ -36,21 +34,21 @@ from explorer.vocabulary import Vocabulary
 
 _HALF: Final = "\ufffd"
 _CUT: Final = ("length", "max_tokens")
-"""The words by which servers say that the limit on tokens cut a text."""
+"""The words of servers for a text that the limit on tokens cut."""
 
 _LEAST_AGREEING: Final = 0.9
-"""The part of a log's tokens that must mean here what the log says; some servers show a few tokens
-in a way of their own."""
+"""The share of a log's tokens that must have the logged text here; some servers show a few tokens
+in another form."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedRun:
-    """The tokens of a run, each with its id.
+    """The tokens of a run with their ids.
 
     Args:
         tokens: The tokens; each has an id.
-        text: The text, where it is what is known, and ``tokens`` are one way of writing it, or
-            none; ``None`` where the tokens are known.
+        text: The text, if only that is known; then ``tokens`` are one tokenization of it, or
+            empty. ``None`` where the tokens are known.
     """
 
     tokens: tuple[ServedToken, ...]
@@ -68,7 +66,7 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     """Find the id of each token of a run.
 
     Raises:
-        ExplorerError: The ids mean other text in this vocabulary than in the log.
+        ExplorerError: The ids have another text in this vocabulary than in the log.
     """
     if run.tokens and all(token.token is not None for token in run.tokens):
         _check_meaning(run, vocabulary)
@@ -83,13 +81,13 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
 
 
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
-    """Refuse a run whose ids mean other text in this vocabulary."""
+    """Refuse a run whose ids have another text in this vocabulary."""
     asked = wrong = 0
     first: tuple[int, ServedToken] | None = None
     for index, token in enumerate(run.tokens):
         held = _data(token.token, vocabulary)
         if token.text is None or _HALF in token.text or held is None:
-            continue  # What the log shows is not the token's own bytes.
+            continue  # The log does not show the token's own bytes.
         asked += 1
         # A token that is decoded alone may lose the space that it begins with.
         if token.text.encode().strip(b" ") != held.strip(b" "):
@@ -117,7 +115,7 @@ def _data(token: int | None, vocabulary: Vocabulary) -> bytes | None:
 
 
 def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...] | None:
-    """The tokens with the ids that write their bytes; ``None`` where a token is not in there."""
+    """The tokens with ids, found by their bytes; ``None`` where the vocabulary lacks one."""
     known = _by_bytes(vocabulary)
     named = {name: token for token, name in vocabulary.special.items()}
     tokens: list[ServedToken] = []
@@ -129,7 +127,7 @@ def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...
         data = token.data if token.data is not None else (token.text or "").encode()
         shown_alone = token.text is not None and _HALF in token.text
         if shown_alone and data == (token.text or "").encode():
-            return None  # Half a character was decoded alone, and its bytes are lost.
+            return None  # A half character was decoded alone, and its bytes are lost.
         if token.token is None and data not in known:
             return None
         tokens.append(replace(token, token=known[data] if token.token is None else token.token))
@@ -142,7 +140,7 @@ def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...
 
 @memo
 def _by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
-    """The lowest id that writes some bytes, for those that some id writes."""
+    """The lowest id for each byte string of the vocabulary."""
     ids: dict[bytes, int] = {}
     for token, data in enumerate(vocabulary.tokens):
         if data:
@@ -156,7 +154,7 @@ def _answer(
     vocabulary: Vocabulary,
     notes: tuple[str, ...],
 ) -> IdentifiedRun:
-    """The part of the tokens that writes the run's text, and the end of text after it."""
+    """The tokens that write the run's text, with the end of text after them."""
     if run.text is None:
         return IdentifiedRun(tuple(tokens), 0, None, notes)
     text = run.text.encode()
@@ -175,7 +173,7 @@ def _answer(
 
 
 def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """For each number of tokens left out in front, how many bytes the others write."""
+    """The number of bytes that the rest writes, for each number of leading tokens left out."""
     left = sum(sizes)
     for skipped, size in enumerate([*sizes, 0]):
         yield skipped, left
@@ -209,8 +207,8 @@ def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
     """The tokenizer's own tokens of a text, without the space that some put before every text.
 
     Returns:
-        Ids that write a beginning of the text, all of it in nearly every case; none where no
-        tokenizer is at hand.
+        Ids that write a prefix of the text, nearly always all of it; empty without a
+        tokenizer.
     """
     ids = vocabulary.encode(text) or ()
     data = text.encode()
@@ -219,7 +217,7 @@ def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
     first = _data(ids[0], vocabulary) or b""
     if not first.startswith(b" ") or not data.startswith(first[1:]):
         return ()
-    # The token without its space stands in the place of the first one, where there is one.
+    # The first token is replaced by the one without its space, if there is one.
     return (*vocabulary.ids_of(first[1:])[:1], *ids[1:]) if first != b" " else ids[1:]
 
 
@@ -231,15 +229,15 @@ class JudgedRun:
     """The part of a run that a machine allows.
 
     Args:
-        ids: The tokens that are allowed; of a text, one way of writing what is.
+        ids: The allowed tokens; for a text, one tokenization of its allowed part.
         states: int[len(ids) + 1], before each of them and after the last.
-        rest: The ids after them that a session is given to read, the masked one first; empty
-            where nothing is masked. Of a text, one way of going on.
-        certain: Whether the first of ``rest`` is what was written, not only what may have been.
-        byte: The first byte of the text that is not allowed; ``None`` where all of it is, and for
-            tokens that are known.
+        rest: The ids after them that a session reads, the masked one first; empty
+            where nothing is masked. For a text, one possible continuation.
+        certain: Whether the first of ``rest`` was certainly written.
+        byte: The first byte of the text that is not allowed; ``None`` without one, and for
+            known tokens.
         unspelled: The first byte of the text that no tokens of the vocabulary write, whatever the
-            constraint; the text was judged by its bytes alone. ``None`` in nearly every case.
+            constraint; the text was then judged by its bytes alone. ``None`` in nearly every case.
     """
 
     ids: tuple[int, ...]
@@ -253,28 +251,28 @@ class JudgedRun:
 
     @property
     def state(self) -> int:
-        """The state after what is allowed."""
+        """The state after the allowed part."""
         return self.states[-1]
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The ids that are allowed, and those after them."""
+        """The allowed ids and those after them."""
         return (*self.ids, *self.rest)
 
     @property
     def stopped(self) -> bool:
-        """Whether something is masked: a token, or a byte of a text."""
+        """Whether a token or a byte of the text is masked."""
         return bool(self.rest) or self.byte is not None
 
 
 def follow_run(
     identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
 ) -> JudgedRun:
-    """Follow what was written through a machine.
+    """Follow a run through a machine.
 
     Args:
         found: The tokens of the run, or its text.
-        budget: Its seconds hold for the reading.
+        budget: Limits on the reading; its seconds count.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -296,7 +294,7 @@ def follow_run(
     rest = () if read.refused is None else (read.refused,)
     if rest and identified.ids[: len(read.ids) + 1] == (*read.ids, *rest):
         rest = identified.ids[len(read.ids) :]  # The tokenizer's own, to the end of the text.
-    # The text may also be the name of a control token, which writes nothing as far as masks go.
+    # The text may also spell the name of a control token, which masks treat as writing nothing.
     named = any(data.startswith(name.encode(), read.num_bytes) for name in _names(machine))
     return JudgedRun(read.ids, read.states, before, rest, read.only and not named, read.writable)
 
@@ -304,10 +302,10 @@ def follow_run(
 def follow_named(
     identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
 ) -> tuple[IdentifiedRun, JudgedRun]:
-    """Follow a run; a text also with the names of control tokens in it read as those tokens.
+    """Follow a run; in a text, names of control tokens may be read as these tokens.
 
-    A log that has a text alone spells control tokens out. That reading is taken where the
-    constraint has control tokens and the machine follows it further than the text as it stands.
+    A log with a text alone spells control tokens out. That reading is taken where the
+    constraint has control tokens and the machine follows it further than the plain text.
 
     Args:
         identified, budget: As in `follow_run`.
@@ -341,7 +339,7 @@ def _shown(token: int, vocabulary: Vocabulary) -> bytes:
 
 
 def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None:
-    """The ids of a text with the names of control tokens; ``None`` where it has no such name,
+    """The ids of a text that contains names of control tokens; ``None`` without such a name,
     or where no tokens spell the rest."""
     known = {name: token for token in vocabulary.letters if (name := vocabulary.special.get(token))}
     if not known:
@@ -365,7 +363,7 @@ def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None
 
 
 def _of_bytes(machine: ByteMachine, data: bytes) -> tuple[int | None, bool]:
-    """The first byte that a machine over bytes does not read, and whether all of it is a word."""
+    """The first byte that a machine over bytes does not read, and whether the text is a word."""
     state = machine.start
     for at, byte in enumerate(data):
         state = machine.step(state, byte)

@@ -1,8 +1,8 @@
 """The formats of logs: one protocol and one registry.
 
-A format tells by what a log holds whether it is its own, and says in words what it looked for. A
-log that no format knows is an error that lists what each of them looked for; streams, errors of a
-server and answers without a choice are called what they are.
+A format recognises its own logs by their content, and names the evidence that it looks for. A log
+of no known format is an error that lists this evidence for each; streams, errors of a server and
+answers without a choice are named as such.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from explorer.servers.run import ServerRun
 
 @runtime_checkable
 class LogFormat(Protocol):
-    """The format in which one kind of server writes down its runs."""
+    """The format in which one kind of server writes its runs."""
 
     @property
     def name(self) -> str:
@@ -26,11 +26,11 @@ class LogFormat(Protocol):
 
     @property
     def looked_for(self) -> str:
-        """The evidence by which a log is known to be of this format, as a noun phrase."""
+        """The evidence that identifies a log of this format, as a noun phrase."""
         ...
 
     def is_own(self, log: ServerLog) -> bool:
-        """Whether a log holds that evidence. It does not raise.
+        """Whether a log holds that evidence; never raises.
 
         Args:
             log: Any log.
@@ -44,7 +44,7 @@ class LogFormat(Protocol):
             log: One for which `is_own` holds.
 
         Raises:
-            DamagedFile: A value is not what the format says.
+            DamagedFile: A value does not conform to the format.
         """
         ...
 
@@ -53,13 +53,13 @@ _FORMATS: Final[dict[str, LogFormat]] = {}
 
 
 def register_format(made: LogFormat) -> LogFormat:
-    """Make a format known. The first that knows a log reads it.
+    """Register a format. A log is read by the first format that recognises it.
 
     Args:
         made: The format.
 
     Raises:
-        ExplorerError: Another format has its name, or it is not a format.
+        ExplorerError: The name is taken, or the object is not a format.
     """
     if isinstance(made, type) or not isinstance(made, LogFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Give an object with name, looked_for, is_own and runs; docs/servers.md."
@@ -76,7 +76,7 @@ def register_format(made: LogFormat) -> LogFormat:
 
 
 def format_names() -> tuple[str, ...]:
-    """The names of the formats that are known."""
+    """The names of the registered formats."""
     return tuple(_FORMATS)
 
 
@@ -84,7 +84,7 @@ def format_of(log: ServerLog) -> LogFormat:
     """The format of a log.
 
     Raises:
-        DamagedFile: No format knows it.
+        DamagedFile: No format recognises it.
     """
     for known in _FORMATS.values():
         if known.is_own(log):
@@ -103,7 +103,7 @@ def format_of(log: ServerLog) -> LogFormat:
     )
 
 
-# --- answers that are known and not read ------------------------------------------------------
+# --- answers that are recognised but not read -------------------------------------------------
 
 _STREAM: Final = (
     "Keep the whole response: ask without `stream`, or put the chunks together (OpenAI's Python "
@@ -126,7 +126,7 @@ def stream_of_events(data: bytes, file: str) -> DamagedFile | None:
 
 
 def unread_answer(log: ServerLog) -> DamagedFile | None:
-    """The error for an answer that is known and not read; ``None`` for any other."""
+    """The error for a recognised answer that is not read; ``None`` for any other."""
     place, first = log.response, log.first()
     if not isinstance(first, dict):
         return None
@@ -147,7 +147,7 @@ def unread_answer(log: ServerLog) -> DamagedFile | None:
 
 
 def server_error(log: ServerLog) -> DamagedFile | None:
-    """The error for an answer by which a server says that it failed; ``None`` for any other."""
+    """The error for an answer that reports a failure of the server; ``None`` for any other."""
     first = log.first()
     answer = cast("dict[str, object]", first) if isinstance(first, dict) else {}
     said = answer.get("error")
@@ -159,10 +159,10 @@ def server_error(log: ServerLog) -> DamagedFile | None:
 
 
 def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
-    """The run of a request that a server answered with an error.
+    """The run of a request that failed on the server.
 
     Args:
-        error: The error, as `server_error` has it.
+        error: The error from `server_error`.
     """
     place = log.response.path or "the document"
     said = error.message.removeprefix(f"{log.response.file}: {place} ")
@@ -171,7 +171,7 @@ def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
 
 
 def unread_run(where: str, error: DamagedFile) -> ServerRun:
-    """The run of a document that cannot be read.
+    """The run of a document that could not be read.
 
     Args:
         where: The name of the log, with the document's line if it has several.

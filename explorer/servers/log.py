@@ -1,14 +1,12 @@
-"""A log: the request that a server was sent, and its response.
+"""A log: the request to a server and its response, as checked values.
 
 The documented envelope is ``{"request": ..., "response": ...}``, each the JSON body. The lines of
 OpenAI's Batch interface, where the body is one level deeper, are read too; so is a response alone,
 which has no constraint of its own.
 
-A value of a log, and where it stands: every reading of a log goes through here.
-
-A log comes from another program, and nobody vouches for it. So no value is used before its type
-and its range are known, and an error names the file, the place in it, what stands there and what
-should.
+Every value of a log is read through `LogPlace`. A log comes from another program and is not
+trusted: a value is used only after its type and range are checked, and an error names the file, the
+place in it, the value and the expectation.
 """
 
 from __future__ import annotations
@@ -27,23 +25,23 @@ if TYPE_CHECKING:
 RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
 
 ROUNDING: Final = 1e-3
-"""The farthest that a log-probability may be above 0; rounding to 16 bits brings it there."""
+"""The farthest that rounding to 16 bits lifts a log-probability above 0."""
 
 _ASKED: Final = ("request", "body")
-"""The parts of a document that a client wrote."""
+"""The parts of a document that the client wrote."""
 
 _LOG_PROBS: Final = ("log_prob", "top")
-"""The log-probabilities of the recorder; the names of other servers hold ``logprob``."""
+"""The recorder's keys of log-probabilities; those of other servers contain ``logprob``."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A value of a log.
+    """A value of a log and its place.
 
     Args:
         file: The log's name, with its line if it has several documents.
-        path: Where the value stands, such as ``response.choices[0].text``; empty for the top.
-        value: What stands there; ``None`` also where nothing does.
+        path: The path of the value, such as ``response.choices[0].text``; empty for the top.
+        value: The value; ``None`` also if it is missing.
     """
 
     file: str
@@ -73,14 +71,14 @@ class LogPlace:
         )
 
     def mapping(self) -> dict[str, object]:
-        """The object that stands here."""
+        """The value as an object."""
         value = self.value
         if not isinstance(value, dict):
             raise self.wrong("an object")
         return cast("dict[str, object]", value)
 
     def entries(self, wanted: str = "a list") -> list[LogPlace]:
-        """The entries of the list that stands here."""
+        """The entries of the value, a list."""
         value = self.value
         if not isinstance(value, list):
             raise self.wrong(wanted)
@@ -88,36 +86,37 @@ class LogPlace:
         return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
 
     def for_each(self, count: int, what: str = "lists") -> list[LogPlace]:
-        """The entries of a list that has one for each token; empty where it says nothing."""
+        """The entries of a list with one for each token; empty for null."""
         entries = self.entries() if self else []
         if entries and len(entries) != count:
             raise self.wrong(f"a list of {count} {what}, one for each token")
         return entries
 
     def text(self) -> str:
-        """The text that stands here."""
+        """The value as a text."""
         if not isinstance(self.value, str):
             raise self.wrong("a text")
         return self.value
 
     def optional_text(self) -> str | None:
-        """The text that stands here, if there is one."""
+        """The value as a text; ``None`` without one."""
         return self.text() if self else None
 
     def token_id(self) -> int:
-        """The token id that stands here."""
+        """The value as a token id."""
         if type(self.value) is not int or not 0 <= self.value <= LAST_ID:
             raise self.wrong(f"a token id, a whole number from 0 to {LAST_ID:,}")
         return self.value
 
     def token_ids(self) -> tuple[int, ...]:
-        """The list of token ids that stands here."""
+        """The value as a list of token ids."""
         return tuple(entry.token_id() for entry in self.entries("a list of token ids"))
 
     def log_prob(self) -> float | None:
-        """The natural log-probability that stands here; ``None`` where it is not known.
+        """The value as a natural log-probability; ``None`` where it is not known.
 
-        What rounding left above 0 is 0, and NaN is not known. Minus infinity is a probability of 0.
+        Values that rounding lifted above 0 become 0, and NaN is not known. Minus infinity is a
+        probability of 0.
         """
         if self.value is None:
             return None
@@ -134,14 +133,14 @@ class LogPlace:
         return min(number, 0.0)
 
     def check_numbers(self) -> None:
-        """Check that NaN and infinities stand nowhere but among the response's log-probabilities.
+        """Check that NaN and infinities occur only among the response's log-probabilities.
 
         JSON has neither, but Python's `json.dumps` writes them.
 
         Raises:
-            DamagedFile: One stands elsewhere.
+            DamagedFile: One occurs elsewhere.
         """
-        # Of each place: whether a client wrote it, and whether it is a log-probability.
+        # Each place, whether a client wrote it, and whether it is a log-probability.
         waiting: list[tuple[LogPlace, bool, bool]] = [(self, False, False)]
         for place, asked, known in waiting:  # The list grows while it is read.
             value = place.value
@@ -158,7 +157,7 @@ class LogPlace:
                     waiting.append((at, by_client, inside and not by_client))
 
     def data(self) -> bytes | None:
-        """The bytes that stand here as a list of numbers from 0 to 255; ``None`` for null."""
+        """The value as bytes, from a list of numbers from 0 to 255; ``None`` for null."""
         if self.value is None:
             return None
         written = bytearray()
@@ -174,7 +173,7 @@ class ServerLog:
     """A request and its response.
 
     Args:
-        request: ``None`` where only the response was kept.
+        request: The request; ``None`` where only the response was kept.
     """
 
     request: LogPlace | None
@@ -182,13 +181,13 @@ class ServerLog:
 
     @classmethod
     def of(cls, document: LogPlace) -> ServerLog:
-        """The log that a document is."""
+        """The log in a document."""
         whole = document.value
         if not isinstance(whole, dict) or "response" not in whole:
             return cls(None, document)
         response, request = document.at("response"), document.at("request")
         if not response and document.at("error"):
-            return cls(None, document)  # A request of a batch that failed has no response.
+            return cls(None, document)  # A failed request of a batch has no response.
         if isinstance(response.value, dict) and response.at("body"):
             response = response.at("body")
         if not request and document.at("body"):
@@ -208,22 +207,22 @@ class ServerLog:
         return value
 
     def answers(self) -> list[LogPlace]:
-        """The response, or each of a list of them."""
+        """The response, or each entry of a list of responses."""
         several = isinstance(self.response.value, list)
         return self.response.entries() if several else [self.response]
 
     def asked(self, key: str) -> LogPlace:
-        """A value of the request; nothing where there is no request."""
+        """A value of the request; a missing one without a request."""
         return LogPlace("", key, None) if self.request is None else self.request.at(key)
 
     def model(self) -> str | None:
-        """The model's name, of the response or of the request."""
+        """The model's name in the response or the request."""
         if isinstance(self.response.value, dict) and self.response.at("model"):
             return self.response.at("model").text()
         return self.asked("model").optional_text()
 
     def messages(self) -> tuple[Message, ...] | None:
-        """The conversation of the request. Parts of a message that are not text are left out."""
+        """The conversation of the request, without parts of messages that are not text."""
         place = self.asked("messages")
         if not place:
             return None

@@ -1,17 +1,16 @@
-"""OpenAI's two interfaces, as OpenAI, vLLM, SGLang, TGI and others answer them.
+"""OpenAI's two interfaces, as implemented by OpenAI, vLLM, SGLang, TGI and others.
 
 *Chat completions* have the log-probabilities in ``logprobs.content``, one object per token with its
 text, its bytes and the likeliest others; *completions* have parallel lists. vLLM adds ids in two
 ways: ``token_ids`` of the choice (``return_token_ids``), and texts of the form ``token_id:123``
 (``return_tokens_as_token_ids``).
 
-Followed: OpenAI's ``openai`` 3.54 for Python, and vLLM 0.33.
+Checked against OpenAI's ``openai`` 3.54 for Python, and vLLM 0.33.
 
-Answers that are not the text of a message: the arguments of tool calls, and refusals.
-
-A `response_format` speaks about the text alone. The arguments of a call are held against the
+Some answers are not the text of a message: the arguments of tool calls, and refusals. A
+`response_format` constrains the text alone. The arguments of a call are checked against the
 parameters of its tool where the request makes the model follow them: it names that tool, asks for
-some tool and has one only, or says that the tool is `strict`. Each call is a run.
+some tool and has only one, or says that the tool is `strict`. Each call is a run.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from explorer.servers.run import RequestedConstraint, ServedToken, ServerRun, re
 
 @dataclass(frozen=True, slots=True)
 class AnswerPart:
-    """One text of an answer, and what the request says of it.
+    """One text of an answer with its constraint.
 
     Args:
-        requested: The constraint that speaks about it; ``None`` without one.
-        elsewhere: Why no constraint of the request speaks about it; empty where one does.
+        requested: The constraint of this text; ``None`` without one.
+        elsewhere: The reason why no constraint of the request applies to it; empty if one does.
     """
 
     text: str | None
@@ -85,7 +84,7 @@ def _call(log: ServerLog, call: LogPlace) -> AnswerPart:
 
 
 def _followed(log: ServerLog, name: str) -> LogPlace | None:
-    """The schema that the arguments of a call must follow; ``None`` where none must."""
+    """The schema that the arguments of a call must follow; ``None`` without one."""
     listed = log.asked("tools")
     tools = [tool.at("function") for tool in listed.entries("a list of tools")] if listed else []
     choice = log.asked("tool_choice")
@@ -103,10 +102,10 @@ def _followed(log: ServerLog, name: str) -> LogPlace | None:
 
 
 _UNLIKELY: Final = -9999.0
-"""The number that OpenAI and vLLM write for a log-probability that they do not give."""
+"""The number that OpenAI and vLLM write in place of an unreported log-probability."""
 
 _STOPPED_BY: Final = ("stop_reason", "matched_stop")
-"""The keys by which vLLM and SGLang say what ended a text."""
+"""The keys of vLLM and SGLang for the reason why a text ended."""
 
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 
@@ -123,7 +122,7 @@ def _first_choice(log: ServerLog) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class ChatFormat:
-    """Chat completions."""
+    """The format of chat completions."""
 
     name: str = "OpenAI chat completions"
     looked_for: str = "`choices[0].message` in the response"
@@ -157,7 +156,7 @@ class ChatFormat:
 
 @dataclass(frozen=True, slots=True)
 class CompletionFormat:
-    """Completions of a text."""
+    """The format of text completions."""
 
     name: str = "OpenAI completions"
     looked_for: str = "`choices[0].text` in the response"
@@ -221,7 +220,7 @@ def _chat_token(entry: LogPlace) -> ServedToken:
     return ServedToken(
         token=token,
         text=None if token is not None else text,
-        # vLLM writes the bytes of the placeholder itself for a token that it did not decode.
+        # For a token that vLLM did not decode, the bytes are those of the placeholder itself.
         data=None if token is not None else entry.at("bytes").data(),
         log_prob=_log_prob(entry.at("logprob")),
         top=tuple(_likely(other) for other in (top.entries() if top else ())),
@@ -235,7 +234,7 @@ def _likely(entry: LogPlace) -> tuple[int | str, float | None]:
 
 
 def _log_prob(place: LogPlace) -> float | None:
-    """A log-probability; ``None`` for the number that stands for one that is not known."""
+    """A log-probability; ``None`` for the number that stands for an unreported one."""
     number = place.log_prob()
     return None if number is not None and -math.inf < number <= _UNLIKELY else number
 
@@ -276,7 +275,7 @@ def _likely_of(place: LogPlace) -> tuple[tuple[int | str, float | None], ...]:
     likely: list[tuple[int | str, float | None]] = []
     for text in place.mapping():
         token = named_id(text)
-        # The key is a token's text, dots and brackets included: it is not part of a path.
+        # The key is a token's text, which may contain dots and brackets: it is not part of a path.
         number = LogPlace(place.file, f"{place.path}[{text!r}]", place.mapping()[text])
         likely.append((text if token is None else token, _log_prob(number)))
     return tuple(likely)

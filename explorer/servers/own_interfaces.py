@@ -1,23 +1,16 @@
-"""Servers' own interfaces, and the lines of our recorder for vLLM.
+"""Servers' own interfaces: SGLang, TGI, and the lines of our recorder for vLLM.
 
-SGLang's own interface, ``/generate``.
+SGLang's own interface is ``/generate``. The log-probabilities are triples ``[log_prob, id, text]``
+in ``meta_info.output_token_logprobs`` (``return_logprob``); the text is null without
+``return_text_in_logprobs``. A request for several texts has a list as its response. Its
+OpenAI-style interfaces are read by `explorer.servers.openai`. Checked against SGLang 0.5.23.
 
-The log-probabilities are triples ``[log_prob, id, text]`` in ``meta_info.output_token_logprobs``
-(``return_logprob``); the text is null without ``return_text_in_logprobs``. One request may ask for
-several texts, and then the response is a list. Its OpenAI-style interfaces are read by
-`explorer.servers.openai`.
+Text Generation Inference's own interface is ``/generate`` too. With ``"details": true`` each token
+is an object with its id, its text, its log-probability and whether it is special; ``best_of`` adds
+further sequences to the first. Its OpenAI-style interfaces are read by `explorer.servers.openai`.
+Checked against the interface of TGI 2 and 3.
 
-Followed: SGLang 0.5.23.
-
-Text Generation Inference's own interface, ``/generate``.
-
-With ``"details": true`` each token is an object with its id, its text, its log-probability and
-whether it is special; ``best_of`` writes further sequences beside the first. Its OpenAI-style
-interfaces are read by `explorer.servers.openai`.
-
-Followed: the interface of TGI 2 and 3.
-
-The lines that our recorder for vLLM writes (`explorer.servers.vllm_recorder`).
+`explorer.servers.vllm_recorder` writes the lines of our recorder for vLLM.
 """
 
 from __future__ import annotations
@@ -32,7 +25,7 @@ from explorer.servers.run import RequestedConstraint, ServedToken, ServerRun, re
 
 @dataclass(frozen=True, slots=True)
 class SglangFormat:
-    """The response of ``/generate``."""
+    """The format of SGLang's ``/generate``."""
 
     name: str = "SGLang generate"
     looked_for: str = "`meta_info` in the response, or in the first of a list"
@@ -72,7 +65,7 @@ class SglangFormat:
 
 
 def _own(place: LogPlace, index: int | None) -> LogPlace:
-    """The value for one of several texts, where each has its own."""
+    """The value for one of several texts, if each has its own."""
     if index is None or not isinstance(place.value, list):
         return place
     entries = place.entries()
@@ -80,7 +73,7 @@ def _own(place: LogPlace, index: int | None) -> LogPlace:
 
 
 def _request(log: ServerLog, index: int | None) -> LogPlace | None:
-    """The request as it stands for one of several texts."""
+    """The request as it applies to one of several texts."""
     if log.request is None:
         return None
     own = _own(log.request.at("sampling_params"), index)
@@ -120,7 +113,7 @@ def _sglang_likely(place: LogPlace) -> tuple[tuple[int | str, float | None], ...
 
 
 def _sglang_finish(place: LogPlace) -> str | None:
-    """The word; SGLang writes an object with a type, and wrote a text before."""
+    """The reason for the end; SGLang writes an object with a type, and formerly a text."""
     if isinstance(place.value, dict):
         return place.at("type").optional_text()
     return place.optional_text()
@@ -131,7 +124,7 @@ SGLANG: Final = register_format(SglangFormat())
 
 @dataclass(frozen=True, slots=True)
 class TgiFormat:
-    """The response of ``/generate``."""
+    """The format of TGI's ``/generate``."""
 
     name: str = "TGI generate"
     looked_for: str = "`generated_text` in the response, or in the first of a list"
@@ -203,8 +196,8 @@ TGI: Final = register_format(TgiFormat())
 
 KIND: Final = "vllm recorder"
 VERSION: Final = 1
-# The recorder has the same two: it imports nothing of ours, and is not imported here, because
-# that would load vLLM where it is installed.
+# The recorder has its own copies: it imports nothing of ours, and importing it here would
+# load vLLM where it is installed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +208,7 @@ class RecordedFormat:
     looked_for: str = f'`"kind": "{KIND}"`'
 
     def is_own(self, log: ServerLog) -> bool:
-        """Whether the document names itself."""
+        """Whether the document names this kind."""
         value = log.response.value
         return isinstance(value, dict) and cast("dict[str, object]", value).get("kind") == KIND
 

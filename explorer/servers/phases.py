@@ -1,8 +1,8 @@
 """Requests with several phases: structural tags, tools, and reasoning before the constraint.
 
-What a server does with them is said by how it was started: ``tool_call_parser`` names the markup of
-calls, ``reasoning_parser`` the reasoning that stands before the constraint. Neither is in a
-request, so a log that has them beside the request is read with them.
+A server's handling of them depends on its start options: ``tool_call_parser`` names the markup of
+calls, ``reasoning_parser`` that of the reasoning before the constraint. Neither is in a request, so
+a log that adds them to the request is read with them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ REASONING_PARSERS: Final[Mapping[str, str]] = MappingProxyType({
     ),
     "mistral": "[/THINK]", "seed_oss": "</seed:think>", "kimi": "\u25c1/think\u25b7",
 })  # fmt: skip
-"""The end of the reasoning that a parser of vLLM or SGLang looks for."""
+"""The mark that ends the reasoning for a parser of vLLM or SGLang."""
 
 
 def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
-    """The constraint of a structural tag; names of control tokens in it are these tokens."""
+    """The constraint of a structural tag; names of control tokens in it mean these tokens."""
     value = place.value
     if not isinstance(value, dict | str):
         raise place.wrong("a structural tag, an object or its text")
@@ -51,9 +51,9 @@ def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint
 
 
 def asks_for_calls(owner: LogPlace) -> bool:
-    """Whether a request's answer is calls in the markup of a parser that the log names.
+    """Whether a request's answer consists of calls in the markup of a parser that the log names.
 
-    Under ``tool_choice="auto"`` servers hold only tools to their schema that are ``strict``.
+    Under ``tool_choice="auto"`` servers enforce the schema only of tools that are ``strict``.
     """
     if owner.at("tool_call_parser").value not in TOOL_PARSERS or not owner.at("tools"):
         return False
@@ -65,7 +65,7 @@ def asks_for_calls(owner: LogPlace) -> bool:
 
 
 def unknown_parser(owner: LogPlace | None) -> str:
-    """A sentence on a parser of calls that a request names and nobody knows here; empty else."""
+    """A sentence on an unknown parser of calls that a request names; else empty."""
     parser = None if owner is None else owner.at("tool_call_parser").value
     if not isinstance(parser, str) or parser in TOOL_PARSERS:
         return ""
@@ -95,11 +95,12 @@ def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constrai
 def after_reasoning(
     constraint: Constraint, end: str, vocabulary: Vocabulary | None, *, always: bool = False
 ) -> Constraint:
-    """A constraint behind reasoning up to a mark, or without any.
+    """A constraint after optional reasoning up to a mark.
 
     Args:
-        end: The mark: a control token where the vocabulary has one of that name.
-        always: Whether there is reasoning; a server that keeps it apart gives a text without.
+        end: The mark: a control token if the vocabulary has one of that name.
+        always: Whether the reasoning is required; a server that separates it returns a text
+            without.
     """
     is_token = vocabulary is not None and end in control_names(vocabulary)
     closing = token(end) if is_token else literal(end)

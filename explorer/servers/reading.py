@@ -1,9 +1,9 @@
-"""From a file to runs: JSON or one JSON document per line, sizes bounded before they are read.
+"""From a file to runs: JSON or one JSON document per line, within limits on its size.
 
-A document is one log or a list of logs. A file that holds several documents, one per line, is read
-line by line, and an error names the line. Of several logs, one that cannot be read, or to which the
-server answered with an error, is a run without an answer (`ServerRun.failed`): the others are read
-all the same.
+A document is one log or a list of logs. A file with several documents, one per line, is read line
+by line, and an error names the line. Among several logs, one that cannot be read, or that the
+server answered with an error, becomes a run without an answer (`ServerRun.failed`), and the others
+are read all the same.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from explorer.servers.own_interfaces import RECORDED, SGLANG, TGI
 from explorer.servers.run import ServerRun
 
 SHIPPED_FORMATS: Final[tuple[LogFormat, ...]] = (RECORDED, CHAT, COMPLETIONS, SGLANG, TGI)
-"""The formats that are known without anybody registering one."""
+"""The formats that are registered from the start."""
 
 MOST_BYTES: Final = 2**28
 """The most bytes of a log."""
 
 MOST_RUNS: Final = 100_000
-"""The most runs that are read of one file."""
+"""The most runs that one file may have."""
 
 MOST_TOKENS: Final = 2**20
 """The most tokens of a run."""
@@ -48,7 +48,7 @@ MOST_CHARACTERS: Final = 2**22
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:
-    """The runs that a file holds.
+    """The runs in a file.
 
     Args:
         path: JSON, or JSON Lines: each document a log ``{"request": ..., "response": ...}``, a
@@ -66,16 +66,16 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:
 
 
 def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[ServerRun, ...]:
-    """The runs that a log holds, or the content of a file of logs.
+    """The runs in a log, or in the content of a file of logs.
 
     Args:
-        data: The content of a file; or one log or several as `json.loads` gives them, such as
+        data: The content of a file; or one log or several in the form of `json.loads`, such as
             ``{"request": ..., "response": ...}``.
         file: Its name, for messages.
 
     Raises:
         DamagedFile: As in `read_runs`.
-        ExplorerError: It is something else, or holds what JSON cannot.
+        ExplorerError: The argument has another type, or holds values that JSON cannot.
 
     Example:
         >>> answer = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
@@ -92,7 +92,7 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
             evidence={"file": file, "place": "", "limit": MOST_BYTES},
         )
     runs: list[ServerRun] = []
-    failed: list[DamagedFile] = []  # The errors of servers, and what cannot be read.
+    failed: list[DamagedFile] = []  # Errors of servers, and unreadable documents.
     unread = 0
     odd = b"NaN" in data or b"Infinity" in data
     for document, fault in _documents(data, file):
@@ -131,7 +131,7 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
 
 
 def _bounded(runs: tuple[ServerRun, ...], document: LogPlace) -> tuple[ServerRun, ...]:
-    """The runs of a document, none of them too long."""
+    """The runs of a document, checked not to be too long."""
     for run in runs:
         if len(run.tokens) > MOST_TOKENS:
             raise DamagedFile(
@@ -150,11 +150,11 @@ def _bounded(runs: tuple[ServerRun, ...], document: LogPlace) -> tuple[ServerRun
 
 
 Document = Mapping[str, object] | Sequence[object]
-"""A log as `json.loads` gives it, or a list of logs."""
+"""A log in the form of `json.loads`, or a list of logs."""
 
 
 def _content(given: object) -> bytes:
-    """The content of a file; of a log that was read already, the JSON that it stands for."""
+    """The content of a file; for a parsed log its JSON."""
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(cast("bytes", given))
     if isinstance(given, str):
@@ -178,7 +178,7 @@ _CONTENT: Final = (
 
 
 def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile | None]]:
-    """The documents of a file, entries of lists one by one; or why a line is not a document."""
+    """The documents of a file, entries of lists one by one; or the error of an unreadable line."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     stream = stream_of_events(data, file)
     if stream is not None:
@@ -186,7 +186,7 @@ def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile |
     try:
         whole = parse_json(data, constant=float)
     except ValueError as error:
-        # One document over several lines has no line that is a document.
+        # A single document over several lines has no line that is a document by itself.
         if b"\n" not in data.strip() or not any(map(_is_document, data.split(b"\n"))):
             raise _not_json(error, file) from error
     else:
@@ -204,7 +204,7 @@ def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile |
 
 
 def _is_document(line: bytes) -> bool:
-    """Whether a line is an object or a list of JSON."""
+    """Whether a line is a JSON object or list."""
     if not line.lstrip().startswith((b"{", b"[")):
         return False
     try:
@@ -223,7 +223,7 @@ def _entries(document: LogPlace) -> Iterator[tuple[LogPlace, None]]:
 
 
 def _is_response(entries: list[object]) -> bool:
-    """Whether a list is one response, as those of TGI are."""
+    """Whether a list is one response, as TGI's are."""
     return len(entries) == 1 and isinstance(entries[0], dict) and "generated_text" in entries[0]
 
 

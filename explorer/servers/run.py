@@ -1,24 +1,20 @@
-"""A run of a server, as a value: what it wrote, how likely, and what was asked of it.
+"""A run of a server as a value: its output, log-probabilities and request.
 
-Everything in it was in the log. Which ids the tokens are, where the log has texts alone, is found
-out with a vocabulary (`explorer.servers.following`).
+Everything in it comes from the log. Where the log has texts without ids, the ids are found with a
+vocabulary (`explorer.servers.following`).
 
-The constraint of a request: where each server's interface writes it, and what it means here.
+A request names its constraint by a key, and the key determines the kind. `_KINDS` maps each kind to
+its constraint, `_KEYS` each key to its kind; both hold for every server, because servers accept
+each other's keys.
 
-A request names its constraint by a key, and the key says the kind. `_KINDS` has what each kind is
-made into, `_PLACES` where each key stands; both hold for every server, because servers take each
-other's keys.
+Some rules are the server's own: vLLM, SGLang and TGI write the members of an object in the order of
+the schema and allow whitespace between the tokens of JSON, so that is assumed here, unless a
+request forbids whitespace. Keywords of a schema that no automaton can follow are left out, as
+servers do, and named.
 
-What a server does beyond the constraint is its own: vLLM, SGLang and TGI write the members of an
-object in the order of the schema and allow whitespace between the tokens of JSON, so that is what
-is assumed here; a request that forbids whitespace is read so. Keywords of a schema that no
-automaton can follow are left out, as servers do, and named.
-
-The other ends of a text, besides the model's own: stop strings and stop ids of a request.
-
-A server takes the stop string off the text, so a text that ends there is not one that the model
-ended. vLLM says which it was (`stop_reason`), and so does SGLang (`matched`, `matched_stop`);
-OpenAI and TGI do not.
+A text may also end with a stop string or stop id of the request. A server removes the stop string
+from the text, so such a text was not ended by the model. vLLM names the stop (`stop_reason`), and
+so does SGLang (`matched`, `matched_stop`); OpenAI and TGI do not.
 """
 
 from __future__ import annotations
@@ -69,14 +65,14 @@ class RequestedConstraint:
     """The constraint that a request puts on the text.
 
     Args:
-        place: The key that says it, with its value.
+        place: The key that names it, with its value.
         kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``, ``"ebnf"``
             ``"structural_tag"`` or ``"tools"``.
-        reasoning: The mark that ends the reasoning before it, where the log says so.
+        reasoning: The mark that ends the reasoning before it, if the log names one.
         compact: Whether the request forbids whitespace between the tokens of JSON.
-        pattern: The whitespace that it asks for there, as a regular expression; ``None`` where it
-            does not say. Only ``"json"`` follows it.
-        notes: What is not followed, as sentences.
+        pattern: The whitespace that it asks for there, as a regular expression; ``None`` for
+            the default. Only ``"json"`` follows it.
+        notes: The parts that are not followed, as sentences.
     """
 
     place: LogPlace
@@ -90,11 +86,11 @@ class RequestedConstraint:
         """The constraint.
 
         Args:
-            depth: How deep values nest that a schema leaves free, at most `MOST_FREE_DEPTH`.
-            vocabulary: The tokens of the model: names of its control tokens stand for them.
+            depth: The nesting depth of values that a schema leaves free, at most `MOST_FREE_DEPTH`.
+            vocabulary: The tokens of the model: names of its control tokens mean these tokens.
 
         Raises:
-            DamagedFile: The value is not of the kind that its key says.
+            DamagedFile: The value does not fit its key.
             ConstraintError: It is not usable; the place in the log is named.
         """
         try:
@@ -113,10 +109,10 @@ class RequestedConstraint:
         return _KINDS[self.kind](self, depth)
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
-        """The error for a constraint that cannot be built.
+        """The error for a constraint that could not be built.
 
         Args:
-            error: What building it raised.
+            error: The error of building it.
         """
         return ConstraintError(
             f"{self.place.file}: {self.place.path} is not usable as a constraint.\n{error.message}",
@@ -132,7 +128,7 @@ def requested_of(request: LogPlace | None) -> RequestedConstraint | None:
         request: The request; ``None`` where the log has none.
 
     Raises:
-        DamagedFile: It names two constraints, or one that is not of its kind.
+        DamagedFile: It names two constraints, or one whose value does not fit.
     """
     if request is None:
         return None
@@ -205,7 +201,7 @@ def _of_parameters(owner: LogPlace) -> Iterator[RequestedConstraint]:
 
 
 def _of_response_format(owner: LogPlace) -> Iterator[RequestedConstraint]:
-    """OpenAI's ``response_format``; also TGI's, which names a value."""
+    """OpenAI's ``response_format``, and TGI's, which has a value."""
     kind = owner.at("type").text()
     if kind == "text":
         return
@@ -274,7 +270,7 @@ def _of_choice(requested: RequestedConstraint, depth: int) -> Constraint:
 def _of_grammar(requested: RequestedConstraint, depth: int) -> Constraint:
     del depth
     text = requested.place.text()
-    # As vLLM tells them apart: GBNF writes "::=", Lark a colon.
+    # vLLM's rule: GBNF writes "::=", Lark a colon.
     return grammar(text, "gbnf" if "::=" in text else "lark")
 
 
@@ -305,7 +301,7 @@ _NESTED: Final = ("extra_body", "sampling_params", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """The ends of a text besides the model's own."""
+    """The stops that may have ended a text besides the model's own end."""
 
     possible: tuple[str | int, ...] = ()
     known: bool = False
@@ -316,10 +312,10 @@ def stops_of(request: LogPlace | None, answer: LogPlace | None = None, *named: s
 
     Args:
         request: The request; ``None`` where the log has none.
-        *named: The keys under which it does; null there means the end of text.
+        *named: The keys of the response that name the stop; null there means the end of text.
 
     Returns:
-        What the response names, or all that the request has where the response says nothing.
+        The stop that the response names, or all those of the request if it names none.
 
     Raises:
         DamagedFile: A value is neither a text nor a token id.
@@ -362,11 +358,11 @@ class ServedToken:
 
     Args:
         token: Its id; ``None`` where the log has none.
-        text: The text that the log shows for it.
+        text: Its text in the log.
         data: Its bytes, where the log has them.
         log_prob: The natural log-probability that the server gives.
         top: The likeliest tokens there, each an id or a text, with its log-probability.
-        num_allowed: How many ids the server's mask left, where somebody recorded it.
+        num_allowed: The number of ids that the server's mask left, if it was recorded.
     """
 
     token: int | None = None
@@ -379,23 +375,23 @@ class ServedToken:
 
 @dataclass(frozen=True)
 class ServerRun:
-    """One run of a server.
+    """A run of a server.
 
     Args:
-        place: The log's name, with the line, and the number of the run where there are several.
+        place: The log's name, with the line and, among several, the number of the run.
         format: The name of the log's format.
-        model: The model's name, as the log has it.
+        model: The model's name in the log.
         prompt: The text or the messages of the request.
         prompt_ids: The ids that the server read, where the log has them.
-        tokens: The tokens, in order; empty where the log holds a text alone.
+        tokens: The tokens, in order; empty where the log has only a text.
         text: The text that the server returned.
-        finish: Why it stopped, in the server's word: ``"stop"``, ``"length"``, ``"eos_token"``, ...
-        requested: The constraint of the request; ``None`` without one that speaks about the text.
-        notes: What the reader should know, as sentences.
+        finish: The server's word for why it stopped: ``"stop"``, ``"length"``, ``"eos_token"``, ...
+        requested: The constraint of the request on the text; ``None`` without one.
+        notes: Remarks for the reader, as sentences.
         stops: The stop strings and stop ids that may have ended the text.
-        elsewhere: Why a constraint of the request does not speak about the text, as a sentence;
-            empty where it does.
-        failed: Why there is no answer, as a sentence; empty where there is one.
+        elsewhere: The reason why the request's constraint does not apply to the text, as a
+            sentence; empty if it does.
+        failed: The reason why there is no answer, as a sentence; empty if there is one.
     """
 
     place: str

@@ -1,9 +1,9 @@
-"""A line of a scheduler's log: tokens that a server's grammar did not take.
+"""A line of a scheduler's log: tokens that a server's grammar refused.
 
-``Failed to advance FSM for request … for tokens 271`` says no more than an id. With the tokenizer
-and the request's constraint it says which text that is; with the text before, which token is
-refused and why. Where nobody kept the text before, the states of the constraint are gone through:
-in which the token is allowed, and in which never.
+``Failed to advance FSM for request … for tokens 271`` gives no more than an id. With the tokenizer
+and the request's constraint the text of the token is known; with the text before it, also the
+refused token and the reason. Without the text before it, all states of the constraint are searched
+for those in which the token is allowed.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class PlaceOfToken:
 
 @dataclass(frozen=True)
 class ScheduledTokens:
-    """The answer for a line. Printed, it is a paragraph.
+    """The explanation of a line; it prints as a paragraph.
 
     Args:
-        request: The request that it names; empty if it names none.
+        request: The request in the line; empty if there is none.
         ids: The tokens.
-        texts: What each writes; a control token its name.
-        rejected: The number of tokens before the first that is refused, where the text before is
-            known; ``None`` where none is, or it is not known.
-        explanation: Why it is refused.
+        texts: The text of each; for a control token its name.
+        rejected: The number of tokens before the first refused one; ``None`` if none is refused, or
+            the text before the line is not known.
+        explanation: The reason for the refusal.
         allowed, refused: The places at which the first token is allowed, and those at which it is
             not; empty where the text before is known.
-        settings: Settings of a server under which it would have been taken.
-        whole: Whether all states were gone through.
-        taken: Whether the text before is known and the constraint takes all the tokens behind it.
+        settings: Settings of a server under which it would be accepted.
+        whole: Whether all states were searched.
+        taken: Whether the text before is known and the constraint accepts all tokens after it.
     """
 
     request: str
@@ -101,10 +101,10 @@ class ScheduledTokens:
 
 
 def scheduled_ids(line: str) -> tuple[str, tuple[int, ...]]:
-    """The request that a line names, and its tokens.
+    """The request and the tokens in a line.
 
     Raises:
-        ExplorerError: It names no tokens.
+        ExplorerError: The line names no tokens.
 
     Example:
         >>> scheduled_ids("Failed to advance FSM for request chat-7 for tokens 271. Please ...")
@@ -128,17 +128,17 @@ def explain_line(
     line: str, vocabulary: Vocabulary, constraint: Constraint,
     before: Sequence[int] | None = None, *, budget: Budget | None = None,
 ) -> ScheduledTokens:  # fmt: skip
-    """Say what the tokens of a scheduler's line are, and where the constraint takes them.
+    """Explain the tokens of a scheduler's line, and where the constraint accepts them.
 
     Args:
         line: ``Failed to advance FSM for request … for tokens 271``, ``grammar rejected tokens
             [530, 729]``, and their like.
-        constraint: That of the request.
-        before: The ids that the grammar had taken before, if they are known.
+        constraint: The constraint of the request.
+        before: The ids that the grammar accepted before, if they are known.
 
     Raises:
-        ExplorerError: The line names no tokens, an id is none of the vocabulary, or the ids before
-            are refused themselves.
+        ExplorerError: The line names no tokens, an id is outside of the vocabulary, or the ids
+            before are refused themselves.
     """
     instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     instance("constraint", constraint, Constraint, "a constraint")
@@ -195,7 +195,7 @@ def settings_that_take(
     constraint: Constraint, ids: Sequence[int], refused: int, vocabulary: Vocabulary,
     budget: Budget | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
-    """The settings of a server under which its constraint takes a token that it refused.
+    """The settings of a server under which its constraint accepts a token that it refused.
 
     Args:
         ids: The tokens of the run.
@@ -206,7 +206,7 @@ def settings_that_take(
         try:
             lenient = compiled(other, vocabulary, lazy=True, budget=budget)
         except ExplorerError:
-            continue  # It has no meaning with this constraint.
+            continue  # The setting does not apply to this constraint.
         if _advanced(lenient, ids[: refused + 1])[0] > refused:
             settings.append(name)
     return tuple(settings)
@@ -215,7 +215,7 @@ def settings_that_take(
 def _advanced(
     machine: TokenMachine, ids: Sequence[int], start: int | None = None
 ) -> tuple[int, int]:
-    """The number of some tokens that are taken, and the state behind them."""
+    """The number of leading tokens that are accepted, and the state after them."""
     state = machine.start if start is None else start
     for k, token in enumerate(ids):
         after = machine.step(state, token)
@@ -306,7 +306,7 @@ class _Places:
 
 
 def _json_place(text: bytes) -> str:
-    """The place of a JSON text at which it stops, in words."""
+    """The place at which a JSON text stops, in words."""
     spot = spot_of(text)
     way = "".join(f"/{step}" for _, step in spot.steps)
     at = f" at {way}" if way else ""
@@ -320,7 +320,7 @@ def _json_place(text: bytes) -> str:
 
 
 def _different(machine: ByteMachine, state: int) -> Iterator[int]:
-    """One byte of each class that can be read, plain letters before others."""
+    """One byte of each readable class, with letters first."""
     seen: set[int] = set()
     for byte in sorted(machine.expected(state), key=lambda byte: (not 97 <= byte <= 122, byte)):
         kind = int(machine.symbol_class[byte])
@@ -332,7 +332,7 @@ def _different(machine: ByteMachine, state: int) -> Iterator[int]:
 def _settings(
     constraint: Constraint, ids: Sequence[int], vocabulary: Vocabulary
 ) -> Iterator[tuple[str, Constraint]]:
-    """The settings of a server that allow more, each with the constraint that it then has."""
+    """The settings of a server that allow more, each with the constraint under it."""
     source = constraint.source
     if isinstance(source, JsonSchema) and source.options.whitespace != "flexible":
         options = replace(source.options, whitespace="flexible", whitespace_pattern=None)
@@ -354,7 +354,7 @@ def _settings(
 
 
 def _written(token: int, vocabulary: Vocabulary) -> bytes:
-    """The bytes of a token for a machine: its own, or the letter of a control token."""
+    """The symbols of a token for a machine: its bytes, or the letter of a control token."""
     return vocabulary.tokens[token] or vocabulary.letters.get(token, b"")
 
 

@@ -1,10 +1,8 @@
-"""The sentences of a verdict: how a run ended, or the first thing that is masked, and why.
+"""The sentences of a verdict: the end of a run, or its first masked token, with the reason.
 
-Reasoning that stands in the text of an answer: the markers of common models.
-
-A model that reasons writes it between two markers before its answer. A server with a reasoning
-parser puts it into a field of its own; without one it stays in the content, where the constraint
-does not allow it. A verdict then names the marker, and what the constraint says of the rest.
+A model that reasons writes its reasoning between two markers before its answer. A server with a
+reasoning parser puts it into a field of its own; without one it stays in the content, where the
+constraint does not allow it. A verdict then names the marker, and judges the rest.
 """
 
 from __future__ import annotations
@@ -43,16 +41,16 @@ MARKERS: Final[tuple[tuple[str, str], ...]] = (
     ("<unused94>thought", "<unused95>"),  # MedGemma
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),  # Kimi-VL
 )
-"""The marker that begins the reasoning and the one that ends it; models that write them."""
+"""The markers that begin and end the reasoning; the comments name models that write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The reasoning that was found in a text.
+    """The reasoning in a text.
 
     Args:
-        begins: Whether that marker begins the reasoning; some templates write that one into the
-            prompt, and the text holds only the one that ends it.
+        begins: Whether the marker is the one that begins the reasoning; some templates write that
+            one into the prompt, and the text has only the one that ends it.
         answer: The text after it; ``None`` where the reasoning does not end.
     """
 
@@ -62,10 +60,10 @@ class Reasoning:
 
 
 def reasoning_in(text: str) -> Reasoning | None:
-    """The reasoning with which a text begins.
+    """The reasoning at the beginning of a text.
 
     Returns:
-        ``None`` where it begins with no marker and holds none that ends reasoning.
+        ``None`` where it begins with no marker and has none that ends reasoning.
 
     Example:
         >>> reasoning_in("<think>Two.</think>\\n2")
@@ -86,7 +84,7 @@ def reasoning_in(text: str) -> Reasoning | None:
 
 
 def marker_of(name: str) -> str | None:
-    """The marker that a control token of this name writes or begins; ``None`` for any other.
+    """The marker that the name of a control token is a prefix of; ``None`` without one.
 
     Example:
         >>> marker_of("<think>"), marker_of("<|im_end|>")
@@ -99,13 +97,13 @@ RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 """The relation of a run to its constraint; see the module's text."""
 
 ENDED: Final = ("stop", "eos_token", "end_turn")
-"""The words by which servers say that the model ended its text; a stop string may be meant too."""
+"""The words of servers for a text that the model ended, or possibly a stop string."""
 
 _STOPPED: Final = ("stop", "stop_sequence")
-"""The words by which servers say that a stop string ended it."""
+"""The words of servers for a text that a stop string ended."""
 
 _TAIL: Final = 48
-"""The number of characters of a long text that are shown, its last ones."""
+"""The number of last characters of a long text that are shown."""
 
 
 def outcome_of(
@@ -115,10 +113,10 @@ def outcome_of(
     text: str | None,
     budget: Budget | None,
 ) -> tuple[RunOutcome, str, Explanation | TextExplanation | None]:
-    """The outcome, its sentence, and why.
+    """The outcome, its sentence, and its explanation.
 
     Args:
-        text: The text of the run, where its tokens are not known.
+        text: The text of the run, if its tokens are not known.
     """
     vocabulary = machine.vocabulary
     if judged.stopped:
@@ -150,7 +148,7 @@ def outcome_of(
 def _masked(
     machine: TokenMachine, judged: JudgedRun, text: str | None, budget: Budget | None
 ) -> tuple[str, Explanation | TextExplanation | None]:
-    """The first thing that is masked, in a sentence, and why."""
+    """The first masked token or byte, in a sentence, with its explanation."""
     token = judged.rest[0] if judged.rest else None
     if text is None or judged.byte is None:
         after = f"after {counted(len(judged.ids), 'token')}, {_tail(shown_bytes(judged.data))}"
@@ -191,7 +189,7 @@ def _explained(
 
 
 def _text_explained(machine: TokenMachine, data: bytes, byte: int) -> TextExplanation | None:
-    """The place where the constraint itself stops reading a text, if that is at this byte."""
+    """The explanation of the text, if the constraint itself stops reading at this byte."""
     if machine.constraint is None:
         return None
     try:
@@ -202,7 +200,7 @@ def _text_explained(machine: TokenMachine, data: bytes, byte: int) -> TextExplan
 
 
 def reasoning_of(run: ServerRun, machine: TokenMachine, judged: JudgedRun, text: str | None) -> str:
-    """The sentence for reasoning that is masked; empty where it is something else.
+    """The sentence on masked reasoning; empty if something else is masked.
 
     Args:
         run, machine, judged, text: As in `outcome_of`.
@@ -265,7 +263,7 @@ def shown_bytes(data: bytes) -> str:
 
 
 def _tail(text: str) -> str:
-    """The end of a text, in quotes; of much white space only how much it is."""
+    """The end of a text, in quotes; much white space is only counted."""
     shorter = text.rstrip()
     if len(text) - len(shorter) >= _TAIL:
         return (
@@ -275,7 +273,7 @@ def _tail(text: str) -> str:
 
 
 def _stopped(run: ServerRun, vocabulary: Vocabulary) -> str:
-    """The way in which a stop string ended the text, or may have; empty where none did."""
+    """A clause on the stop string that ended the text or may have; empty without one."""
     stops = [stop for stop in run.stops.possible if stop not in vocabulary.eos_ids]
     if run.finish == "stop_sequence" and not stops:
         return "a stop string ended it"

@@ -1,12 +1,12 @@
-"""The verdict of a constraint on a run: the first thing that it would have masked, or how it ended.
+"""The verdict of a constraint on a run: the first token that it would have masked, or its end.
 
-Four outcomes. A token is *masked*: the server wrote what the constraint does not allow. Where the
-log names the tokens, or only one could stand there, the token is named; of a text, the first byte
-that no tokens write. The run *ended early*: the server stopped where the constraint does not let a
-text end. It was *cut*: the limit on tokens, or something outside the constraint, stopped it before
-it could end. Or it is *whole*.
+There are four outcomes. A token is *masked*: the server wrote something that the constraint does
+not allow. The token is named if the log names the tokens, or only one could stand there; for a
+text, the first byte that no tokens write. The run *ended early*: the server stopped where the
+constraint does not let a text end. It was *cut*: the limit on tokens, or something outside the
+constraint, stopped it before it could end. Or it is *whole*.
 
-Nothing here needs torch: the session that shows a run is made when it is asked for.
+Nothing here needs torch: the session that shows a run is made on first use.
 """
 
 from __future__ import annotations
@@ -49,18 +49,20 @@ _LEAST_DEPTH: Final = 3
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """A run, and what the constraint says of it. Printed, it is a paragraph.
+    """The verdict on a run; it prints as a paragraph.
 
     Args:
         run: The run.
         machine: The constraint over the vocabulary.
-        judged: How far the machine follows the run.
-        outcome: How the run stands to the constraint.
-        explanation: Why the first token or byte that is not allowed is not, or the end of the text;
-            ``None`` for a run without a fault, and where no token could have written the text.
+        judged: The part of the run that the machine allows.
+        outcome: One of the four outcomes.
+        explanation: The reason for the first masked token or byte, or for the missing end of the
+            text; ``None`` for a run without a fault, and where no token could have written the
+            text.
         sentence: The outcome in words.
-        notes: What the reader should know: how ids were found, what of the request is not followed.
-        loops: The loop in which the run was when it stopped, if it was in one.
+        notes: Remarks for the reader: how ids were found, parts of the request that are not
+            followed.
+        loops: The loop in which the run stopped, if there is one.
     """
 
     run: ServerRun
@@ -75,26 +77,26 @@ class RunVerdict:
 
     @cached_property
     def session(self) -> Session:
-        """The run as a session, at the end of what the constraint allows; the explorer opens it.
+        """The run as a session, at the end of its allowed part; the explorer opens it.
 
-        Of a text without tokens it holds one way of writing it.
+        For a text without tokens it has one tokenization.
         """
         return _session(self.run, self.machine, self.judged, self._log_probs)
 
     @property
     def allowed(self) -> bool:
-        """Whether the constraint allows all that was written."""
+        """Whether the constraint allows everything that was written."""
         return self.outcome in ("cut", "whole")
 
     @property
     def token(self) -> int | None:
-        """The id that is masked, where it is certain; else ``None``."""
+        """The masked id, if it is certain; else ``None``."""
         judged = self.judged
         return judged.rest[0] if judged.rest and judged.certain else None
 
     @property
     def index(self) -> int | None:
-        """The number of tokens before it, where the log names the tokens; else ``None``."""
+        """The number of tokens before the masked one, if the log names tokens; else ``None``."""
         judged = self.judged
         return len(judged.ids) if judged.rest and judged.byte is None else None
 
@@ -131,7 +133,7 @@ class RunVerdict:
             lines.append(self.explanation.paragraph)
         lines += [f"Loop: {trap.message} {trap.remedy}" for trap in self.loops]
         lines += [f"Note: {note}" for note in self.notes]
-        # Texts and names of a log are somebody else's, and a terminal obeys what they hold.
+        # Texts and names in a log are untrusted, and a terminal would obey control characters.
         return without_controls("\n".join(lines))
 
 
@@ -142,12 +144,12 @@ def session_of(
     *,
     budget: Budget | None = None,
 ) -> Session:
-    """The session of a run: its ids, held against the constraint of its request. No model.
+    """The session of a run: its ids under the constraint of its request, without a model.
 
     Args:
         run: The run.
         vocabulary: The tokens of the model that wrote it.
-        constraint: What the text should be; default the constraint of the request.
+        constraint: The constraint of the text; default that of the request.
         budget: Limits for compiling it.
 
     Raises:
@@ -164,13 +166,13 @@ def session_of(
 def identified_run(
     run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None = None
 ) -> tuple[IdentifiedRun, Constraint | TokenMachine | None]:
-    """The tokens or the text of a run, and the constraint that it is held against.
+    """The tokens or the text of a run, and its constraint.
 
     Args:
         run, vocabulary, constraint: As in `session_of`.
 
     Raises:
-        ExplorerError: As `session_of` has it.
+        ExplorerError: As in `session_of`.
     """
     run = instance("run", run, ServerRun, "a run of a server", remedy=_RUN)
     vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
@@ -196,13 +198,13 @@ def verdict_of(
     *,
     budget: Budget | None = None,
 ) -> RunVerdict:
-    """Hold a run against its constraint.
+    """Check a run against its constraint.
 
     Args:
         run, vocabulary, constraint, budget: As in `session_of`.
 
     Raises:
-        ExplorerError: As `session_of` has it; or there is no constraint.
+        ExplorerError: As in `session_of`; or there is no constraint.
     """
     run = instance("run", run, ServerRun, "a run of a server", remedy=_RUN)
     if constraint is None and run.requested is None and not run.failed:
@@ -246,7 +248,7 @@ def _settings(
     constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, judged: JudgedRun,
     vocabulary: Vocabulary, budget: Budget | None,
 ) -> list[str]:  # fmt: skip
-    """A sentence for each setting of a server under which the first masked token is taken."""
+    """A sentence for each setting of a server that would accept the first masked token."""
     if not isinstance(constraint, Constraint) or identified.text is not None:
         return []
     ids, refused = identified.ids, len(judged.ids)
@@ -260,7 +262,7 @@ def _machine(
     requested: RequestedConstraint | None,
     budget: Budget | None,
 ) -> TokenMachine:
-    Meter(budget)  # A budget of another type is not the constraint's fault.
+    Meter(budget)  # A budget of a wrong type is reported as such, not as the constraint's fault.
     try:
         return Rule.of(constraint, vocabulary, budget).machine
     except ExplorerError as error:
@@ -270,7 +272,7 @@ def _machine(
 
 
 def _log_probs(identified: IdentifiedRun) -> tuple[float | None, ...]:
-    """The numbers of the log, which belong to tokens that it names."""
+    """The log-probabilities of the log, if it names the tokens."""
     return (
         () if identified.text is not None else tuple(token.log_prob for token in identified.tokens)
     )
@@ -291,7 +293,7 @@ def _session(
 
 
 def _depth(identified: IdentifiedRun, vocabulary: Vocabulary) -> int:
-    """The depth of free values for what the run wrote: its brackets, those in strings too."""
+    """The depth of free values that the run needs: that of its brackets, also in strings."""
     if identified.text is not None:
         data = identified.text.encode()
     else:
@@ -308,7 +310,7 @@ def _depth(identified: IdentifiedRun, vocabulary: Vocabulary) -> int:
 
 
 def _in_requests_words(loop: Trap, requested: RequestedConstraint | None) -> Trap:
-    """A loop with the remedy that the request has for it."""
+    """A loop with the remedy in the words of the request."""
     if requested is None or requested.kind not in ("json", "json_object"):
         return loop
     what = cast("Loop", loop.evidence["what"])

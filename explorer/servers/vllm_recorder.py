@@ -1,9 +1,9 @@
-"""Records what vLLM writes and what its mask left, as a logits processor. This file stands alone.
+"""A logits processor that records vLLM's output and masks; a standalone file.
 
 Copy it beside your server, or name it by its full path: it imports nothing of this package, and
 vLLM only where it is installed. Each run becomes a line of JSON, which ``explorer why --run FILE``
 reads: the prompt's ids, the ids that were written, and for each of them its log-probability, the
-likeliest others, and how many ids the mask had left.
+likeliest alternatives, and the number of ids that the mask left.
 
 vLLM 1 (``LogitsProcessor`` classes; checked against 0.33)::
 
@@ -19,12 +19,12 @@ vLLM 0 (functions per request, in ``SamplingParams.logits_processors``)::
     recorder.finish(outputs[0].outputs[0].token_ids)
 
 vLLM applies the mask of a grammar before it calls logits processors. So the log-probabilities are
-those under the mask, as the ones that vLLM reports are, before temperature and filters. A recorder
-changes no logits. It says that it is not argmax-invariant all the same, because vLLM leaves out
-those that are where every request is greedy.
+those under the mask, like the ones that vLLM reports, before temperature and filters. A recorder
+changes no logits. It still declares that it is not argmax-invariant, because vLLM skips
+argmax-invariant processors where every request is greedy.
 
-A run is written when its request leaves the batch, which vLLM says with the next request, or when
-the process ends. A token is known when the next one is asked for; the last of a run that was
+A run is written when its request leaves the batch, which vLLM reports with the next request, or at
+the end of the process. A token is known when the next one is asked for; the last token of a run
 written at the end of the process may be missing, and the line says so (``"ended": false``).
 
 Cost: for each step a log-softmax of the batch's logits and, for each request, a copy of one number
@@ -72,7 +72,7 @@ class RecordedRun:
     """One request while it runs.
 
     Args:
-        request: What was asked: the constraint, as vLLM's parameters have it.
+        request: The constraint of the request, as vLLM's parameters have it.
         prompt_ids: The ids of the prompt, where they are known.
         output_ids: The ids so far; vLLM goes on writing into this list.
         model: The model's name.
@@ -100,7 +100,7 @@ class RecordedRun:
         self.log_probs = log_probs
 
     def settle(self) -> None:
-        """Give the last step the log-probability of its token, where that is known by now."""
+        """Set the log-probability of the last step's token, if the token is known by now."""
         index = len(self.steps) - 1
         if self.log_probs is None or index < 0 or index >= len(self.output_ids):
             return
@@ -160,7 +160,7 @@ class RunRecorder(_Base):
 
     Args:
         vllm_config: vLLM's configuration; the model's name is read from it.
-        device, is_pin_memory: As vLLM gives them; not used.
+        device, is_pin_memory: Given by vLLM; not used.
     """
 
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
@@ -176,7 +176,7 @@ class RunRecorder(_Base):
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests of the batch: first those that left, then new ones, then moves.
+        """Follow the changes of the batch: first requests that left, then new ones, then moves.
 
         Args:
             batch_update: vLLM's ``BatchUpdate``, or ``None`` where nothing changed.
@@ -200,7 +200,7 @@ class RunRecorder(_Base):
                     self.file.add(there, ended=True)
 
     def apply(self, logits: Tensor) -> Tensor:
-        """Record the step of each request, and give the logits back as they are.
+        """Record the step of each request; the logits are returned unchanged.
 
         Args:
             logits: float[B, W], under the mask of each request.
@@ -216,7 +216,7 @@ class RunRecorder(_Base):
         return logits
 
     def close(self) -> None:
-        """Write the runs that are still in the batch; vLLM ends without saying so."""
+        """Write the runs that are still in the batch when the process ends."""
         for run in self.runs.values():
             self.file.add(run, ended=False)
         self.runs.clear()
@@ -232,7 +232,7 @@ class RequestRecorder:
 
     Args:
         path: The file that the run is added to; default that of `PATH_VARIABLE`.
-        request: What was asked, to be kept with the run: ``{"guided_regex": ...}``.
+        request: The constraint of the request, to be kept with the run: ``{"guided_regex": ...}``.
         model: The model's name.
     """
 
@@ -246,11 +246,11 @@ class RequestRecorder:
         self.run = RecordedRun(request or {}, None, [], model)
 
     def __call__(self, prompt_ids: Sequence[int], output_ids: Sequence[int], logits: Any) -> Any:
-        """Record a step, and give the logits back as they are.
+        """Record a step; the logits are returned unchanged.
 
         Args:
-            prompt_ids: Of the prompt.
-            output_ids: Of the text so far.
+            prompt_ids: The ids of the prompt.
+            output_ids: The ids of the text so far.
             logits: float[W], under the mask where vLLM's own processor stands before this one.
 
         Returns:
@@ -265,7 +265,7 @@ class RequestRecorder:
         """Write the run.
 
         Args:
-            token_ids: All ids of the text, the last included, as the output has them.
+            token_ids: All ids of the text, the last included, as in vLLM's output.
         """
         if token_ids is not None:
             self.run.output_ids = list(token_ids)

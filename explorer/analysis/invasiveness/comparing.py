@@ -3,14 +3,15 @@
 Definition 2.1 of Beurer-Kellner et al. (2024): a way of constraining is minimally invasive if every
 valid output that the model can write by itself is written under the constraint too, token by token,
 from the same prompt. Here that is a *law of each prefix*: as long as the tokens that the model
-writes by itself are allowed by the language, the constrained run writes the same. A run that breaks
-it has a `violation`: the first token that differs. Where the language ends and the model would go
-on, the constrained run writes the end; nothing is asked of it behind that.
+from the same prompt. Here that is a *law of each prefix*: as long as the language allows the tokens
+that the model writes by itself, the constrained run writes the same ones. A run that breaks it has
+a `violation`: the first token that differs. Where the language ends and the model would go on, the
+constrained run writes the end; the law says nothing about what follows.
 
 Both runs draw with the same random numbers (`explorer.decoding.speculation.own_first`).
 
-What a *scheme* forbids beside the language (tokens that cross terminals, say) is judged by the
-language: give the language as ``constraint`` and the scheme as ``machine``.
+The tokens that a *scheme* forbids beyond the language (those that cross terminals, say) are judged
+by the language: give the language as ``constraint`` and the scheme as ``machine``.
 
 Over several prompts each scheme has its means, with confidence intervals of 95 %. Runs from one
 prompt are not independent, so the unit of an interval is the prompt: each prompt gives one mean
@@ -45,8 +46,8 @@ from explorer.tokens.words import DONE
 Outcome = Literal["valid", "goes on", "cut", "invalid"]
 """The kind of text that the model writes without the constraint.
 
-``"valid"`` is a text of the language, ``"goes on"`` one that does not stop where the language must,
-``"cut"`` the beginning of one, and ``"invalid"`` any other text.
+``"valid"`` is a text of the language, ``"goes on"`` one that continues where the language must end,
+``"cut"`` a prefix of one, and ``"invalid"`` any other text.
 """
 
 _LOGITS_BYTES: Final = 64_000_000
@@ -60,9 +61,9 @@ class RunPair:
         free: The run without the constraint.
         constrained: The run under the constraint.
         outcome: The kind of text that the free run wrote.
-        valid: How many of its tokens the language allows, from the first on.
-        bridges: How many tokens of the constrained run cross a border of terminals; ``None`` where
-            terminals are not known.
+        valid: The number of its tokens, from the first on, that the language allows.
+        bridges: The number of tokens of the constrained run that cross a border of terminals;
+            ``None`` where terminals are not known.
     """
 
     free: OwnFirstText
@@ -98,17 +99,17 @@ class RunPair:
 
     @property
     def perplexity_free(self) -> float:
-        """Per token, of what the model writes by itself, under the model."""
+        """The perplexity per token of the free text under the model."""
         return _perplexity(self.free)
 
     @property
     def perplexity(self) -> float:
-        """Per token, of the constrained text, under the model without the constraint."""
+        """The perplexity per token of the constrained text under the unconstrained model."""
         return _perplexity(self.constrained)
 
     @property
     def bits_per_byte(self) -> float:
-        """Of the constrained text under the model: comparable between ways to spell a text."""
+        """The bits per byte of the constrained text under the model, for any spelling."""
         size = max(1, len(self.constrained.data))
         return -math.fsum(self.constrained.log_probs) / math.log(2) / size
 
@@ -149,21 +150,21 @@ def invasiveness(
     """Compare what a model writes with and without a constraint.
 
     Args:
-        prompt: What stands before.
-        constraint: The language, which says what is valid.
-        machine: The scheme that constrains, where it is not the language itself.
-        sampler: How the model chooses, without filters; greedy by default.
-        seed: Of the first pair.
-        seeds: How many pairs of runs, each with the seed after the one before.
+        prompt: The prompt of all runs.
+        constraint: The language of the valid texts.
+        machine: The scheme that constrains, if it is not the language itself.
+        sampler: The sampler, without filters; greedy by default.
+        seed: The seed of the first pair.
+        seeds: The number of pairs of runs, each with the next seed.
         max_tokens: The most tokens of a run; longer ones are cut off.
         bridges: Counts the tokens of a text that cross terminals.
-        store: Logits of the model that are known from other runs; what is read here is put there.
+        store: The model's logits known from other runs; new ones are added.
 
     Returns:
         A pair of runs for each seed; each prints as a few lines.
 
     Raises:
-        ExplorerError: The sampler has a filter, or an argument is something else.
+        ExplorerError: The sampler has a filter, or an argument has the wrong type.
 
     Example:
         >>> from explorer import choice, load_model
@@ -198,7 +199,7 @@ def logits_store(lm: LanguageModel) -> LogitsStore:
 
 
 def judged(language: Rule, own: OwnFirstText) -> tuple[Outcome, int]:
-    """The kind of text of a free run, and how many tokens come before the first invalid one."""
+    """The kind of text of a free run, and the number of its tokens before the first invalid one."""
     state: int = language.start
     for k, token in enumerate(own.tokens):
         after = language.step(state, token) if token < len(language.vocabulary) else None
@@ -227,7 +228,7 @@ _T: Final = (
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """A mean with half the width of its 95 % interval; NaN where there is one value only.
+    """A mean with half the width of its 95 % interval; NaN for a single value.
 
     Args:
         half: Half the width.
@@ -265,13 +266,13 @@ class SchemeRow:
 
     Args:
         name: The scheme.
-        agreement: The share of runs in which definition 2.1 holds, of those in which the model's
-            own text begins as the language allows.
+        agreement: The share of runs that obey definition 2.1, among those in which the model's own
+            text begins as the language allows.
         interventions: The share of steps at which the model's own choice was not allowed.
         log_perplexity: Nats per token of the constrained text under the model.
         bits_per_byte: The same per byte, in bits.
-        bridges: Tokens that cross terminals, for each text; NaN where terminals are not known.
-        violations: A pair of runs for each prompt that breaks the law, the first one.
+        bridges: Tokens that cross terminals, per text; NaN where terminals are not known.
+        violations: The first pair of runs of each prompt that breaks the law.
     """
 
     name: str
@@ -289,9 +290,9 @@ class InvasivenessTable:
 
     Args:
         rows: One for each scheme.
-        prompts: How many prompts.
-        seeds: How many pairs of runs for each.
-        outcomes: How often the model wrote each kind of text without the constraint.
+        prompts: The number of prompts.
+        seeds: The number of pairs of runs for each prompt.
+        outcomes: The number of free runs of each kind of text.
     """
 
     rows: tuple[SchemeRow, ...]
@@ -333,16 +334,16 @@ def invasiveness_table(
     """Compare schemes over prompts.
 
     Args:
-        prompts: What stands before; the unit of the intervals.
-        constraint: The language, which says what is valid.
-        schemes: A token machine for each name; ``None`` is the language itself.
-        sampler, seeds, max_tokens, bridges, budget: As `invasiveness` has them.
+        prompts: The prompts, which are the unit of the intervals.
+        constraint: The language of the valid texts.
+        schemes: A token machine by name; ``None`` stands for the language itself.
+        sampler, seeds, max_tokens, bridges, budget: As in `invasiveness`.
 
     Returns:
         A row for each scheme.
 
     Raises:
-        ExplorerError: There is no prompt, or as `invasiveness` has it.
+        ExplorerError: There is no prompt, or as in `invasiveness`.
 
     Example:
         >>> from explorer import choice, load_model
@@ -370,10 +371,10 @@ def invasiveness_table(
 
 
 def table_of_pairs(found: Mapping[str, Sequence[Sequence[RunPair]]]) -> InvasivenessTable:
-    """The table of pairs that were written already.
+    """The table of pairs of runs that were made already.
 
     Args:
-        found: For each scheme the pairs of each prompt, from `invasiveness`; at least one scheme
+        found: The pairs of each prompt for each scheme, from `invasiveness`; at least one scheme
             and one prompt.
 
     Example:

@@ -1,8 +1,8 @@
-"""The ways of constraining that are compared, each a token machine beside the language it is for.
+"""The compared ways of constraining, each a token machine with its language.
 
 With terminals: tokens that cross at most 0, 1, 2 borders of them. With a template: its fixed text
-tokenized beforehand, the same with its white space left to the model, and *naturalised*, its fixed
-text in the tokens with which the model itself would write it. And always ours, the language token
+tokenized beforehand, the same with its white space left to the model, and *naturalised*, with its
+fixed text in the tokens that the model itself would choose. And always ours, the language token
 by token, which is the lookahead without a limit.
 """
 
@@ -35,7 +35,7 @@ from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.tokens.words import DONE
 
 LOOKAHEADS: Final = (0, 1, 2)
-"""The numbers of borders of terminals that a token may cross, in the schemes beside ours."""
+"""The numbers of borders of terminals that a token may cross, in the schemes besides ours."""
 
 OURS: Final = "ours"
 """The name of the language itself, token by token."""
@@ -49,9 +49,9 @@ class Scheme:
     """A way of constraining.
 
     Args:
-        name: What it is called.
-        machine: It as a token machine.
-        language: The machine that says what is valid for it.
+        name: Its name.
+        machine: Its token machine.
+        language: The machine of the texts that are valid for it.
         grammar: The terminals whose borders are counted, where they are known.
     """
 
@@ -71,10 +71,10 @@ class Scheme:
         max_tokens: int = 64,
         store: LogitsStore | None = None,
     ) -> tuple[RunPair, ...]:
-        """Compare a model's texts alone and under this scheme; see `invasiveness`.
+        """Compare a model's texts without and with this scheme; see `invasiveness`.
 
         Args:
-            lm, prompt, sampler, seed, seeds, max_tokens, store: As `invasiveness` has them.
+            lm, prompt, sampler, seed, seeds, max_tokens, store: As in `invasiveness`.
         """
         grammar, known = self.grammar, lm.vocabulary
         return invasiveness(
@@ -95,21 +95,21 @@ def schemes_of(
     budget: Budget | None = None,
     failed: dict[str, ExplorerError] | None = None,
 ) -> tuple[Scheme, ...]:
-    """The schemes that there are for a constraint.
+    """The schemes that apply to a constraint.
 
     Args:
         lm: The model, for its vocabulary; it chooses the tokens of a naturalised template.
-        prompt: What stands before; a naturalised template depends on it.
+        prompt: The prompt; a naturalised template depends on it.
         constraint: A grammar over terminals, or any other constraint; one from `explorer.template`
             is also taken as ``template``.
         template: A template to compare with.
-        lookaheads: How many borders a token may cross, where terminals are known.
+        lookaheads: The numbers of borders that a token may cross, where terminals are known.
         max_tokens: The most tokens that the model writes to naturalise a template.
-        failed: Where it is given, the error of each template that cannot be made is put here, by
-            the name of its scheme, and the others are made all the same.
+        failed: If given, it receives the error of each template that cannot be made, by the name
+            of its scheme, and the others are made all the same.
 
     Returns:
-        The lookaheads, ours, and the templates, as far as there are such.
+        The lookaheads, ours, and the templates, as far as they apply.
 
     Raises:
         ExplorerError: There is neither a constraint nor a template, or a scheme cannot be made.
@@ -167,21 +167,21 @@ def naturalised(
     max_tokens: int = 512,
     budget: Budget | None = None,
 ) -> FilteredMachine[Spots]:
-    """A template whose fixed text is in the tokens with which the model would write it.
+    """A template with its fixed text in the tokens that the model itself would choose.
 
     The model fills the template in once, greedily, and may split the fixed text as it likes
     (Algorithm 3 of the appendix; see `retokenize`), but no token crosses the border of a hole. The
-    ids that it took are then fixed. Where that text was cut off, a fixed text has the ids with
-    which the model would write it right after the prompt.
+    ids that it took are then fixed. Fixed text after a cut has the ids that the model would choose
+    for it right after the prompt.
 
     Args:
-        prompt: What stands before.
+        prompt: The prompt of the text.
         template: From `explorer.template`.
         max_tokens: The most tokens of the text that is written once; fewer where the model's
             context is full before.
 
     Raises:
-        ConstraintError: It is another kind of constraint.
+        ConstraintError: The constraint is not a template.
 
     Example:
         >>> from explorer import gen, load_model, template
@@ -199,7 +199,7 @@ def naturalised(
     ids: list[list[int]] = [[] for _ in parts]
     state, part = free.start, 0
     longest: int | None = getattr(lm, "max_length", None)
-    if longest is not None:  # The last token that is written is not read.
+    if longest is not None:  # The model does not read the last token that it writes.
         max_tokens = max(1, min(max_tokens, longest + 1 - len(prompt_ids(lm, prompt))))
     for token in own_first(lm, prompt, free, max_tokens=max_tokens).tokens:
         after = free.step(state, token)
@@ -223,10 +223,10 @@ def naturalised(
 
 @dataclass(frozen=True)
 class Retokenized:
-    """The tokens of a text.
+    """The tokens that a model chooses for a text.
 
     Args:
-        pieces: What each writes.
+        pieces: The bytes of each.
         log_probs: The natural log-probability of each under the model.
     """
 
@@ -243,23 +243,23 @@ class Retokenized:
 def retokenize(
     lm: LanguageModel, prompt: Prompt, text: str, *, budget: Budget | None = None
 ) -> Retokenized:
-    """The tokens with which a model would write a text after a prompt, greedily.
+    """The tokens that a model would choose for a text after a prompt, greedily.
 
     Algorithm 3 of the appendix of Beurer-Kellner et al. (2024): at each place the likeliest token
     whose bytes begin the rest of the text. That is greedy decoding under the constraint "this
-    text", so that is what is done; a token after which this vocabulary cannot write the rest is not
-    among them.
+    text", and is done as such; it excludes tokens after which this vocabulary cannot write the
+    rest.
 
     Args:
-        prompt: What stands before.
-        text: What is to be written.
+        prompt: The prompt before the text.
+        text: The text to be written.
         budget: Limits for compiling the text.
 
     Returns:
         The tokens, in order; together they write the text.
 
     Raises:
-        ExplorerError: The text is not a text.
+        ExplorerError: The argument is not a text.
         IncompatibleVocabulary: The vocabulary cannot write it.
 
     Example:

@@ -1,10 +1,10 @@
 """The parts of a constraint's source that decide a verdict.
 
-Where the ends of tokens count, a text does not say how it is cut into tokens. Then the places are
-those of any cut in which a token begins where the one that is judged does, as far as they read what
-the machine expects; and a limit on tokens (``gen(..., max_tokens=32)`` and the like) may be what
-keeps a text from going on. A limit says nothing about texts: where the text of a limited part could
-be read on, and the machine over token ends does not, it is the limit that forbids it.
+Where the ends of tokens count, a text does not determine its tokens. Then the places are those of
+any tokenization with a token boundary where the judged token begins, as far as they read what
+the machine expects; and a limit on tokens (``gen(..., max_tokens=32)`` and the like) may be the
+reason why a text cannot go on. A limit does not restrict texts: where the text of a limited part
+could be read on, but the machine over token ends refuses it, the limit is the reason.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from explorer.languages.constraint import Constraint
 def deciding_parts(
     constraint: Constraint | None, verdict: Verdict, machine: ByteMachine | None = None
 ) -> tuple[SourcePart, ...]:
-    """Find the parts of a source that decide a verdict; empty where the constraint does not decide.
+    """The parts of a source that decide a verdict; empty where the constraint does not decide.
 
     Args:
-        constraint: The constraint; ``None`` decides nothing.
+        constraint: The constraint; ``None`` has no parts.
         machine: The machine over bytes that was walked; default the constraint's own.
     """
     if constraint is None or verdict.char_state == NO_ARC:
@@ -46,7 +46,7 @@ def deciding_parts(
 
 
 def _over_tokens(source: Source, texts: ByteMachine, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """The places of the text at which it goes on."""
+    """The places at which the text goes on."""
     if verdict.stage not in ("constraint", "end_of_text", "dead_end", "allowed", "not_text"):
         return ()
     if state_after(texts, verdict.read) == NO_ARC:
@@ -61,13 +61,13 @@ def _over_tokens(source: Source, texts: ByteMachine, verdict: Verdict) -> tuple[
     here = expecting(PlaceQuestion(verdict.read, None, verdict.char_begin, only, boundary))
     if here or verdict.stage != "constraint":
         return here
-    # The token was to end: what it was to be is what has a name where it begins.
+    # The token must end here; its name is that of the place where it begins.
     begin = expecting(PlaceQuestion(verdict.prefix, None, boundary, boundary=boundary))
     return tuple(part for part in begin if any(place.label for place in part.positions))
 
 
 def _limits_reached(source: Source, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """The parts that a token would go on with if more tokens might write them."""
+    """The limits on tokens that keep a token from going on."""
     if verdict.stage not in ("constraint", "dead_end"):
         return ()
     known = source_machines(source)
@@ -80,7 +80,7 @@ def _limits_reached(source: Source, verdict: Verdict) -> tuple[SourcePart, ...]:
 def _around(
     known: SourceMachines, node: Node, source: Source, label: str, text: bytes, byte: int | None
 ) -> Iterator[SourcePart]:
-    """The limits around what reads a byte after a text, or any byte where that is ``None``."""
+    """The limits around the place that reads a byte after a text, or any byte if ``None``."""
     while shape_of(node).part == "around":
         if isinstance(node, Written):
             source, label = node.source or source, node.label or label

@@ -1,4 +1,4 @@
-"""A part of a constraint and what it does at one place: what explanations name; and the question
+"""A part of a constraint and its role at one place, as explanations name it; and the question
 that it answers: what comes next after a text, or why a byte does not.
 """
 
@@ -28,11 +28,11 @@ class SourcePlace:
     """One place of a source.
 
     Args:
-        source: The source that it was written in.
+        source: The source that contains it.
         start, end: Its span in the text of that source; ``None`` if it is not written there.
-        text: As it was written: a piece of that text, or the texts of a choice that are alive.
-        label: What the place is called beside its span, such as ``/properties/age``; may be empty.
-        phases: The phases of the run that it is in, the outermost first.
+        text: Its text: a piece of the source's text, or the matching texts of a choice.
+        label: A name beside its span, such as ``/properties/age``; may be empty.
+        phases: The phases of the run that contain it, the outermost first.
     """
 
     source: Source
@@ -62,26 +62,26 @@ class MarkedText:
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """A part of the constraint and what it does here.
+    """A part of the constraint and its role at one place.
 
     Args:
         role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
             would allow. ``combination``: several parts together. ``state``: a machine without
-            source. ``too_large``: it could not be laid out within limits.
-            ``token_limit``: its text goes on so, but no more tokens may write it.
-        source: The source that it was written in.
-        path: The way to that source: the number of the child at each level.
+            source. ``too_large``: its layout exceeds the limits.
+            ``token_limit``: its text would go on, but its limit on tokens is used up.
+        source: The source that contains it.
+        path: The path to that source: the number of the child at each level.
         positions: The live places in it; for an excluding assertion, the assertion.
-        words: Words as evidence: for ``excludes`` a word that it takes away, for ``combination``
+        words: Words as evidence: for ``excludes`` a word that it forbids, for ``combination``
             one word of each operand.
         state: For ``state``: the state of the machine.
-        assertion: For an excluding assertion: what kind it is.
-        note: For ``expects``: one more sentence, such as which rules of a grammar are open.
-        operands: For ``combination``: what each operand was written as, in the order of ``words``.
-        phases: The phases of the run that it is in, the outermost first; see `named_phases`.
-        beside: For ``state``: whether another part forbids it as well, so that the reason is not
-            this one alone.
-        limit: For ``token_limit``: what the part is called, if it has a name, and the most tokens.
+        assertion: For an excluding assertion: its kind.
+        note: For ``expects``: one more sentence, such as the open rules of a grammar.
+        operands: For ``combination``: the text of each operand, in the order of ``words``.
+        phases: The phases of the run that contain it, the outermost first; see `named_phases`.
+        beside: For ``state``: whether another part forbids it as well, so that this is not the
+            only reason.
+        limit: For ``token_limit``: the name of the part, if it has one, and the most tokens.
     """
 
     role: Role
@@ -99,16 +99,16 @@ class SourcePart:
 
     @property
     def named_phases(self) -> tuple[tuple[str, ...], ...]:
-        """The phases of its positions, each once; its own where it has none."""
+        """The distinct phases of its positions; its own if it has no positions."""
         inside = [place.phases for place in self.positions] or [self.phases]
         return tuple(dict.fromkeys(phases for phases in inside if phases))
 
     @property
     def marked(self) -> tuple[MarkedText, ...]:
-        """The texts that hold positions, each with their spans in it, in the order of the first.
+        """The texts that contain positions, each with their spans, in the order of the first.
 
-        The parts of a template have texts of their own, so where a part may go on or end these are
-        two: its own, and the template's.
+        The parts of a template have texts of their own, so where a part may go on or end there are
+        two: its own and the template's.
         """
         by_source: dict[int, list[SourcePlace]] = {}
         for place in self.positions:
@@ -121,26 +121,26 @@ class SourcePart:
 
     @property
     def pattern(self) -> str:
-        """The text that holds all positions, where one source does; else empty."""
+        """The text that contains all positions, if they have one source; else empty."""
         marked = self.marked
         unmarked = any(place.span is None for place in self.positions)
         return marked[0].text if len(marked) == 1 and not unmarked else ""
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions in `pattern`; where that is empty, in the text of `source`."""
+        """The spans of the positions in `pattern`; if that is empty, in the text of `source`."""
         one = bool(self.pattern)
         places = (place for place in self.positions if one or place.source == self.source)
         return tuple(place.span for place in places if place.span is not None)
 
 
 def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePlace, ...]:
-    """The places of a configuration as places of sources, each once.
+    """The distinct places in sources of a configuration's live places.
 
     Args:
-        source: What was written, where nothing in the tree says so.
+        source: The source of places whose node names none.
     """
-    # The texts of a choice share their first letters, so some origins are one place.
+    # The texts of a choice share prefixes, so several origins may be one place.
     origins = {
         (id(each.source), id(each.node) if each.start == each.end else 0, each.start, each.end,
          each.before, each.label, each.phases): each
@@ -166,7 +166,7 @@ def _in_order(texts: tuple[str, ...]) -> tuple[bytes, ...]:
 
 
 def _alive(node: Texts, before: bytes) -> str:
-    """The texts of a choice that begin so, in byte order."""
+    """The texts of a choice with a prefix, in byte order."""
     data = _in_order(node.texts)
     low = high = bisect_left(data, before)
     while high < len(data) and data[high].startswith(before):
@@ -197,7 +197,7 @@ def expecting(
 
 
 def state_after(machine: ByteMachine, text: bytes) -> int:
-    """The state of a machine after a text; `NO_ARC` where no word begins so."""
+    """The state of a machine after a text; `NO_ARC` where no word has this prefix."""
     if machine.start == NO_ARC:
         return NO_ARC
     return int(run(machine, machine.start, text)[-1])
@@ -205,14 +205,14 @@ def state_after(machine: ByteMachine, text: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlaceQuestion:
-    """A question about one place of a text.
+    """The question of what comes next after a text, or why a byte does not.
 
     Args:
-        text: What was read; the beginning of some word.
-        byte: The byte that fails there; ``None`` asks what must come before the text may end.
-        begin: Where the character begins that the byte belongs to, at most ``len(text)``.
-        only: Only the places that read one of these bytes; ``None`` for all.
-        boundary: Where in the text a token surely begins; ``None`` if that is not known.
+        text: The text that was read, a prefix of some word.
+        byte: The byte that fails after it; ``None`` asks what must come before the text may end.
+        begin: The offset of the character that contains the byte, at most ``len(text)``.
+        only: Count only places that read one of these bytes; ``None`` for all.
+        boundary: An offset at which a token is known to begin; ``None`` without one.
     """
 
     text: bytes
@@ -222,7 +222,7 @@ class PlaceQuestion:
     boundary: int | None = None
 
     def shifted(self, begin: int) -> PlaceQuestion:
-        """The same question to a part that begins at an offset of the text."""
+        """The same question for a part that begins at an offset of the text."""
         known = self.boundary is not None and self.boundary >= begin
         return replace(
             self, text=self.text[begin:], begin=max(self.begin - begin, 0),
@@ -231,11 +231,11 @@ class PlaceQuestion:
 
     @property
     def begun(self) -> bytes:
-        """The text without the bytes of a character that is not finished."""
+        """The text without an unfinished character at its end."""
         return self.text[: self.begin]
 
     def expected(self, machine: ByteMachine) -> bytes:
-        """The bytes that a machine expects after it, of those that count."""
+        """The bytes that a machine expects after the text, of those in ``only``."""
         expected = machine.expected(state_after(machine, self.begun))
         if self.only is None or self.begin != len(self.text):
             return expected

@@ -1,24 +1,22 @@
-"""The part of the source that expects this, or excludes it.
+"""The parts of a source that expect or exclude something at one place.
 
-The tree that the source lowers to is asked part by part, each with its own machine:
+The source's tree is examined part by part, each with its own machine:
 
 *a pattern, a choice, a sequence*  the live places of its position automaton, with their spans;
 *an intersection*  the operands that reject the text; if each of them alone would go on, their
     combination, with a word of each operand as evidence;
-*a difference, a complement*  the excluder, with a word of it that would otherwise do;
-*a pattern with assertions*  if the pattern without one assertion would read on, that assertion
-excludes;
+*a difference, a complement*  the excluder, with a word that it forbids;
+*a pattern with assertions*  the assertions without which the pattern would read on;
 *a sequence or repetition that holds one of those*  its own parts, each asked with the rest of the
 text that it would read;
-*a ready machine*  its state, because it has nothing else.
+*a ready machine*  its state, for want of a source.
 
-So a new kind of source needs nothing here: what it lowers to is asked.
+So a new kind of source needs no code here: the tree that it lowers to is examined.
 
-An alternative that the text has already left is not named. What is named is exact with one
-exception: in a pattern with assertions the places are those of the pattern without them, as far
-as they read what the exact machine expects, so that a place may be among them which an assertion
-keeps from ever being finished. Cost: a look-up per byte of text and
-part; the machines of the parts are built once.
+An alternative that the text has already left is not named. The names are exact with one exception:
+in a pattern with assertions the places are those of the pattern without them, as far as they read
+what the exact machine expects, so they may include one that an assertion keeps from being finished.
+Cost: a look-up per byte of text and part; the machines of the parts are built once.
 """
 
 from __future__ import annotations
@@ -59,19 +57,19 @@ from explorer.languages.written.configuration import Configurations, LivePlace
 from explorer.tokens.walks.failing import run
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
-"""Limits for laying out a source; a larger source has no places, and the explanation says so."""
+"""Limits of the layout of a source; a larger one has no places, and the explanation says so."""
 
 MOST_ASSERTIONS: Final = 8
-"""The most assertions of one pattern that are tried alone."""
+"""The most assertions of one pattern that are examined."""
 
 
 @runtime_checkable
 class Locates(Protocol):
-    """A ready machine whose source can say which of its places decide."""
+    """A ready machine whose source can name the places that decide."""
 
     @property
     def locate(self) -> Locate | None:
-        """From a text and the byte that fails there to spans and labels; see `Deferred`."""
+        """A function from a text and its failing byte to spans and labels; see `Deferred`."""
         ...
 
 
@@ -81,9 +79,9 @@ class _At:
 
     Args:
         source: The innermost source.
-        path: The way to it.
-        label: What the place is called.
-        phases: The phases that it is in, the outermost first.
+        path: The path to it.
+        label: The name of the place.
+        phases: The phases that contain it, the outermost first.
     """
 
     source: Source
@@ -92,7 +90,7 @@ class _At:
     phases: tuple[str, ...] = ()
 
     def entered(self, node: Node) -> tuple[Node, _At]:
-        """The node below groups and `Written` nodes, and where it is."""
+        """The node below groups and `Written` nodes, and its place."""
         at = self
         while shape_of(node).part == "around":
             if isinstance(node, Written):  # The origin of all below it.
@@ -106,12 +104,12 @@ class _At:
 def parts(
     source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
 ) -> tuple[SourcePart, ...]:
-    """Find the parts of a source that decide at one place, in the order of the tree.
+    """The parts of a source that decide at one place, in the order of the tree.
 
     Args:
-        source: What the constraint was made of.
-        machine: The machine over bytes that the constraint became.
-        text, byte, begin: As `PlaceQuestion` has them; by default a character begins here.
+        source: The source of the constraint.
+        machine: The constraint's machine over bytes.
+        text, byte, begin: As in `PlaceQuestion`; by default a character begins here.
     """
     question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
     return source_machines(source).parts(question, machine)
@@ -121,7 +119,7 @@ def live_places(source: Source, text: bytes) -> tuple[SourcePlace, ...]:
     """The places of a whole source at which it goes on after a text, in the order of the tree.
 
     Raises:
-        BudgetExceeded: It is larger than `LIMITS`.
+        BudgetExceeded: The source is larger than `LIMITS`.
 
     Example:
         >>> from explorer.languages.regex.source import Regex
@@ -134,13 +132,13 @@ def live_places(source: Source, text: bytes) -> tuple[SourcePlace, ...]:
 
 @lru_cache(maxsize=64)
 def source_machines(source: Source) -> SourceMachines:
-    """The machines of a source; they are kept for the last few sources."""
+    """The machines of a source, cached for the last few sources."""
     return SourceMachines(source)
 
 
 @dataclass(slots=True, eq=False)
 class SourceMachines:
-    """A source, and the machines of its parts, each built when it is first asked.
+    """A source, and the machines of its parts, each built on first use.
 
     Nodes are known by identity: the tree belongs to the source, which is held here.
     """
@@ -154,7 +152,7 @@ class SourceMachines:
     )
 
     def machine(self, node: Node) -> ByteMachine:
-        """The machine of a part; one that is discovered where its closed form is too large."""
+        """The machine of a part; a discovered one if its closed form is too large."""
         if id(node) not in self.machines:
             try:
                 return self.closed_form(node)
@@ -174,7 +172,7 @@ class SourceMachines:
         return table
 
     def as_written(self, node: Node, at: _At) -> Configurations:
-        """A part as it was written, and the configurations that texts lead to.
+        """The layout of a part, with the configurations that texts lead to.
 
         Raises:
             BudgetExceeded: It is larger than `LIMITS`.
@@ -204,7 +202,7 @@ class SourceMachines:
         return tuple(place.within(at.phases) for place in places) if at.phases else places
 
     def is_closed(self, node: Node) -> bool:
-        """Whether a part contains a node without places; then its parts are asked one by one."""
+        """Whether a part contains a node without places, so its parts are examined one by one."""
         known = self.closed.get(id(node))
         if known is None:
             part = shape_of(node).part
@@ -217,12 +215,12 @@ class SourceMachines:
         """The parts that decide; ``machine`` is that of the whole source."""
         return tuple(self.find(self.source.tree, _At(self.source), question, machine))
 
-    # Each part is asked as what it is.
+    # Each kind of part has its own method.
 
     def find(
         self, node: Node, at: _At, question: PlaceQuestion, whole: ByteMachine | None = None
     ) -> list[SourcePart]:
-        """The parts that decide within a part; ``whole`` is its machine where that is known."""
+        """The parts that decide within a part; ``whole`` is its machine if that is known."""
         inner, here_at = at.entered(node)
         parts = self._deciding_in(node, inner, at, here_at, question, whole)
         if not here_at.phases:
@@ -240,7 +238,7 @@ class SourceMachines:
                 return []
             below = children(inner)
             match shape_of(inner).part:
-                # Alternatives that are parts of their own, rather than of one pattern.
+                # Alternatives that are separate parts, not those of one pattern.
                 case "alternatives" if self.is_closed(inner) or any(
                     isinstance(option, Written) for option in below
                 ):
@@ -252,7 +250,7 @@ class SourceMachines:
                 case "without":
                     return self.excluded(node, here_at, below, question)
                 case "ready" if whole is None and not machine.expected(here):
-                    return []  # It has ended, and others go on.
+                    return []  # This alternative has ended, and others go on.
                 case "ready":
                     return self.ready(inner, here_at, machine, question) or [
                         SourcePart("state", here_at.source, here_at.path, state=here)
@@ -267,7 +265,7 @@ class SourceMachines:
     def ready(
         self, node: Node, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
-        """The places that the source of a ready machine names, or its rules."""
+        """The places that the source of a ready machine names, or those of its rules."""
         locate = node.locate if isinstance(node, Locates) else None
         if locate is not None:
             text = at.source.text
@@ -280,7 +278,7 @@ class SourceMachines:
             return [SourcePart("expects", at.source, at.path, places)] if places else []
         if not isinstance(node, Rules):
             return []
-        # The rules are text that somebody wrote: one part for each at which the text goes on.
+        # The rules are written text: one part for each at which the text goes on.
         places = self.live(node, at, question.begun, question.expected(machine))
         return expecting(places, at.source, at.path)
 
@@ -292,14 +290,14 @@ class SourceMachines:
         return NO_ARC if dies else here
 
     def word(self, node: Node, question: PlaceQuestion) -> bytes:
-        """A shortest word of a part that begins with the text; the text itself where it may end."""
+        """A shortest word of a part with the text as prefix; the text itself where it may end."""
         if question.byte is None:
             return question.text
         machine = self.machine(node)
         return question.longer + shortest_word(machine, state_after(machine, question.longer))
 
     def operands(self, node: Node, at: _At) -> Iterator[tuple[Node, _At]]:
-        """The operands of an intersection of any number."""
+        """The operands of nested intersections."""
         inner, here_at = at.entered(node)
         if shape_of(inner).part == "both":
             for each in children(inner):
@@ -331,23 +329,23 @@ class SourceMachines:
         else:
             there = state_after(any_text(), question.longer)
             if there == NO_ARC or (question.byte is None and not any_text().is_accepting(there)):
-                # Bytes that are not text are not excluded by the part.
+                # Bytes that are not text fail before the excluded part matters.
                 here = state_after(self.machine(node), question.text)
                 return [SourcePart("state", at.source, at.path, state=here)]
             rest = b"" if question.byte is None else shortest_word(any_text(), there)
             words = (question.longer + rest,)
         _, inner = at.entered(right)
-        if question.byte is None:  # The excluder may end here; it has no place that says so.
+        if question.byte is None:  # The excluder may end here; no place of it says so.
             return [SourcePart("excludes", inner.source, inner.path, (), words)]
         places = self.live(right, at, question.text, bytes([question.byte]))
         reading = source_places(places, at.source)
         return [SourcePart("excludes", inner.source, inner.path, reading, words)]
 
     def nested(self, node: Node, at: _At, question: PlaceQuestion) -> list[SourcePart]:
-        """The parts that decide in a sequence, each asked from wherever it can begin."""
+        """The parts that decide in a sequence, each examined at all offsets where it can begin."""
         parts: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         for below, begin, may_end in self.reading(node, question.text):
-            # Where it may end itself, what must come before the end is in the parts after it.
+            # If it may end itself, the parts after it keep the text from ending.
             if question.byte is None and may_end and self.is_closed(below):
                 continue
             for part in self.find(below, at, question.shifted(begin)):
@@ -355,8 +353,8 @@ class SourceMachines:
         return list(parts.values())
 
     def reading(self, node: Node, text: bytes) -> Iterator[tuple[Node, int, bool]]:
-        """The parts of a sequence that may be reading where a text ends: each with where in the
-        text it begins, and whether it may end where the text does.
+        """The parts of a sequence that may be active at the end of a text: each with the offset at
+        which it begins, and whether it may end there.
         """
         begins = {0}
         again = shape_of(node).again(node)
@@ -367,7 +365,7 @@ class SourceMachines:
             if machine.start == NO_ARC:
                 return
             for begin in waiting:
-                # A repetition begins again where it ended; its list grows while it is read.
+                # A repetition begins again at its ends; its list grows while it is read.
                 states: list[int] = run(machine, machine.start, text[begin:]).tolist()
                 stops = {
                     begin + n
@@ -402,7 +400,7 @@ class SourceMachines:
     # Assertions
 
     def assertions(self, whole: Whole, at: _At, question: PlaceQuestion) -> list[SourcePart]:
-        """The assertions without one of which the pattern would go on; else their combination."""
+        """The assertions without which the pattern would go on; else their combination."""
         excluding: list[SourcePart] = []
         tried: list[SourcePart] = []
         for assertion, machine in self.without_one(whole):
@@ -421,7 +419,7 @@ class SourceMachines:
         return excluding
 
     def without_one(self, whole: Whole) -> tuple[tuple[Assertion, Dfa], ...]:
-        """Each assertion of a pattern, and the machine of the pattern without it."""
+        """Each assertion of a pattern with the machine of the pattern without it."""
         known = self.variants.get(id(whole))
         if known is None:
             meter = Meter(LIMITS)
@@ -440,7 +438,7 @@ def _inside(label: str, around: str) -> str:
 
 
 def _name(node: Node, at: _At) -> str:
-    """The text that an operand was written as."""
+    """The source text of an operand."""
     _, there = at.entered(node)
     inner = inside(node)
     if there.source is at.source and inner.start < inner.end:
@@ -449,7 +447,7 @@ def _name(node: Node, at: _At) -> str:
 
 
 def _outer_assertions(root: Node) -> list[Assertion]:
-    """The assertions that are not inside another one, in the order of the pattern."""
+    """The assertions that are not inside another assertion, in the order of the pattern."""
     if isinstance(root, Assertion):
         return [root]
     return [each for child in children(root) for each in _outer_assertions(child)]

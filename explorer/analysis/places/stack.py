@@ -1,10 +1,10 @@
-"""The stack of a grammar after a text, as the rules that are open: what each waits for.
+"""The stack of a grammar after a text: its open rules, and what each waits for.
 
 The rows are the open rules of a derivation (`explorer.languages.written.derivation`), the innermost
-first. The innermost reads; each of the others waits for the rule above it. Where the
-machine that decides keeps a symbol for a waiting rule, the row has that symbol: the state of the
-machine's own network to return to. A row without one was merged into the row below it, or has
-nothing left to read, so that the machine need not come back to it.
+first. The innermost reads; each of the others waits for the rule above it. Where the deciding
+machine keeps a symbol for a waiting rule, the row has that symbol: the state of the machine's own
+network to return to. A row without one was merged into the row below it, or has nothing left to
+read, so that the machine need not return to it.
 
 Cost: that of the derivation, and some microseconds for each row that is asked for.
 """
@@ -34,12 +34,12 @@ MOST_PLACES: Final = 16
 """The most places that a row names."""
 
 MOST_REPLAYED: Final = 2_000
-"""Up to so many bytes and symbols a text is read once more to find where symbols were pushed."""
+"""The longest text, in bytes and symbols, that is read again to find its pushes."""
 
 NO_PLACE: Final = -1
 
 QUOTES: Final = ('"', "'", "/")
-"""The signs that enclose a literal or a pattern in a grammar."""
+"""The delimiters of a literal or a pattern in a grammar."""
 
 Span = tuple[int, int]
 
@@ -49,16 +49,16 @@ class StackRow:
     """One open rule.
 
     Args:
-        rule: Its name; empty for what stands around a grammar.
-        start: The byte of the text where it began.
-        text: The alternative of the rule that is open, as it was written; may be empty.
+        rule: Its name; empty for the part around a grammar.
+        start: The offset in the text where it began.
+        text: The source text of its open alternative; may be empty.
         begin: Where that alternative begins in the text of the source.
         call: The span of the call that it waits for, in the text of the source; ``None`` for the
             innermost, which reads.
-        next: The spans of what it can go on with.
-        expects: What it can go on with, in words.
+        next: The spans at which it can go on.
+        expects: The characters with which it can go on, in words.
         ends: Whether it may end without another byte.
-        symbol: The symbol on the machine's stack; ``None`` where there is none for this row.
+        symbol: The row's symbol on the machine's stack; ``None`` without one.
         closed: The rules that have ended in it.
     """
 
@@ -172,7 +172,7 @@ class StackReader:
                 self._bodies.setdefault(name, body)
 
     def derivation(self, text: bytes) -> Derivation | None:
-        """One derivation of the beginning of a text; ``None`` if no word begins so.
+        """One derivation of a text as a prefix; ``None`` if no word has this prefix.
 
         Raises:
             BudgetExceeded: The text is too long.
@@ -181,7 +181,7 @@ class StackReader:
         return None if here is None else derivation(here)
 
     def at(self, text: bytes, machine: ByteMachine | None, state: int) -> GrammarStack | None:
-        """The stack after a text; ``None`` if no word begins so.
+        """The stack after a text; ``None`` if no word has this prefix.
 
         Raises:
             BudgetExceeded: The text is too long.
@@ -206,17 +206,17 @@ class StackReader:
         stacks: Stacks,
         symbols: Sequence[int],
     ) -> list[int | None] | None:
-        """The machine's symbols, each at the rule that waits; ``None`` where they do not fit.
+        """The machine's symbol of each open rule; ``None`` if they do not correspond.
 
         A rule that the machine keeps is called with a symbol. Where it keeps a rule in some places
-        and has laid it into its callers in others, there are fewer symbols than such calls; then
-        the byte at which a symbol came onto the stack says to which call it belongs.
+        and has inlined it in others, there are fewer symbols than such calls; then the byte at
+        which a symbol was pushed identifies its call.
         """
         opened = derived.open
         network = stacks.network
         kept = {*network.names}
         last = len(opened) - 1
-        tail = False  # Whether nothing is read any more after a rule, up to one that is kept.
+        tail = False  # Whether nothing is read after the rules below, up to one that is kept.
         waiting: list[int] = []
         for place in range(last, 0, -1):
             here = opened[place]
@@ -252,12 +252,12 @@ class StackReader:
         return placed
 
     def _holds(self, rows: Sequence[OpenRule], network: Network, symbol: int) -> bool:
-        """Whether the rule that a symbol leads back to is one of some open rules."""
+        """Whether the rule to which a symbol returns is one of some open rules."""
         holder = network.names[network.rule[symbol]]
         return holder not in self._bodies or any(each.rule == holder for each in rows)
 
     def following(self, points: tuple[Point, ...]) -> bytes:
-        """The bytes that an open rule can go on with, ascending."""
+        """The bytes with which an open rule can go on, ascending."""
         bits = 0
         for point in points:
             bits |= self.program.first(point)
@@ -268,7 +268,7 @@ class StackReader:
         return any(map(self.program.may_end, opened.points))
 
     def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
-        """One open rule, as it is shown."""
+        """One open rule in the form in which it is shown."""
         here = derivation.open[place]
         written = [
             origin for point in here.points for *_, origin in self.program.moves(point).reads
@@ -287,13 +287,13 @@ class StackReader:
         )  # fmt: skip
 
     def _span(self, origin: Origin) -> Span | None:
-        """Its span in the text that a person edits, if it stands there."""
+        """The span of an origin in the text that a person edits, if it is there."""
         if origin.source is not None and origin.source != self.source:
             return None
         return origin.start, origin.end
 
     def _written(self, rule: str, near: Span | None) -> tuple[str, int]:
-        """The alternative of a rule around a span, as it was written, and where it begins."""
+        """The source text of a rule's alternative around a span, and its offset."""
         body = self._bodies.get(rule)
         if body is None:
             return "", 0
@@ -313,7 +313,7 @@ class StackReader:
         if origin is not None and origin != self.source:
             return "", 0
         text, begin, end = self.source.text, body.start, body.end
-        # The span of a literal is that of its letters; its quotes belong to the rule.
+        # The span of a literal excludes its quotes, which belong to the rule.
         if text[begin - 1 : begin] in QUOTES:
             begin -= 1
         if text[end : end + 1] in QUOTES:
@@ -322,7 +322,7 @@ class StackReader:
 
 
 def _pushed_at(machine: ByteMachine, stacks: Stacks, text: bytes) -> list[int]:
-    """For each symbol on the stack after a text, the outermost first, the byte that pushed it."""
+    """The byte that pushed each symbol on the stack after a text, the outermost symbol first."""
     state = machine.start
     before: tuple[int, ...] = ()
     begun: list[int] = []
@@ -345,7 +345,7 @@ def _ruled(row: StackRow) -> str:
 
 
 def _in_words(following: bytes) -> str:
-    """The names of the characters that begin with these bytes; empty if there are none."""
+    """The characters with these first bytes in words; empty if there are none."""
     ranges = [(byte, byte) for byte in following if byte < 0x80]
     leads = sum(byte >= 0xC2 for byte in following)
     if leads >= 0xF4 - 0xC2:

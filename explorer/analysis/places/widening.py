@@ -1,13 +1,13 @@
 """Changes of a source that would let a token through: the smallest one, and the everyday ones.
 
-*The smallest* is to one place of the source. The source proposes what could stand in the place
-(`Source.wider`), fewest characters first. A change counts only if the changed constraint, compiled
-again for the same vocabulary, allows the token after the same text.
+*The smallest* change is to one place of the source, which proposes replacements (`Source.wider`),
+fewest characters first. A change counts only if the changed constraint, compiled again for the same
+vocabulary, allows the token after the same text.
 
 *An everyday cause* is a change of the constraint: white space is allowed, the properties may come
-in any order, a keyword is left out, a code fence may stand around the answer. A change is the cause
-if the changed constraint reads the text and the token. So what is said is what would help, whatever
-the wording of the source, and where no change helps nothing is said.
+in any order, a keyword is left out, a code fence may surround the answer. A change is the cause
+if the changed constraint reads the text and the token. So only a change that helps is reported,
+whatever the wording of the source.
 
 What it does not do: combine two changes, or say that a change is what a user wants.
 Cost: up to four compilations for the smallest change; for a cause one discovered machine for each
@@ -44,7 +44,7 @@ class Widening:
 
     Args:
         pattern: The pattern as it was.
-        start, end: The span that changes.
+        start, end: The span of the change.
         replacement: The text that takes its place.
         constraint: The whole constraint with the change; it allows the token.
     """
@@ -65,7 +65,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     """The smallest change that lets a token through, where exactly one place is live.
 
     Args:
-        verdict: Why; only `constraint` can be widened.
+        verdict: The verdict; only the stage `constraint` can be widened.
         parts: The parts of the source that decide.
 
     Returns:
@@ -102,7 +102,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
             here = int(run(char_dfa, start, verdict.prefix)[-1])
             state = {int(q): k for k, q in enumerate(compiled.char_state)}.get(here)
         except ExplorerError:
-            continue  # The change cannot be read, or makes too large a machine: not this one.
+            continue  # The change does not parse, or makes too large a machine.
         if state is not None and verdict.token is not None:
             if compiled.step(state, verdict.token) is None:
                 continue
@@ -186,20 +186,20 @@ def _after_reasoning(asked: Constraint) -> Constraint:
 
 
 _SAYS_NOTHING: Final = b"<"
-"""A beginning of `<think>` that is one of tags and of much else."""
+"""A prefix of `<think>` that is also one of tags and much else."""
 
 
 def cause_of(
     constraint: Constraint | None, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes
 ) -> Cause | None:
-    """The everyday cause of a masked token; ``None`` where no change of the kinds known allows it.
+    """The everyday cause of a masked token; ``None`` where no known change allows it.
 
     Args:
         constraint: The constraint; ``None`` has no cause.
-        verdict: Why; only the stage ``constraint`` has a cause, and a control token that begins a
-            block of reasoning.
+        verdict: The verdict; only the stage ``constraint`` has a cause, and a control token that
+            begins a block of reasoning.
         parts: The parts of the source that decide.
-        offered: The token and all that was asked about after it; the name of a control token.
+        offered: The token and the text asked about after it, or the name of a control token.
 
     Example:
         >>> from explorer.languages.schema.functions import json_schema
@@ -215,14 +215,14 @@ def cause_of(
     if verdict.stage != "constraint" or verdict.byte_offset is None:
         return None
     if constraint.over_tokens or token_stages(constraint.source):
-        return None  # What the text allows, they may still mask.
+        return None  # The stages may still mask what the text allows.
     written = verdict.prefix + (verdict.data or b"")
     for cause in islice(_changes(constraint, verdict, parts, offered), MOST_TRIED):
         try:
             if state_after(cause.constraint.machine, written) != NO_ARC:
                 return cause
         except ExplorerError:
-            continue  # It cannot be read so, or is too large: not this one.
+            continue  # The change does not parse, or makes too large a machine.
     return None
 
 
