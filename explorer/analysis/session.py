@@ -1,8 +1,7 @@
-"""The session that users hold: it steps, and it can say why.
+"""The session that users hold: it steps and explains itself.
 
-Stepping lives in `explorer.decoding` and knows nothing of explanations, which are built on top of
-traces and machines. This class only puts the two together, so that a question can be asked where
-one stands.
+Stepping lives in `explorer.decoding` and does not depend on explanations, which are built on top of
+traces and machines. This class combines the two, so that a question can be asked at the cursor.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ from explorer.errors import ContextFull, ExplorerError
 class Session(Walk):
     """Constrained decoding one step at a time, forwards, backwards and sideways, with reasons.
 
-    Everything about stepping, its arguments included, is said in
-    `explorer.decoding.stepping.walk.Walk`; this adds the questions. Forks, copies and what `edit`
-    returns are sessions too.
+    Stepping and the arguments are documented in `explorer.decoding.stepping.walk.Walk`; this adds
+    the questions. Forks, copies and the results of `edit` are sessions too.
 
     Example:
         >>> import explorer
@@ -47,17 +45,17 @@ class Session(Walk):
     """
 
     def feed(self, text_or_ids: Fed, role: str | None = None) -> tuple[Step, ...]:
-        """Put in what the model did not write, such as a tool's result or a user's answer.
+        """Put in text that the model did not write, such as a tool's result or a user's answer.
 
-        The constraint is one of the whole conversation, so a phase of it says what may stand here:
+        The constraint covers the whole conversation, so one of its phases must allow the text:
         ``phase("result", any_text(), begin=token("<tool>"), role="tool")``. The model reads all of
         it in one pass where it can; then the run goes on, in the same trace. Going back and forks
         work across it.
 
         Args:
-            text_or_ids: A text, which the tokenizer splits, whatever it looks like; or a list of
-                texts, names of control tokens, and ids.
-            role: Who wrote it; default the role of the phase, else ``"user"``.
+            text_or_ids: A text, which the tokenizer always splits; or a list of texts, names of
+                control tokens, and ids.
+            role: The role of the writer; default that of the phase, else ``"user"``.
 
         Returns:
             The steps, ``chosen_by == "fed"``.
@@ -136,7 +134,7 @@ class Session(Walk):
 
     @property
     def phases(self) -> tuple[tuple[str, ...], ...]:
-        """The phases that the text may go on in: each with those around it, the outermost first.
+        """The phases in which the text may go on, each with those around it, the outermost first.
 
         `Trace.phases` has those of each step. Empty without phases.
         """
@@ -149,12 +147,12 @@ class Session(Walk):
     def explain(
         self, token: int | str, position: int | None = None, *, budget: Budget | None = None
     ) -> Explanation:
-        """Why a token may come next, or may not, the sampler and the token budget included.
+        """Explain why a token may come next, or may not; this covers sampler and token budget.
 
         Args:
             token: An id; the spelling of a token, as in `step`; or any other text, which the
                 tokenizer splits.
-            position: How many tokens stand before it; default the cursor's.
+            position: The number of tokens before it; default the cursor's.
             budget: Limits for each of the explanation's searches.
 
         Raises:
@@ -166,8 +164,8 @@ class Session(Walk):
         """The verdict on every id at a position, in a few groups with their probability.
 
         Args:
-            position: How many tokens stand before; default the cursor's.
-            budget: Limits for what must be searched for.
+            position: The number of tokens before it; default the cursor's.
+            budget: Limits for the searches.
 
         Raises:
             ExplorerError: The session has no constraint, or no such position.
@@ -178,11 +176,11 @@ class Session(Walk):
         """Look one step ahead: the probability that stays allowed after each likely next token.
 
         A token may be likely for the sake of a continuation that the constraint does not have.
-        That shows here before the token is taken. The session does not move, and may be moved
-        from another thread meanwhile.
+        That shows here before the token is taken. The session does not move, and other threads may
+        move it meanwhile.
 
         Args:
-            k: How many of the allowed tokens that the model finds likeliest, 1 to 256.
+            k: The number of allowed tokens to look at, the likeliest first, 1 to 256.
             budget: Limits for each search for the shortest ending; default 100 states.
 
         Returns:
@@ -239,15 +237,14 @@ class Session(Walk):
     def traps(self, *, budget: Budget | None = None) -> tuple[Trap, ...]:
         """Find what makes this run go wrong or could, each with its evidence and a remedy.
 
-        First those of the run, then those of its constraint, whose position is ``None``: of these
-        first the ones around the place where the run is, then those that it went through. Those
-        that one change would end, such as a ``maxLength``, are one trap, which names its places.
-        With a model, a greedy trap that the next step would fall into is among those of the run,
-        at the cursor's position (`ahead`): the model reads each token once that has at least a
-        quarter of its probability there.
+        The traps of the run come first, then those of its constraint, whose position is ``None``:
+        those around the present state before those around earlier ones. Traps that one change would
+        remove, such as a ``maxLength``, are one trap, which names its places. With a model, a
+        greedy trap at the next step is among those of the run, at the cursor's position (`ahead`):
+        the model reads each token once that has at least a quarter of its probability there.
 
         Args:
-            budget: Limits for looking through the constraint's machine.
+            budget: Limits for the search of the constraint's machine.
 
         Raises:
             ExplorerError: The session has no constraint.
@@ -266,10 +263,11 @@ class Session(Walk):
         return (*of_run, *grouped_traps(own))
 
     def traps_ahead(self, entries: Sequence[Ahead] | None = None) -> tuple[Trap, ...]:
-        """The greedy traps that the next step may fall into; none without a model.
+        """The greedy traps of the next step; none without a model.
 
         Args:
-            entries: The answer of `ahead` here, if it is known; default reads the likely tokens.
+            entries: The answer of `ahead` here, if it is known; by default the likely tokens are
+                read.
         """
         place = None if self.lm is None else self.looked_from()
         if place is None:
@@ -285,9 +283,9 @@ class Session(Walk):
 
 
 def _distance(trap: Trap, here: int, passed: Set[int]) -> int:
-    """The distance of a trap of the constraint from a run: 0 where it is, 1 where it was."""
+    """The rank of a trap of the constraint by its place: 0 here, 1 passed, 2 elsewhere."""
     states = trap.evidence.get("states")
     if trap.kind == "visited_only":
-        return 3  # It speaks about all that was said before it.
+        return 3  # It refers to all traps before it.
     around = {trap.state, *(cast("tuple[int, ...]", states) if isinstance(states, tuple) else ())}
     return 0 if here in around else 1 if around & passed else 2

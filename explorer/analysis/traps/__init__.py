@@ -1,11 +1,11 @@
 """Traps: what makes constrained decoding go wrong although every mask is right.
 
-A mask says which tokens are possible, not which make sense. Two places to look: `machine_traps`
-looks at a token DFA alone, `session_traps` at a run, and `prompt_traps` at what stands before one.
-Every trap has its evidence and a remedy. None is an error: a loop may be what is wanted.
+A mask says which tokens are possible, not which make sense. `machine_traps` examines a token DFA
+alone, `session_traps` a run, and `prompt_traps` a prompt. Every trap has its evidence and a remedy.
+None is an error: a loop may be intended.
 
-Read in this order: `trap` (what a trap is; many with one remedy are one), `of_machine`, `loops`
-(the loop that a run is in), `of_run`.
+Read in this order: `trap` (a trap, and the grouping of those with one remedy), `of_machine`,
+`loops` (the loop that a run is in), `of_run`.
 """
 
 from explorer.analysis.traps.loops import run_loops

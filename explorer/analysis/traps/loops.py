@@ -1,9 +1,9 @@
-"""The loop in which a run was when it stopped: text that the constraint allows without end.
+"""The loop in which a run stopped: text that the constraint allows without end.
 
-A run that is cut is often one that went round: white space between two tokens of JSON, digits of a
-number, characters of a string, items of an array. The end of its text is such a loop if the machine
-over bytes comes to the same state again and again, so that nothing in the constraint ends it. Then
-the trap names where the loop began, in bytes of the text, and the setting that bounds it.
+A run that is cut was often in a loop: white space between two tokens of JSON, digits of a number,
+characters of a string, items of an array. The end of its text is such a loop if the machine over
+bytes returns to the same states again and again, so that nothing in the constraint ends it. Then
+the trap names the beginning of the loop, in bytes of the text, and the setting that bounds it.
 
 A bounded repeat, such as ``{0,40}``, counts: its states are all different, and it is not a loop.
 
@@ -28,13 +28,13 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 
 LEAST_SPACE: Final = 24
-"""Fewer bytes of white space than these are indentation."""
+"""The fewest bytes of white space that are more than indentation."""
 
 LEAST_DIGITS: Final = 24
-"""Fewer digits than these are a number that somebody may want."""
+"""The fewest digits that are more than an ordinary number."""
 
 LEAST_TEXT: Final = 120
-"""Fewer bytes than these are a string or an array as others are."""
+"""The fewest bytes that are more than an ordinary string or array."""
 
 LEAST_ITEMS: Final = 8
 """The fewest items of an array, or members of an object."""
@@ -70,14 +70,14 @@ _NAMES: Final[dict[Loop, str]] = {
 def run_loops(
     machine: TokenMachine, tokens: Sequence[int], states: Sequence[int]
 ) -> Iterator[Trap]:
-    """Find the loop in which a run is at its end, if it is in one.
+    """Find the loop in which a run ends, if there is one.
 
     Args:
         states: int[len(tokens) + 1], the state before each of them and after the last.
 
     Yields:
         At most one trap; ``position`` is the place in the run where the loop began, and the
-        evidence has its first byte, how many bytes it has, and what it is.
+        evidence has its first byte, its number of bytes, and its kind.
     """
     if machine.byte_machine is None or states[-1] == DONE or not tokens:
         return
@@ -111,7 +111,7 @@ def _after(data: bytes) -> str:
 
 
 def loop_remedy(machine: TokenMachine, what: Loop) -> str:
-    """The way to end the loop, in the words of the part that was written with it."""
+    """The remedy for a loop, in the terms of the source that contains it."""
     waiting = [] if machine.constraint is None else [machine.constraint.source]
     for source in waiting:  # The list grows while it is read.
         said = (source.space_remedy if what == "space" else "") or source.loop_remedy(what)
@@ -122,14 +122,14 @@ def loop_remedy(machine: TokenMachine, what: Loop) -> str:
 
 
 def loop_at(text: bytes, stays: Callable[[bytes], bool]) -> tuple[Loop, str]:
-    """The part of a JSON text that goes round at its end, and where that is.
+    """The part of a JSON text that repeats at its end, and its path.
 
     Args:
         text: A text that leads into the loop.
-        stays: Whether some more bytes lead to a state of the loop.
+        stays: Whether some further bytes lead to a state of the loop.
 
     Returns:
-        Its kind, ``"repeat"`` for a text that is not JSON, and the names on the way to it, such as
+        Its kind, ``"repeat"`` for a text that is not JSON, and the path of names to it, such as
         ``"address.street"`` or ``"tags[]"``.
 
     Example:
@@ -145,13 +145,13 @@ def loop_at(text: bytes, stays: Callable[[bytes], bool]) -> tuple[Loop, str]:
         outer = _opened(text[: opened.begin])
         if outer is None or not stays(b'"'):
             return "string", _names_to(text)
-        # The loop goes on after the string, and perhaps after the object around it.
+        # The loop continues after the string, and perhaps after the object around it.
         around = _opened(text[: outer.begin]) if stays(b'"}') else None
         opened = outer if around is None else around
     elif _NUMBER_END.search(text):
         if opened is None or not stays(b","):
             return "number", _names_to(text)
-    elif text.endswith(b"{"):  # Nothing comes back to the beginning of an object but an array.
+    elif text.endswith(b"{"):  # Only an array returns to the beginning of an object.
         opened = _opened(text[:-1])
     return ("repeat", "") if opened is None else (opened.what, _names_to(text[: opened.begin]))
 
@@ -185,18 +185,18 @@ def _after_name(text: bytes) -> bool:
 
 
 Found = tuple[Loop, int, str]
-"""The kind of a loop, its first byte, and a clause with more about it."""
+"""The kind of a loop, its first byte, and a clause with details."""
 
 
 @dataclass(frozen=True, slots=True)
 class _StatesOfRun:
-    """The bytes that were written, and the states on the way.
+    """The bytes of a run, and the states of the machine over bytes along them.
 
     Args:
         data: The bytes of the tokens.
-        ends: How many of them stand before each position of the run.
-        offsets: The places where a state is known, in bytes.
-        places: The state of the machine over bytes at each of them.
+        ends: The number of bytes before each position of the run.
+        offsets: The byte offsets at which a state is known.
+        places: The state at each of these offsets.
     """
 
     data: bytes
@@ -244,7 +244,7 @@ class _StatesOfRun:
         return "number", begin, ""
 
     def around(self) -> Found | None:
-        """A string, an array, an object or any other part that goes round at the end."""
+        """A string, an array, an object or any other part that repeats at the end."""
         begin = self._loop()
         if len(self.data) - begin < LEAST_TEXT or not self._returns(begin):
             return None
@@ -264,7 +264,7 @@ class _StatesOfRun:
         return None
 
     def _loop(self) -> int:
-        """The first byte from which on the states come again until the end."""
+        """The first byte from which on all states recur until the end."""
         first: dict[int, int] = {}
         for position, place in enumerate(self.places):
             first.setdefault(place, position)
@@ -275,10 +275,10 @@ class _StatesOfRun:
         return self.offsets[self._first_time(begin)]
 
     def _first_time(self, begin: int) -> int:
-        """The place where the first time round began, which may come from a state outside the loop.
+        """The index at which the first round began, which may start from a state outside the loop.
 
-        In ``(ab)+`` the first ``a`` leaves the start, to which nothing returns; but it goes where
-        the later ones go.
+        In ``(ab)+`` the first ``a`` leaves the start, to which nothing returns; but its target is
+        that of the later ones.
         """
         if begin == 0:
             return 0
@@ -287,11 +287,11 @@ class _StatesOfRun:
         return begin - any(self.places[k] == here and self._piece(k) == piece for k in later)
 
     def _piece(self, k: int) -> bytes:
-        """The bytes that lead to the state at a place."""
+        """The bytes that lead to the state at an index."""
         return self.data[self.offsets[k - 1] : self.offsets[k]]
 
     def _returns(self, begin: int) -> bool:
-        """Whether a state comes again in the text since some byte, so that nothing counts it."""
+        """Whether a state recurs after some byte, so that no counter bounds the text."""
         inside = self.places[bisect_right(self.offsets, begin) :]
         return len(set(inside)) < len(inside)
 
@@ -303,7 +303,7 @@ class _Opened:
     Args:
         what: A string, an array or an object.
         begin: Where it begins, its quote or bracket.
-        parts: How many items or members it has, the last one counted.
+        parts: The number of its items or members, with the last one.
     """
 
     what: Loop
@@ -314,11 +314,11 @@ class _Opened:
 _NUMBER_END: Final = re.compile(rb"[0-9][eE.+-]*$")
 
 _TOKEN: Final = re.compile(rb'(?P<closed>"(?:[^"\\]|\\.)*")|(?P<open>")|[\[\]{},]', re.DOTALL)
-"""A string with its end, one without, or a mark between values."""
+"""A closed string, an open one, or a mark between values."""
 
 
 def _opened(data: bytes) -> _Opened | None:
-    """The innermost part of a text that is open at its end, read as JSON; ``None`` for none."""
+    """The innermost open part of a text, read as JSON; ``None`` without one."""
     if not _JSON.match(data):
         return None
     stack: list[list[int]] = []

@@ -1,8 +1,8 @@
-"""The traps of a token machine alone: loops of white space, loops at all, choices that begin with
-one token, text that can only be written byte by byte.
+"""The traps of a token machine alone: loops of white space, endless loops, choices that begin with
+the same token, text that can only be written byte by byte.
 
-All states of a table are looked at. Of a machine that works its states out as they are visited,
-only those are; the last of its traps says so (``visited_only``).
+All states of a table are examined. Of a machine that computes its states as they are visited, only
+the visited ones are; the last of its traps says so (``visited_only``).
 
 Cost: a pass over the table of the machine, or a walk of the trie per visited state; for the
 byte-by-byte check a pass over the allowed tokens of at most `MOST_STATES` states.
@@ -37,16 +37,16 @@ from explorer.tokens.words import NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 MOST_STATES: Final = 400
-"""The most states that are looked at token by token."""
+"""The most states that are examined token by token."""
 
 MOST_CHOICES: Final = 5_000
 """The most texts of a choice that are split into tokens."""
 
 MOST_WORDS: Final = 48
-"""The most words of another finite language that are."""
+"""The most texts of another finite language that are split into tokens."""
 
 FEW_CHARACTERS: Final = 16
-"""A place that expects more characters than these means a class, not a character."""
+"""A place that expects more characters than these stands for a class."""
 
 
 LONGEST_PLACE: Final = 60
@@ -59,13 +59,13 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
     """Find the traps of a token machine, whatever the model.
 
     Args:
-        machine: The machine. Those of a table are worked out once.
-        budget: Limits for looking through it.
+        machine: The machine. The traps of a table are computed once.
+        budget: Limits of the search.
 
     Raises:
         ExplorerError: There is no constraint.
-        BudgetExceeded: A limit was reached that was given, or over a table. Where none was given,
-            the search over any other machine stops there, and the last of the traps says so.
+        BudgetExceeded: A given limit was reached, or one over a table. Otherwise the search over
+            any other machine stops at a limit, and the last of the traps says so.
 
     Example:
         >>> from explorer.languages.constraint import regex
@@ -99,7 +99,7 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
 def _as_far_as_possible(
     searches: Sequence[Iterator[Trap]], machine: TokenMachine, count: int
 ) -> tuple[Trap, ...]:
-    """The traps that are found before a limit is reached, and what was looked at."""
+    """The traps found before a limit is reached, and a trap that names the states examined."""
     traps: list[Trap] = []
     stopped: BudgetExceeded | None = None
     for search in searches:
@@ -117,7 +117,7 @@ def _known(machine: TokenMachine) -> list[tuple[Trap, ...]]:
 
 
 class _ArcsOfStates(Protocol):
-    """The states and arcs that the search for loops may look at."""
+    """The states and arcs that the search for loops may use."""
 
     @property
     def states(self) -> Sequence[int]:
@@ -183,7 +183,7 @@ class _Visited:
     def some_stay(self, members: Sequence[int], some: Bool) -> bool:
         inside = {self._background.machine.byte_state(state) for state in members}
         words = np.zeros(self._background.trie.num_words + 1, np.bool_)
-        words[self._background.word_of[some]] = True  # Ids that write no word share the last.
+        words[self._background.word_of[some]] = True  # Ids without a word share the last entry.
         for byte_state in inside:
             fails, reached, _ = self._background.fail_words(byte_state, 0)
             read = np.flatnonzero((fails == READ) & words[:-1])
@@ -210,7 +210,7 @@ def _visited_only(machine: TokenMachine, count: int, stopped: BudgetExceeded | N
 
 @dataclass(frozen=True, eq=False)
 class _Sorts:
-    """The ids that are white space only, and those that write a whole character that is not.
+    """The ids that are all white space, and those with a whole character that is not white space.
 
     Args:
         blank: bool[ids].
@@ -239,7 +239,7 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
-    """Find the loops; each is a trap, either of white space only or of text."""
+    """Find the loops; each is a trap, either of white space alone or of text."""
     sorts = _sorts(background.machine.vocabulary)
     edges: list[list[int]] = []
     held = 0
@@ -320,7 +320,7 @@ def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
 
 
 def _written_at(machine: TokenMachine, text: bytes) -> str:
-    """The part of a pattern, or the rule, that goes on after a text; empty where none is known."""
+    """The part of a pattern, or the rule, that goes on after a text; empty if unknown."""
     source = None if machine.constraint is None else machine.constraint.source
     try:
         places = () if source is None else live_places(source, split_tail(text)[0])
@@ -344,7 +344,7 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     if 0 < len(choices) <= MOST_CHOICES:
         texts_listed = choices
     elif whole is not None and not whole.over_tokens and is_finite(whole, meter):
-        # However it is written, a language of few words is a choice.
+        # A language of few words is a choice, however it is written.
         first = list(islice(words(whole, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:
             return
@@ -374,9 +374,9 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
 
 
 def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
-    """Characters that no single token writes where they are expected; each is named once.
+    """Find expected characters that no single token writes; each is reported once.
 
-    Wide classes always hold such characters; only places that expect few are looked at.
+    Wide classes always have such characters, so only places that expect few are examined.
     """
     machine = background.machine
     reported: set[int] = set()
@@ -397,7 +397,7 @@ def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> 
                 continue
             begins = starting_with(data[:1])
             halves = begins[mask[begins]]
-            if len(halves):  # Otherwise it cannot be written at all, which is not a trap.
+            if len(halves):  # A character that cannot be written at all is not a trap.
                 reported.add(code)
                 yield Trap(
                     "byte_by_byte",

@@ -1,6 +1,6 @@
-"""The traps of a run: a loop that it is in, a feasible mass that stays tiny, a token that was
-likely for the sake of a continuation that is masked, a prompt that ends where a token should have
-gone on, complete texts where the model never means to stop.
+"""The traps of a run: a loop, a feasible mass that stays tiny, a token that was likely for the sake
+of a masked continuation, a prompt that ends where a token should have gone on, complete texts at
+which the model never ends.
 
 Cost: a pass over the trace.
 """
@@ -34,7 +34,7 @@ TINY_MASS: Final = 0.01
 """Below this feasible mass the constraint forces text that the model finds very unlikely."""
 
 TINY_STEPS: Final = 3
-"""For how many steps in a row."""
+"""The fewest steps in a row with a tiny mass."""
 
 LIKED: Final = 0.25
 """A token of at least this probability counts as the model's own choice."""
@@ -43,7 +43,7 @@ UNLIKELY_END: Final = 0.01
 """A probability of EOS below this, under the constraint, in every complete text."""
 
 ENDS_SEEN: Final = 4
-"""In how many complete texts at least."""
+"""The fewest complete texts for that."""
 
 LOOK: Final = Budget(states=100_000, seconds=1.0)
 """Limits of the search for a way around a state."""
@@ -53,7 +53,7 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
     """Find the traps that a run fell into, or may fall into.
 
     Args:
-        trace: The run. Without a model's probabilities, its loops and its prompt are looked at.
+        trace: The run. Without a model's probabilities, only its loops and its prompt are examined.
     """
     prompt = trace.prompt if isinstance(trace.prompt, str) else None
     ends = machine.vocabulary.eos_ids
@@ -64,7 +64,7 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
         end = None
         if distribution is not None:
             known = [distribution.candidate(token) for token in ends]
-            # Every token outside the candidates is less likely than all of them.
+            # Every token outside the candidates is less likely than each of them.
             end = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
         moments.append(
             RunMoment(
@@ -80,17 +80,17 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunMoment:
-    """The facts about one position of a run that its traps are found from.
+    """The facts about one position of a run that the searches for traps use.
 
     Args:
-        index: How many tokens stand before it.
-        state: Of the token machine.
+        index: The number of tokens before it.
+        state: The state of the token machine.
         token: The token that was taken here; ``None`` at the end.
         log_prob: Its natural log-probability under the model, if it is known.
         z: The feasible mass; ``None`` without a distribution.
         first_choice: The model's own likeliest token; ``None`` without a distribution.
         end: The probability of the end of text under the constraint; ``None`` likewise.
-        limits: Says how many ids the mask allows, and how many the token budget removed.
+        limits: Returns the number of ids that the mask allows, and of those the budget removed.
     """
 
     index: int
@@ -106,7 +106,7 @@ class RunMoment:
 def run_traps(
     machine: TokenMachine, prompt: str | None, moments: Sequence[RunMoment]
 ) -> tuple[Trap, ...]:
-    """Find the traps of a run that is given by its positions; `session_traps` asks it of a trace.
+    """Find the traps of a run given by its positions; `session_traps` does so for a trace.
 
     Args:
         prompt: The prompt, if it is a text.
@@ -125,9 +125,9 @@ def run_traps(
 
 @lru_cache(maxsize=4)
 def _joined(vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The tokens that hold a space and a word's begin, and pairs with the ids that write the rest.
+    """The tokens that join a space and the beginning of a word, and pairs of them with the rest.
 
-    Worked out once per vocabulary, because it is asked for at every step.
+    Computed once per vocabulary, because every step asks for it.
     """
     joined: list[int] = []
     pairs: list[tuple[int, int]] = []
@@ -141,11 +141,11 @@ def _joined(vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.int64
 def prompt_traps(
     vocabulary: Vocabulary, prompt: str | None, allowed: Bool | None = None
 ) -> tuple[Trap, ...]:
-    """Whether a prompt ends where a token should have gone on, as before a space.
+    """Find a prompt that ends where a token should have gone on, such as before a word.
 
     Args:
         prompt: The prompt; ``None`` for none.
-        allowed: bool[ids], the first mask: only tokens that it makes impossible to join count.
+        allowed: bool[ids], the first mask; only tokens that it prevents from joining count.
 
     Example:
         >>> vocab = Vocabulary.from_bytes([b"The", b" ", b" cat", b"cat"], eos_ids=[4])
@@ -158,7 +158,7 @@ def prompt_traps(
     tail = prompt[len(stripped) :]
     if not tail:
         return ()
-    # One token would have held the space and what comes after it.
+    # One token would have joined the space and the text after it.
     joined, pairs = _joined(vocabulary)
     lost_ids = joined if allowed is None else np.unique(pairs[allowed[pairs[:, 1]], 0])
     lost: list[int] = lost_ids.tolist()
@@ -201,7 +201,7 @@ def _tiny_mass(moments: Sequence[RunMoment]) -> Iterator[Trap]:
 
 
 def _greedy_traps(machine: TokenMachine, moments: Sequence[RunMoment]) -> Iterator[Trap]:
-    """Find a token that was likely because of a continuation that the mask then removes."""
+    """Find tokens that were likely because of a continuation that the mask then removes."""
     for before, after in pairwise(moments):
         if before.log_prob is None or after.z is None or after.first_choice is None:
             continue
@@ -221,9 +221,9 @@ def greedy_traps_ahead(
     """Find likely next tokens whose likely continuation will be masked, before one is taken.
 
     Args:
-        position: How many tokens stand before.
-        state: Of the token machine.
-        entries: Allowed tokens with what comes after each, without a token budget.
+        position: The number of tokens before.
+        state: The state of the token machine.
+        entries: Allowed tokens with a look ahead after each, without a token budget.
     """
     for entry in entries:
         after = machine.step(state, entry.token)
@@ -248,10 +248,10 @@ def _greedy_trap(
     *,
     was: str = "was",
 ) -> Trap | None:
-    """The trap that a token is, if it is one: after it the model's own next choice is masked.
+    """The greedy trap of a token, if it is one: the model's own next choice after it is masked.
 
-    That is all it takes, however much probability the other tokens keep: there is no threshold on
-    the feasible mass. A token counts only if another token would have led elsewhere: within a fixed
+    That suffices, however much probability the other tokens keep: there is no threshold on the
+    feasible mass. A token counts only if another token would have avoided the state: within a fixed
     piece of JSON every text passes through the same state. It also counts only if the model
     wants more text afterwards; a wish to end does not explain the token before it.
 
@@ -301,7 +301,7 @@ def _avoidable(machine: ByteMachine, begin: int, state: int) -> bool:
         try:
             meter.check("The search for a way around", states=len(seen))
         except BudgetExceeded:
-            return False  # Nothing is claimed that was not found.
+            return False  # A search that stopped proves nothing.
         targets = _targets(machine, here) - seen
         seen |= targets
         waiting += sorted(targets)
@@ -324,7 +324,7 @@ def _unlikely_ends(machine: TokenMachine, moments: Sequence[RunMoment]) -> Itera
             continue
         allowed, over_budget = moment.limits()
         if over_budget:
-            continue  # The end is near because the tokens run out.
+            continue  # The tokens run out, so the end is near.
         if allowed <= len(machine.vocabulary.eos_ids):
             return  # Here the end is forced.
         if moment.end >= UNLIKELY_END:

@@ -1,7 +1,7 @@
 """A trap: something that makes decoding go wrong although every mask is right.
 
-Traps of one kind with one remedy are one trap in many places: by the keyword of a schema
-(`maxLength`, `maxItems`), the bounds of a pattern, or the rule of a grammar that the remedy names.
+Traps of one kind with one remedy are one trap in several places. The remedy names the keyword of a
+schema (`maxLength`, `maxItems`), the bounds of a pattern, or the rule of a grammar.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Trap:
-    """One thing that may go wrong.
+    """One trap, with its evidence and a remedy.
 
     Args:
         kind: The kind of trap; see the module.
         message: The description, in a sentence or two.
         remedy: What could be done.
-        state: The token state it is about, if one.
-        position: The position of the trace it is about, if one.
+        state: The token state concerned, if any.
+        position: The position of the trace concerned, if any.
         evidence: Values that show it.
     """
 
@@ -71,11 +71,11 @@ _ENDLESS: Final[Mapping[str, str]] = {
 
 
 def grouped_traps(traps: Iterable[Trap]) -> tuple[Trap, ...]:
-    """Put the traps together that have the same kind and the same remedy.
+    """Group the traps of the same kind and remedy.
 
     Returns:
-        One trap for each group, in the order of the first of each. A group of one is that trap.
-        The evidence of a larger one is that of its first, with ``traps``, how many there are,
+        One trap for each group, in the order of their first. A group of one is that trap.
+        The evidence of a larger one is that of its first, with their number ``traps``,
         ``places``, their names where they have one, and all ``states``.
 
     Example:

@@ -1,8 +1,8 @@
-"""The arguments of a question, checked: a state, a token or a text; and a text as ids.
+"""Checks of a question's arguments: a machine, a token or a text; and a text as ids.
 
 A text becomes the tokenizer's own ids, else the fewest that write it. A tokenizer that adds a space
-in front of a text would answer another question than the one asked, so its ids count only where
-they write just this text.
+in front of a text would change the question, so its ids count only if they write exactly this
+text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from explorer.tokens.walks.trie import trie_of
 
 
 def checked_machine(machine: object) -> TokenMachine:
-    """Return a token machine as it was given.
+    """A token machine, checked.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: The value is not one.
     """
     if not isinstance(machine, TokenMachine):
         remedy = "Make it with explorer.compile(constraint, vocabulary)."
@@ -30,10 +30,10 @@ def checked_machine(machine: object) -> TokenMachine:
 
 
 def token_or_text(token: object) -> int | str:
-    """Return an id or a text as it was given.
+    """An id or a text, checked.
 
     Raises:
-        ExplorerError: It is neither.
+        ExplorerError: The value is neither.
     """
     if isinstance(token, str):
         return plain(token)
@@ -50,7 +50,7 @@ def as_bytes(text: object) -> bytes:
     """A text as UTF-8; half of a surrogate pair becomes bytes that no constraint accepts.
 
     Raises:
-        ExplorerError: It is neither str nor bytes.
+        ExplorerError: The value is neither str nor bytes.
     """
     if isinstance(text, str):
         return plain(text).encode(errors="surrogatepass")
@@ -60,9 +60,9 @@ def as_bytes(text: object) -> bytes:
 
 
 def spelled_ids(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:
-    """The ids that a user means with a text, and a note on how it became them.
+    """The ids that a user means by a text, and a note on their choice.
 
-    The control token whose name it is, as `Session.step` reads it, else the text's (`ids_of_text`).
+    A control token by its name, as in `Session.step`, else the ids of the text (`ids_of_text`).
 
     Raises:
         ExplorerError: The text is empty, or no tokens write it.
@@ -84,10 +84,10 @@ def spelled_ids(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]
 
 
 def ids_of_text(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:
-    """The ids that a text is asked about with, and a note on how it became them.
+    """The ids that stand for a text in a question, and a note on their choice.
 
-    The tokenizer's own, where it writes just this text. Where it adds to it (a leading space, say),
-    or where there is no tokenizer, the id with just these bytes, else the fewest tokens.
+    The tokenizer's own ids if they write exactly this text. If they add to it (a leading space,
+    say), or without a tokenizer, the id with exactly these bytes, else the fewest tokens.
 
     Raises:
         ExplorerError: The text is empty, or no tokens write it.
@@ -95,7 +95,7 @@ def ids_of_text(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]
     ids, note = _ids_and_note(machine, text)
     named = [token for token, name in machine.vocabulary.special.items() if name == text]
     if named and named[0] not in ids:
-        # The text of a special token's name is plain text to a constraint.
+        # In a text, the name of a special token is plain text to a constraint.
         hint = f"Id {named[0]} is a special token of this name: ask with --token-id {named[0]}."
         note = f"{hint} {note}".rstrip()
     return ids, note

@@ -1,24 +1,24 @@
-"""The parts that all explanations of one token machine share: characters, trie, ways on.
+"""The data that all explanations of one token machine share: characters, trie, shortest paths.
 
-Worked out once per machine and forgotten with it. An explanation after the first then costs the
-walk of its own bytes. Everything is asked of the machine over bytes and of the vocabulary. The byte
-states that can be finished a table says at once; of any other machine it is decided by
+Computed once per machine and freed with it. Each further explanation then costs the walk of its own
+bytes. The only inputs are the machine over bytes and the vocabulary. A table knows the byte states
+that can be finished; for any other machine they are decided by
 `explorer.tokens.walks.finishing`, once for the machine and all its explanations.
 
-`Paths` are ways through the machine: to a state, to where a token is allowed, to the end of the
-text. All are Dijkstra's algorithm over the byte states that the token states stand for. A step is
-one token and costs either its bytes alone, or one token first and then its bytes. Of the tokens
-that lead from one state to another only the shortest matters, of those the lowest id; of equally
-near states the one with the lower number comes first. So the answer does not depend on the kind of
-machine. A table gives the steps of a state as one row, class by class; for any other machine the
-trie is walked from the state.
+`Paths` are shortest paths through the machine: to a state, to a state that allows a token, to the
+end of the text. All are Dijkstra's algorithm over the byte states that the token states stand for.
+A step is one token and costs either its bytes alone, or one token first and then its bytes. Of the
+tokens between two states only the shortest matters, and among these the lowest id; among equally
+near states the lower number comes first. So the answer does not depend on the kind of machine. A
+table gives the steps of a state as one row, class by class; for any other machine the trie is
+walked from the state.
 
-A way is kept as a pointer to the step before it. A text per state would take the square of their
+A path is kept as a pointer to its last step. A text per state would take the square of their
 number: 5 GB for ``[a-z]{0,100000}``.
 
-Cost: per state that is nearer than the goal one row of the table (20 µs), or one walk of the trie
-(up to 1 ms); about 300 bytes. Every search has a `Meter`.
-Where no limits were given, one over a machine that discovers its states stops at `DISCOVERED`.
+Cost: for each state nearer than the goal one row of the table (20 µs), or one walk of the trie (up
+to 1 ms); about 300 bytes. Every search has a `Meter`. Without given limits, a search over a machine
+that discovers its states stops at `DISCOVERED`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32
-"""The cost of a token beside that of a byte, where fewest tokens count before fewest bytes."""
+"""The cost of a token, relative to a byte, where fewest tokens come before fewest bytes."""
 
 BYTES_ONLY: Final = 0
 """The cost of a token where only bytes count."""
@@ -58,22 +58,22 @@ BYTES_ONLY: Final = 0
 STAGE: Final = "The search for a way through the machine"
 
 BYTES_PER_STATE: Final = 300
-"""About what a search holds for each state that it has met."""
+"""The approximate memory of a search for each state that it met."""
 
 DISCOVERED: Final = Budget(states=2_000)
-"""Limits of a search over a machine that discovers its states, unless others are given: about 50 ms
-in work, so that an explanation comes while somebody waits for it."""
+"""Default limits of a search over a machine that discovers its states: about 50 ms of work, so that
+an explanation does not keep a person waiting."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
 
 
 class Background:
-    """A token machine with what explanations need beside it.
+    """A token machine with the data that its explanations share.
 
     Args:
         machine: A machine that follows a machine over bytes. It is held weakly, so that it can be
-            forgotten: whoever uses its background holds it.
+            freed: users of the background hold it.
     """
 
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
@@ -124,7 +124,7 @@ class Background:
         further = self.trie.further_id[self.trie.further_word == word]
         return tuple(sorted([int(self.trie.first_id[word]), *further.tolist()]))
 
-    # Which byte states this vocabulary can finish.
+    # The byte states that this vocabulary can finish.
 
     def can_finish(self, byte_state: int) -> bool:
         """Whether the vocabulary can finish from a byte state in which a token ends."""
@@ -135,7 +135,7 @@ class Background:
         return self._finishing.can_finish(byte_state, Meter())
 
     def finishing(self, byte_states: Int32) -> Bool:
-        """`can_finish` of many byte states, none of them `NO_ARC`."""
+        """`can_finish` for many byte states, none of them `NO_ARC`."""
         if self._kept is not None:
             return self._kept[byte_states]
         distinct, place = np.unique(byte_states, return_inverse=True)
@@ -146,13 +146,13 @@ class Background:
         """The byte state after a text, or `NO_ARC`.
 
         Args:
-            wanted: The state that it should lead to. Where the ends of tokens count a text leads to
-                several, and this is taken for the one if any text of the constraint begins so.
+            wanted: The expected state. Where the ends of tokens count, a text leads to several
+                states, and this one is returned if any text of the constraint has this prefix.
         """
         machine, constraint = self.byte_machine, self.machine.constraint
         if constraint is None or not constraint.over_tokens:
             after = int(run(machine, machine.start, text)[-1])
-            # A text does not say where the control tokens stood.
+            # A text does not say where control tokens are.
             return wanted if after != wanted and machine.reads_letters else after
         texts = constraint.machine
         return NO_ARC if run(texts, texts.start, text)[-1] == NO_ARC else wanted
@@ -161,11 +161,11 @@ class Background:
         """The bytes that this vocabulary can write after some others and still finish, ascending.
 
         Args:
-            byte_state: Where a token begins; a state that can be finished.
+            byte_state: A finishable state in which a token begins.
             data: Bytes that the machine can read from there.
 
         Returns:
-            The bytes; ``None`` where finding them would take too long.
+            The bytes; ``None`` where the search would take too long.
         """
         return writable_bytes(self.trie, self.byte_machine, self.finishing, byte_state, data)
 
@@ -175,12 +175,12 @@ class Background:
 
     @cached_property
     def _kept(self) -> Bool | None:
-        """bool[byte states], which ones can be finished; ``None`` unless all are known."""
+        """bool[byte states], those that can be finished; ``None`` unless all are known."""
         if whole_table(self.byte_machine) is None:
             return None
         table = table_of(self.machine)
         if table is None:
-            # Every byte state can finish, so with all bytes at hand there is no question.
+            # Every byte state can finish, so with all bytes at hand the answer is always yes.
             with_all_bytes = bool(single_bytes(self.trie).all())
             if self.byte_machine.over_tokens or self.byte_machine.reads_letters:
                 return None
@@ -203,13 +203,13 @@ class Background:
 
 @memo
 def measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
-    """Of each token its length and how plain it is; and the ids, the longest first."""
+    """Each token's length and plainness; and the ids, the longest first."""
     lengths = np.array([len(data or b"") for data in vocabulary.tokens], np.int64)
     first = np.array([(data or b"\0")[0] for data in vocabulary.tokens], np.int64)
-    # Of equally short tokens a person would rather be shown one of printable characters.
+    # Among equally short tokens a printable one is preferred.
     plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
     by_length = np.argsort(lengths, kind="stable")[::-1]
-    for array in (lengths, plainness, by_length):  # Every machine over it reads the same ones.
+    for array in (lengths, plainness, by_length):  # All machines share these arrays.
         array.flags.writeable = False
     return lengths, plainness, by_length
 
@@ -228,7 +228,7 @@ def _shortest(
 
 
 class _Search:
-    """Dijkstra's algorithm from one byte state, which can be taken up again.
+    """Dijkstra's algorithm from one byte state, which can be resumed.
 
     Args:
         moves: The steps from a byte state: targets, tokens, lengths.
@@ -260,7 +260,7 @@ class _Search:
             met = len(self._best)
             meter.check(STAGE, states=met, bytes=BYTES_PER_STATE * met)
             steps = list(self._moves(state))
-            heapq.heappop(self._queue)  # Not before: whoever runs out of time may come again.
+            heapq.heappop(self._queue)  # Only now, so that a search out of time can resume.
             for target, token, length in steps:
                 total = cost + self._token_cost + length
                 if total < self._best.get(target, total + 1):
@@ -281,7 +281,7 @@ class _Search:
 
 
 class Paths:
-    """The shortest steps between the states of a machine, and searches with them."""
+    """The shortest paths between the states of a machine."""
 
     def __init__(self, ground: Background) -> None:
         self._ground = ground
@@ -298,7 +298,7 @@ class Paths:
         """A meter for one search.
 
         Args:
-            budget: Limits that somebody gave; default `DISCOVERED` over a machine that discovers
+            budget: Given limits; default `DISCOVERED` over a machine that discovers
                 its states, else `Budget()`.
         """
         return Meter(self._limits if budget is None else budget)
@@ -306,11 +306,11 @@ class Paths:
     def text_to(self, state: int, meter: Meter | None = None) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
 
-        The search goes only as far as it must, and the next one goes on from there.
+        The search stops at the state, and the next one resumes there.
 
         Args:
             state: The byte state of a token state.
-            meter: Limits; default those of `meter()`.
+            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow.
@@ -327,10 +327,10 @@ class Paths:
             return self._ground.machine.vocabulary.written(search.way_to(state))
 
     def text_of(self, state: int, meter: Meter | None = None) -> bytes:
-        """The text that a machine remembers of a token state, else a shortest one to it.
+        """The text that a machine recorded for a token state, else a shortest one to it.
 
         Args:
-            meter: Limits; default those of `meter()`.
+            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow.
@@ -344,10 +344,10 @@ class Paths:
         """The shortest tokens after which a token is allowed.
 
         Args:
-            meter: Limits; default those of `meter()`.
+            meter: The meter; default `meter()`.
 
         Returns:
-            Ids; empty if it is allowed at once, ``None`` if it never is from here.
+            Ids; empty if it is allowed at once, ``None`` if it is never allowed from here.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -357,7 +357,7 @@ class Paths:
         return self._nearest(state, self._allows(token), meter or self.meter())
 
     def _is_never_written(self, token: int) -> bool:
-        """Whether it is certain that no text of a grammar holds what a token writes."""
+        """Whether it is certain that no text of a grammar contains the token's bytes."""
         machine, data = self._ground.byte_machine, self._tokens[token]
         if data is None or machine.stacks is None or token in self._eos_ids:
             return False
@@ -371,7 +371,7 @@ class Paths:
 
         Args:
             state: A byte state that can be finished.
-            meter: Limits; default those of `meter()`.
+            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -382,7 +382,7 @@ class Paths:
     def _nearest(
         self, begin: int, is_goal: Callable[[int], bool], meter: Meter
     ) -> tuple[int, ...] | None:
-        """The fewest tokens to a goal, of those the fewest bytes; ``None`` if none is reached."""
+        """The fewest tokens to a goal, then the fewest bytes; ``None`` if none is reached."""
         if is_goal(begin):
             return ()
         search = _Search(self.moves, begin, TOKENS_FIRST)
@@ -392,7 +392,7 @@ class Paths:
         return None
 
     def _allows(self, token: int) -> Callable[[int], bool]:
-        """Whether a byte state allows a token, as a function of the byte state."""
+        """A function that says whether a byte state allows a token."""
         machine = self._ground.byte_machine
         if token in self._eos_ids:
             return machine.is_accepting
@@ -420,7 +420,7 @@ class Paths:
         table, (number_of, columns, tokens) = self._table, self._columns
         row = table.table[number_of[state]][columns]
         live = np.flatnonzero(row >= 0)
-        # The columns stand in order of their tokens, so the first one to a target is its shortest.
+        # Columns are sorted by their tokens, so the first one to a target has the shortest.
         targets, first = np.unique(row[live], return_index=True)
         return table.char_state[targets], tokens[live[first]]
 
@@ -446,7 +446,7 @@ class Paths:
         """The token state of each byte state; the live columns and the shortest token of each."""
         table = self._table
         *_, by_length = measured(table.vocabulary)
-        # Written in the order from long to short, the shortest and lowest id of a class stays.
+        # Written from long to short, so that the shortest token of a class remains.
         ids = np.full(table.table.shape[1], NO_ARC, np.int64)
         ids[table.token_class[by_length]] = by_length
         classes = np.flatnonzero(ids >= 0)

@@ -45,18 +45,18 @@ class SortedTokens:
         return self._ids[low:high]
 
     def _begin_with(self, prefix: bytes) -> tuple[int, int]:
-        """The places of the tokens that begin with a prefix: the first, and one past the last."""
+        """The range of tokens that begin with a prefix: the first index, and one past the last."""
         low = bisect_left(self._data, prefix)
-        # The first string past all that begin so: the prefix with its last byte raised.
+        # The first string after all with the prefix: the prefix with its last byte raised.
         cut = prefix.rstrip(b"\xff")
         if not cut:
             return low, len(self._data)
         return low, bisect_left(self._data, cut[:-1] + bytes([cut[-1] + 1]))
 
     def _lengths(self, data: bytes) -> Iterator[int]:
-        """The lengths of the prefixes shared with tokens, each once, the longest first.
+        """The distinct lengths of the prefixes that some text shares with tokens, longest first.
 
-        Of 210,000 bytes only a few prefixes are shared with one token more than the next longer.
+        Of 210,000 bytes only a few prefixes are shared with more tokens than the next longer one.
         """
         low = high = bisect_left(self._data, data)
         while low > 0 or high < len(self._data):
@@ -73,7 +73,7 @@ class SortedTokens:
         Args:
             allowed: bool[ids].
             rank: float64[ids], higher is better; of equals the lower id.
-            count: How many at most.
+            count: The most tokens.
         """
         nearest: list[int] = []
         for length in self._lengths(data):

@@ -10,8 +10,8 @@ With p the bytes read so far, t the token's bytes and L the constraint's languag
 Where no byte fails, i is the length of t: `Verdict.expected` then says what may follow.
 
 The byte machine is trimmed, so "starts a word" is "has a state". The token machine is trimmed by
-what the vocabulary can write, so "can finish" is one question to its `Background`. Nothing is
-searched.
+what the vocabulary can write, so "can finish" is one question to its `Background`. No search is
+needed.
 
 Cost: microseconds, and the length of the text once.
 """
@@ -58,7 +58,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     "filtered",
     "allowed",
 )
-"""In the order in which they are decided."""
+"""The stages, in the order in which they are decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """A word that a dead end leads to, and how far tokens can write it.
+    """A word that a dead end leads to, and the part of it that tokens can write.
 
     Args:
         witness: A shortest word of the language through the token.
-        offset: How many of its bytes can be written, the text and the token included.
+        offset: The number of its bytes that can be written, with the text and the token.
     """
 
     witness: bytes
@@ -90,34 +90,34 @@ class DeadEnd:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a token may come next, and the evidence.
+    """The decision whether a token may come next, with the evidence.
 
     Args:
-        stage: What decided; see `STAGES`.
+        stage: The stage that decided; see `STAGES`.
         token: The id; ``None`` for text without a tokenizer.
         data: The token's bytes; ``None`` if it writes none.
         prefix: The text read so far.
         state: The token state, or a sentinel; -1 without a tokenizer.
         char_state: The byte state after the text; -1 if the text has left the constraint.
         byte_offset: The failing offset; ``None`` where no byte fails.
-        char_offset: How many whole characters of the token stand before the one that fails; a
+        char_offset: The number of whole characters of the token before the failing one; a
             character that began before the token counts once the token ends it.
         expected: The bytes that may stand at the failing offset, or after the token, ascending.
         writable: Those that the vocabulary can write and still finish; ``None`` without one, and
             where finding them would take too long.
         may_end: Whether the text before the token is complete.
-        could_end: Whether the text before the failing character is, or with the token.
+        could_end: Whether the text is complete before the failing character, or after the token.
         char_begin: Where the failing character begins, as an offset into ``prefix + data``.
         expected_chars: The characters that may stand there; ``None`` where no byte fails and the
             text ends between two characters, see ``expected``.
         mid_character: Whether the text before the token ends within a character.
         walk: The token's bytes up to the failing one, through the machine over bytes.
         dead_end: The evidence of the stage ``dead_end``.
-        ended_by: The id that ended the text before the token, where it has ended and that is known.
+        ended_by: The id that ended the text before the token, if it has ended and that is known.
         mark: What a machine that reads the ends of tokens could read at the failing place, or after
             the token, besides bytes: the ``"end"`` of the token, an ``"id"``, or nothing.
         control: The control tokens that could stand at the failing place, as they are shown.
-        refusal: For the stage "filtered": what the filter says.
+        refusal: For the stage "filtered": the filter's reason.
     """
 
     stage: Stage
@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def here(self) -> int:
-        """The byte state after all that was read."""
+        """The byte state after everything that was read."""
         if not self.walk:
             return self.char_state
         last = self.walk[-1]
@@ -152,7 +152,7 @@ class Verdict:
 
     @property
     def ends_too_soon(self) -> bool:
-        """Whether the machine reads every byte of the token, and refuses that it ends there."""
+        """Whether the machine reads every byte of the token, but not its end."""
         return self.stage == "constraint" and bool(self.data) and self.byte_offset is None
 
     @property
@@ -167,7 +167,7 @@ class Verdict:
 
     @property
     def left(self) -> bool:
-        """Whether the text before the token has left the constraint: there is no state."""
+        """Whether the text before the token has left the constraint, so that there is no state."""
         return self.token is not None and self.state == DEAD
 
     @property
@@ -189,7 +189,7 @@ def judge(
     Args:
         token: Any int; ids outside the vocabulary have a stage of their own.
         prefix: The text read so far, which leads to the state.
-        ended_by: The id that ended it, where it has ended and that is known.
+        ended_by: The id that ended it, if it has ended and that is known.
     """
     machine, byte_machine = background.machine, background.byte_machine
     vocabulary = machine.vocabulary
@@ -205,10 +205,10 @@ def judge(
     elif data is None and not ends:
         stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
         if stage == "not_text" and state >= 0 and machine.step(state, token) is not None:
-            stage = "allowed"  # A token that is not text, where one is wanted.
+            stage = "allowed"  # A token that is not text, where one is expected.
     elif ends:
         stage = "allowed" if machine.is_final(state) else "end_of_text"
-    # No machine reads free text: nothing can fail.
+    # Without a constraint no machine reads the text, so nothing can fail.
     written = b"" if data is None or state == FREE else data
     read = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
     if stage is None:
@@ -219,7 +219,7 @@ def judge(
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
-    # A filter may still mask a token, or EOS, that the text allows; and where the text ends dead
+    # A filter may still mask a token, or EOS, that the text allows; and if a text is a dead end
     # under the filter alone, the filter is the reason.
     refusal = None
     reads = stage in ("allowed", "dead_end") or (ends and stage == "end_of_text")
@@ -241,7 +241,7 @@ def judge(
 
 
 def _mark(machine: ByteMachine, state: int) -> Mark:
-    """The label that a machine could read in a state besides bytes: `end`, `id`, or none."""
+    """The symbol besides bytes that a machine could read in a state: `end`, `id`, or none."""
     if state == NO_ARC:
         return ""
     if machine.over_tokens and machine.step(state, TOKEN_END) != NO_ARC:
@@ -255,18 +255,18 @@ def control_at(machine: ByteMachine, state: int) -> tuple[str, ...]:
         return ()
     tokens = dict.fromkeys(token for token, _ in control_tokens_from(machine, state))
     shown = [f"token {each}" if isinstance(each, int) else each or ANY_ID for each in tokens]
-    return tuple(sorted(shown, key=ANY_ID.__eq__))  # What is not told apart comes last.
+    return tuple(sorted(shown, key=ANY_ID.__eq__))  # "Any other id" comes last.
 
 
 def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
-    """The verdict on a text without a tokenizer; letters of control tokens may stand in it.
+    """The verdict on a text without a tokenizer; the text may contain letters of control tokens.
 
-    Its stage is `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
+    Its stage is `allowed` for a word, `end_of_text` for a prefix of one, else `constraint`.
     Offsets in bytes count those of letters; characters are those of the text alone.
     """
     characters = Characters(machine)
     walk: tuple[Move, ...] = ()
-    base = begin = 0  # Where a part begins, and the one that was read last.
+    base = begin = 0  # The offsets of the present part, and of the last one that was read.
     read = _read(machine, characters, b"", machine.start, b"", False)
     failed: int | None = None
     for part in between_letters(text):
@@ -274,7 +274,7 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
             part = letter(*part)
             states = run(machine, read.here, part).tolist()
             walk += tuple(map(Move, part, states, states[1:]))
-            if states[-1] == NO_ARC:  # A control token is one sign: it fails where it begins.
+            if states[-1] == NO_ARC:  # A control token is one symbol: it fails at its beginning.
                 failed = base
                 break
             begin = base + len(part)
@@ -302,7 +302,7 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class RecordedToken:
-    """An id, as the record of a run knows it without its vocabulary.
+    """An id as the record of a run describes it, without the vocabulary.
 
     Args:
         data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
@@ -326,8 +326,8 @@ def judge_recorded(
 
     Args:
         state: The token state that was recorded, or a sentinel.
-        ended_by: The id that ended the text, where it has ended.
-        byte_state: The byte state that was recorded; default where the text leads.
+        ended_by: The id that ended the text, if it has ended.
+        byte_state: The recorded byte state; default the state after the text.
     """
     data = asked.data
     if state == DONE:
@@ -379,8 +379,8 @@ def _read(
     at = len(prefix) + count
     begin = character_start(whole, at)
     if begin < len(prefix):
-        # The character began in the text: its first state lies on the text's own path.
-        # A text does not say where its tokens end, where that counts.
+        # The character began in the text: its first state is on the text's own path.
+        # Over token ends that path is unknown, because a text does not determine its tokens.
         unknown = state == NO_ARC or machine.over_tokens
         origin = NO_ARC if unknown else int(run(machine, machine.start, prefix[:begin])[-1])
         tail = prefix[begin:]

@@ -1,10 +1,9 @@
 """A verdict in words: one line for a log, and plain sentences for a person.
 
-The line says what was asked, why, and which part of the source decides: short, without a line
-break, and with the words that one would search a log for. The sentences are read below a title that
-says which token, or after one (`explorer.analysis.wording.words.title`). What a picture says better
-is left to the picture: the pattern with the live part underlined stands beside them, so a part of a
-pattern is named there only if it forbids.
+The line gives the question, the reason, and the part of the source that decides: short, without a
+line break, and with words that one would search a log for. The sentences are read below a title
+that names the token, or after one (`explorer.analysis.wording.words.title`). The pattern stands
+beside them with its live part underlined, so a part of a pattern is named there only if it forbids.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _constraint(verdict: Verdict) -> str:
 
 
 def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
-    """The sentence that says why a filter masks a token that the text allows."""
+    """A clause on the reason why a filter masks a token that the text allows."""
     refusal = verdict.refusal
     if refusal is None:
         return "by a filter"
@@ -152,7 +151,7 @@ def _dead_end(verdict: Verdict) -> str:
 
 
 def inside_terminal(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
-    """The clause that says why a terminal over tokens refuses the token; empty if it does not.
+    """A clause on the reason why a terminal over tokens refuses the token; empty if it does not.
 
     Example:
         >>> import explorer
@@ -188,7 +187,7 @@ def token_limits(parts: Sequence[SourcePart]) -> str:
 
 
 def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
-    """The clause that names the part of the source that decides; empty if none is to be named."""
+    """The clause that names the part of the source that decides; empty without one."""
     if verdict.stage not in ("constraint", "end_of_text"):
         return ""
     clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)))
@@ -197,11 +196,11 @@ def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
 
 
 def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> str:
-    """The clause that names the places of the source that ask for what is expected.
+    """The clause that names the places of the source with the expectation.
 
     Args:
         parts: The parts of the source that decide.
-        labels_only: Leave out what is only a piece of a text that stands beside, underlined.
+        labels_only: Leave out places that are only pieces of a text that is shown underlined.
     """
     places = [place for part in parts if part.role == "expects" for place in part.positions]
     by_phase: dict[tuple[str, ...], list[SourcePlace]] = {}
@@ -223,7 +222,7 @@ def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> st
             shown = ", ".join(names[:left]) + (f" and {more} more" if more > 0 else "")
             named.append(shown + in_phase(phases))
             left -= len(names)
-        elif phases:  # What it expects stands beside, or would be too much to say.
+        elif phases:  # The expectation is shown elsewhere, or would be too long.
             named.append(in_phase(phases).lstrip())
     said = ", or ".join(dict.fromkeys(named))
     return f"Expected {'' if said.startswith('in the phase ') else 'by '}{said}" if said else ""
@@ -243,7 +242,7 @@ def in_phase(phases: Sequence[str]) -> str:
 
 
 def _elsewhere(parts: Sequence[SourcePart]) -> list[str]:
-    """The phases of parts that have no places which would say so, each as a clause."""
+    """The phases of parts whose places do not name them, each as a clause."""
     bare = [part for part in parts if part.role not in ("expects", "state")]
     inside = dict.fromkeys(phases for part in bare for phases in part.named_phases)
     return [f"In{in_phase(phases).lstrip()[2:]}" for phases in inside]
@@ -285,7 +284,7 @@ def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) ->
         names: The vocabulary; ``None`` for text without a tokenizer.
     """
     if verdict.stage == "end_of_text" and any(part.role == "excludes" for part in parts):
-        # Something takes this very text away: that it could go on is only what else is possible.
+        # The text itself is excluded: going on is only an alternative.
         rest = f" It may go on with {_needed(verdict)}." if verdict.expected else ""
         return " ".join([f"The text may not end here.{rest}", *_sources(verdict, parts)])
     return " ".join([*_verdict(verdict, names), *_sources(verdict, parts)])
@@ -442,7 +441,7 @@ def _dead_end_in_sentences(verdict: Verdict) -> Iterator[str]:
 
 def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
     if verdict.stage in ("constraint", "end_of_text"):
-        # The underlined texts say the rest, and a label where to look in a long one.
+        # The underlined texts show the rest, and a label gives the place in a long one.
         if expected := expected_by(parts, labels_only=True):
             yield f"{expected}."
         yield from dict.fromkeys(said for part in parts if (said := _part_in_a_sentence(part)))

@@ -1,9 +1,9 @@
-"""The words that every form of an answer is made of: names of tokens, places, characters.
+"""The phrases of which every answer is made: names of tokens, places, characters.
 
 Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are
-shown where there is no character. Text is always quoted or escaped, because tokens can hold
-anything. `explorer.analysis.wording.sentences` makes a line for a log of them, and a paragraph for
-a person.
+shown where there is no character. Text is always quoted or escaped, because tokens can contain
+anything. `explorer.analysis.wording.sentences` combines them to a line for a log, and a paragraph
+for a person.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TAIL = 24
 """The most characters of the text before a token that are shown."""
 
 FAMILIAR = 0x250
-"""Up to here characters are Latin; what comes later is told by its code point too, because many
+"""The end of the Latin characters; later ones are shown with their code point too, because many
 look like others."""
 
 
 class Names(Protocol):
-    """The facts about a vocabulary beside its bytes; a `Vocabulary` has them."""
+    """The facts about a vocabulary besides its bytes; a `Vocabulary` has them."""
 
     @property
     def special(self) -> Mapping[int, str]:
@@ -60,10 +60,10 @@ class Names(Protocol):
 
 
 def show_token(names: Names | None, token: int | None, data: bytes | None) -> str:
-    """A token as one would write it, with its id.
+    """A token in a form for sentences, with its id.
 
     Args:
-        names: Gives the names of ids that are not text.
+        names: The names of ids that are not text.
         token: The id; ``None`` for text without a tokenizer.
     """
     if token is None:
@@ -90,7 +90,7 @@ def inline(text: str) -> str:
 
 
 def place_name(place: SourcePlace) -> str:
-    """The name of a place in a sentence: its label, else its text, and where that stands."""
+    """The name of a place in a sentence: its label, else its text and offset."""
     if place.span is None and place.source and place.source.choices:
         return f"{place.label or 'a choice'} (still open: {inline(place.text)})"
     if place.label:
@@ -149,7 +149,7 @@ def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> st
 
 
 def show_sentinel(verdict: Verdict, names: Names | None) -> str:
-    """A clause on what is wrong with the text before the token; empty if nothing is."""
+    """A clause on the fault of the text before the token; empty without one."""
     if verdict.ended:
         by = verdict.ended_by
         return "the text has already ended" + (
@@ -158,22 +158,22 @@ def show_sentinel(verdict: Verdict, names: Names | None) -> str:
     return "the text has left the constraint" if verdict.left else ""
 
 
-# What was expected, and what was offered
+# The expectation and the offer
 
 
 def begun(verdict: Verdict) -> bytes:
-    """The bytes of a character that the text before the token has begun, where it is this one."""
+    """The bytes of the failing character that stand in the text before the token."""
     return verdict.prefix[verdict.char_begin :]
 
 
 def show_begun(verdict: Verdict) -> str:
-    """Those bytes, and the characters that they can become."""
+    """The begun bytes, and the characters that they can become."""
     half = begun(verdict)
     return f"{show_bytes(half)} begins one of {show_span(characters_of(half))}"
 
 
 def show_expected(verdict: Verdict) -> str:
-    """The characters that may stand at the place that was reached."""
+    """The characters that may stand at the failing place."""
     words = show_characters(verdict.expected_chars)
     if verdict.mark == "end":
         return f"{words}, or the end of the token"
@@ -185,17 +185,17 @@ def show_expected(verdict: Verdict) -> str:
 
 
 def writer_of(verdict: Verdict) -> str:
-    """The writer of what was offered."""
+    """The writer of the offered bytes, as a subject."""
     return "the text" if verdict.token is None else "this token"
 
 
 def read_well(verdict: Verdict) -> bytes:
-    """The whole characters of what was offered that stand before the one that fails."""
+    """The whole characters of the offer before the failing one."""
     return (verdict.data or b"")[: max(verdict.char_begin - len(verdict.prefix), 0)]
 
 
 def only_control(verdict: Verdict) -> str:
-    """The control tokens where nothing else may come, and the end of text where it may."""
+    """The control tokens that alone may come, with the end of text where it may come too."""
     ends = verdict.could_end and verdict.stage == "constraint"
     return show_control(verdict.control) + (" or the end of text" if ends else "")
 
@@ -226,14 +226,14 @@ def show_writable(verdict: Verdict) -> str:
 
 
 def _first_bytes(data: bytes) -> str:
-    """Characters that begin with some bytes: ASCII as it is, the rest by its first byte."""
+    """Characters by their first bytes: ASCII itself, the rest by its first byte."""
     plain = [show_character(byte) for byte in data if byte < 0x80]
     leads = bytes(byte for byte in data if byte >= 0x80)
     return ", ".join([*plain, f"what has the byte {show_bytes(leads)}"] if leads else plain)
 
 
 def show_offered(verdict: Verdict) -> str:
-    """The character that fails, as far as the token writes it, or the control token."""
+    """The failing character, as far as the token writes it, or the control token."""
     data = verdict.data or b""
     match between_letters(data[verdict.byte_offset or 0 :]):
         case [b"", (str(name), int(token)), *_]:
@@ -247,7 +247,7 @@ def show_offered(verdict: Verdict) -> str:
     while end < len(whole) and is_continuation(whole[end]) and end - begin < 4:
         end += 1
     if not is_continuation(whole[at]):
-        begin = at  # It begins a character where another should have gone on.
+        begin = at  # It begins a character where another one should have continued.
     try:
         (character,) = whole[begin:end].decode()
     except (UnicodeDecodeError, ValueError):
@@ -286,8 +286,8 @@ def underlined(part: SourcePart) -> list[str]:
     """The texts of a part with marks under its live positions; none without spans.
 
     Returns:
-        Two lines for each; of a text of many lines, the line where the first of them begins, and of
-        a long one what is around it.
+        Two lines for each; of a text with several lines, the line where the first position begins,
+        and of a long one the part around it.
     """
     return [_underlined(marked, part.role == "excludes") for marked in part.marked]
 
