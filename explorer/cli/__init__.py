@@ -1,13 +1,12 @@
 """The command line: demo, compile, profile, trace, why, invasiveness, witness, sweep,
 report, lab and doctor.
 
-A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
-Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
-that is not usable, with the engine's own message and remedy. Output is readable on a terminal that
-knows ASCII only: characters that such a terminal cannot show are escaped, and so are control
-characters on any terminal. An interrupt, and a
-reader of the output that stops early (``| head``), end a command silently; the exit status is then
-the one that a shell reports for a process ended by that signal.
+A thin layer over the façade: it parses words, calls the engine and prints the result.
+Results go to standard output, errors to standard error, and the exit status is 0, or 2 for unusable
+input, with the engine's own message and remedy. Output is readable on a terminal that shows ASCII
+only: characters that such a terminal cannot show are escaped, and so are control characters on any
+terminal. An interrupt, and a reader that closes the output early (``| head``), end a command
+silently; the exit status is then the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
 ends, which imports the file of the one that is asked for; `command`, `options` and `answers`
@@ -15,8 +14,8 @@ ends, which imports the file of the one that is asked for; `command`, `options` 
 (and profile), `trace`, `why` (`served`), `invasiveness`, `witness`, `sweep` (and report), `lab`,
 `doctor`.
 
-Cost: that of the compile. The first run after an installation also makes the machine code of the
-inner loops, which takes some seconds once.
+Cost: that of the command. The first run after an installation also compiles the inner loops to
+machine code, which takes some seconds once.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
         ``invasiveness`` and ``witness`` also have 1.
-        `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
+        `INTERRUPTED` after Ctrl-C, `UNREAD` where the reader of the output has gone.
     """
     with _ended_by_an_interrupt():
         from explorer.cli.commands import command_line, run
@@ -51,16 +50,16 @@ def main(words: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _ended_by_an_interrupt() -> Generator[None]:
-    """End the process at Ctrl-C, at once and without a word.
+    """End the process at Ctrl-C, at once and silently.
 
-    For the second in which the engine is imported: an import that is cut in the middle raises
-    whatever the library thinks of it, and nothing has been done that could be left half done.
+    It covers the second in which the engine is imported: an interrupted import raises
+    arbitrary errors, and nothing has been done yet that could be left half done.
     """
 
     def end(*_: object) -> None:
         os._exit(INTERRUPTED)
 
-    # A process that ignores the signal, or that handles it in its own way, goes on doing so.
+    # A process that ignores the signal, or handles it itself, keeps its handler.
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return

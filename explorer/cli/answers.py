@@ -1,13 +1,13 @@
-"""Errors on the command line, as words or as JSON where it was asked for; machines in lines.
+"""Errors on the command line, as text or as JSON; and machines as lines.
 
-A script that gives ``--json`` reads one JSON object from standard output, whatever happens; that
-includes a command line that is not understood. Somebody at a terminal reads standard error.
+A script that gives ``--json`` reads one JSON object from standard output in any case, even for a
+wrong command line. A person at a terminal reads standard error.
 
-What is printed reaches a terminal as text only, never as an instruction to it. Patterns, tokens and
-logs come from elsewhere, and may hold control characters: an escape can hide what follows, and a
-mark of direction can turn a line around. `text_only` sees to that for all commands.
+Printed text reaches a terminal as text only, never as an instruction to it. Patterns, tokens and
+logs are untrusted and may contain control characters: an escape can hide the text after it, and a
+direction mark can reverse a line. `text_only` escapes them for all commands.
 
-A token machine in lines for a terminal: a mask, a walk along a text, sizes and milliseconds.
+A token machine is printed as lines: a mask, a walk along a text, sizes and milliseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNUSABLE: Final = 2
 FLAG: Final = "--json"
 
 _CLOSE: Final = 0.7
-"""The likeness from which a word may be an option misspelled."""
+"""The similarity from which a word may be a misspelled option."""
 
 
 _OPTIONS: Final = {
@@ -61,12 +61,12 @@ def as_options(message: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors fit on a few lines and name what was probably meant."""
+    """A parser whose errors take a few lines and suggest what was probably meant."""
 
     _words: tuple[str, ...] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - The base has overloads.
-        """Read words; those that nothing reads are an error of the command itself."""
+        """Parse words; unknown ones are an error of the command itself."""
         self._words = tuple(args or ())
         known, unread = super().parse_known_args(args, namespace)
         if unread:
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         return known, unread
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line, and end with the status for unusable input."""
+        """Report a wrong command line, and exit with the status for unusable input."""
         said = f"{message}{advice(message, self._words, self.format_usage())}"
         self.exit(
             UNUSABLE,
@@ -87,7 +87,7 @@ class JsonParser(Parser):
     """A parser that reports a wrong command line as JSON."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line, and end with the status for unusable input."""
+        """Report a wrong command line, and exit with the status for unusable input."""
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
         remedy = f"Write it as: {usage} ({self.prog} --help says what each word means.)"
         said = f"{message}{advice(message, self._words, usage)}"
@@ -97,7 +97,7 @@ class JsonParser(Parser):
 
 
 class UsageError(SystemExit):
-    """The error for a command line that is not understood."""
+    """The exit from a wrong command line."""
 
 
 def advice(message: str, words: Sequence[str] = (), usage: str = "") -> str:
@@ -105,7 +105,7 @@ def advice(message: str, words: Sequence[str] = (), usage: str = "") -> str:
     value such as ``-1`` looks like an option.
 
     Args:
-        message: What `argparse` says.
+        message: The message of `argparse`.
         words: The command line.
         usage: The usage of the command, which has its options.
 
@@ -132,7 +132,7 @@ def advice(message: str, words: Sequence[str] = (), usage: str = "") -> str:
 
 
 def as_json(words: Sequence[str]) -> bool:
-    """Whether the answer is wanted as JSON; ``--json OUT`` of `trace` names a file instead.
+    """Whether the answer is to be JSON; ``--json OUT`` of `trace` names a file instead.
 
     Example:
         >>> as_json(["why", "--json"]), as_json(["trace", "--json", "run.json"])
@@ -152,10 +152,10 @@ def tell(error: ExplorerError, kind: str) -> None:
 
 
 def print_json(answer: object) -> None:
-    """Print one JSON value in a line; bytes and other objects as their text.
+    """Print one JSON value on a line; bytes and other objects as text.
 
     Args:
-        answer: What `json` can write, and what has a text.
+        answer: A value that `json` can write; objects inside may be any with a text.
     """
     json.dump(answer, sys.stdout, default=_plain)
     print()
@@ -166,13 +166,13 @@ def _plain(value: object) -> str:
 
 
 class _TextOnly:
-    """A stream that writes no control characters; otherwise the stream that it wraps."""
+    """A stream that escapes control characters and otherwise passes on to the wrapped one."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text, control characters as escapes."""
+        """Write a text with its control characters escaped."""
         self._stream.write(without_controls(text))
         return len(text)
 
@@ -182,17 +182,17 @@ class _TextOnly:
 
 @contextlib.contextmanager
 def text_only() -> Generator[None]:
-    """Inside, standard output writes no control characters."""
+    """A context in which standard output writes no control characters."""
     with contextlib.redirect_stdout(cast("TextIO", _TextOnly(sys.stdout))):
         yield
 
 
 SHOWN = 8
-"""The most tokens of a mask that are written out before the rest is only counted."""
+"""The most tokens of a mask that are printed; the rest is only counted."""
 
 
 def show(data: bytes | None) -> str:
-    """A token as one would write it: text in quotes, and bytes that are not text.
+    """A token in printed form: text in quotes, and bytes that are not text.
 
     Args:
         data: Token bytes, or ``None`` for an id that is not text.
@@ -205,7 +205,7 @@ def show(data: bytes | None) -> str:
 
 
 def show_allowed(machine: TokenMachine, state: int) -> str:
-    """A mask in one line: how many ids, and the first of them."""
+    """A mask in one line: the number of ids, and the first of them."""
     allowed = machine.allowed(state).copy()
     count = np.count_nonzero(allowed)
     ends = [token for token in machine.vocabulary.eos_ids if allowed[token]]
@@ -229,7 +229,7 @@ def longest_step(
     """The allowed id whose bytes cover most of the text that remains; an EOS id at its end.
 
     Args:
-        near: The ids to look at, ascending.
+        near: The candidate ids, ascending.
     """
     allowed = machine.allowed(state)
     if not remaining:
@@ -244,7 +244,7 @@ def longest_step(
 
 
 def walk_lines(machine: TokenMachine, text: str) -> Iterable[str]:
-    """The masks along the way that writes a text in the longest allowed tokens."""
+    """The masks along a text that is written in the longest allowed tokens."""
     remaining = text.encode()
     near = [k for k, data in enumerate(machine.vocabulary.tokens) if data and data in remaining]
     state = machine.start
@@ -265,7 +265,7 @@ def walk_lines(machine: TokenMachine, text: str) -> Iterable[str]:
 
 
 def report_lines(machine: TokenMachine) -> Iterable[str]:
-    """Sizes and milliseconds, one stage per line."""
+    """The sizes, and the milliseconds of each stage, one per line."""
     report = machine.report
     yield (
         f"  character FSA   {_column(report.character_states, 'state')}, "
@@ -287,7 +287,7 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
 
 
 def _column(count: int, noun: str) -> str:
-    """A number with its noun, the numbers of all lines one below the other."""
+    """A number with its noun, right-aligned across lines."""
     number, _, word = counted(count, noun).partition(" ")
     return f"{number:>9} {word}"
 

@@ -1,6 +1,6 @@
-"""A command: how it is added, and the exit status of one that did not come to its own end.
+"""The registration of a command, and the exit statuses of interrupted ones.
 
-Only quick imports stand here.
+Only quick imports belong here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INTERRUPTED: Final = 128 + 2
 """The exit status after Ctrl-C: that of a process that SIGINT ended."""
 
 UNREAD: Final = 128 + 13
-"""The exit status where nobody reads the output any more: that of one that SIGPIPE ended."""
+"""The exit status where the reader of the output has gone: that of a process ended by SIGPIPE."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
 """The return type of `ArgumentParser.add_subparsers`."""
@@ -28,12 +28,12 @@ def add_command(
     summary: str,
     description: str | None = None,
 ) -> argparse.ArgumentParser:
-    """A new command without options.
+    """Register a new command without options.
 
     Args:
-        name: What one writes after ``explorer``.
+        name: The word after ``explorer``.
         run: The function of the command; it returns the exit status, ``None`` for 0.
-        description: What stands above the command's own options; default the summary.
+        description: The text above the command's own options; default the summary.
     """
     command = commands.add_parser(name, help=summary, description=description or summary)
     command.set_defaults(run=run)

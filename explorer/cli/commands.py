@@ -1,4 +1,4 @@
-"""The commands there are, and how one of them ends."""
+"""The registry of commands, and the run of one of them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ COMMANDS: Final = {
 def parser(
     kind: type[argparse.ArgumentParser] = Parser, asked: str = ""
 ) -> argparse.ArgumentParser:
-    """The commands and their options.
+    """The parser of the commands and their options.
 
     Args:
-        kind: How a wrong command line is reported; default on standard error.
-        asked: The command that is written; where it is one of `COMMANDS`, it alone is imported.
+        kind: The class of the parser, which decides how a wrong command line is reported.
+        asked: The given command; if it is one of `COMMANDS`, only its file is imported.
     """
     top = kind(
         prog="explorer",
@@ -64,13 +64,13 @@ def parser(
 
 
 def command_line(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """A command line as argparse reads it, with the function of the command as ``run``.
+    """The parsed command line, with the function of the command as ``run``.
 
     Args:
         words: The command line without the program's name; default that of the process.
 
     Raises:
-        SystemExit: It is not understood, or asks for help.
+        SystemExit: The command line is wrong, or asks for help.
     """
     given = sys.argv[1:] if words is None else words
     kind = JsonParser if as_json(given) else Parser
@@ -83,16 +83,16 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:
         The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
         ``invasiveness`` and ``witness`` also have 1.
-        `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
+        `INTERRUPTED` after Ctrl-C, `UNREAD` where the reader of the output has gone.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows its escape; that is not a reason to fail.
+        # A terminal that cannot show a character shows its escape, rather than an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         with text_only():
             status: int | None = arguments.run(arguments)
-        sys.stdout.flush()  # Here, where a reader that has gone is noticed in time.
+        sys.stdout.flush()  # Here, so that a closed output is noticed in time.
     except KeyboardInterrupt:
         print(file=sys.stderr)  # The terminal has just shown ^C.
         return INTERRUPTED
@@ -110,13 +110,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _nameless(error: OSError) -> ExplorerError:
-    """An error of the system whose file did not say which it is: only the output has no name."""
+    """A system error without a file name as one of standard output, which alone has none."""
     name = cast("str | None", error.filename)
     return file_error(error, name or "standard output", writing=name is None)
 
 
 def _write_nowhere() -> None:
-    """Send the rest of the output nowhere: Python would flush it at its end, and complain."""
+    """Discard the rest of the output, because Python would flush it at exit and complain."""
     with contextlib.suppress(OSError, ValueError):  # A stream of a test has no file.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

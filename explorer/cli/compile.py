@@ -1,5 +1,5 @@
 """``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds; and
-``explorer profile``: how large each part of a JSON Schema is as a machine.
+``explorer profile``: the size of each part of a JSON Schema as a machine.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def positive(word: str) -> float:
-    """A number of seconds above 0."""
+    """Parse a positive number of seconds."""
     value = float(word)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{word} is not more than 0")

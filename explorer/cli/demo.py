@@ -30,7 +30,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def shipped_tokenizer() -> Path | None:
-    """A tokenizer of real size from the package `mistral-common`, where that is installed."""
+    """A full-size tokenizer from the package `mistral-common`, if that is installed."""
     package = importlib.util.find_spec("mistral_common")
     if package is None or package.origin is None:
         return None
@@ -39,7 +39,7 @@ def shipped_tokenizer() -> Path | None:
 
 
 def demonstrate(title: str, pattern: str, text: str, vocabulary: Vocabulary) -> None:
-    """Compile twice, so that the second time is warm, and walk a text through the machine."""
+    """Compile twice, to show warm times, and walk a text through the machine."""
     print(f"{title}: {pattern}")
     compile(regex(pattern), vocabulary)
     dfa = compile(regex(pattern), vocabulary)

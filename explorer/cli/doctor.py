@@ -1,11 +1,11 @@
-"""``explorer doctor``: which parts of the toolkit work here, and what to do about the others.
+"""``explorer doctor``: the parts of the toolkit that work here, and remedies for the others.
 
 Each check gives a finding, with a remedy if something is wrong. Checks import libraries one at a
 time in this process, so the command takes as long as importing torch does; nothing is downloaded.
-The versions asked for are those of the installed package's own metadata.
+The required versions are those in the installed package's own metadata.
 
-Beyond imports it looks at what fails silently in a notebook: a kernel of another Python, and
-widgets whose page side JupyterLab does not find.
+Beyond imports it checks two things that fail silently in a notebook: a kernel of another Python,
+and widgets whose page side JupyterLab does not find.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Finding:
     """The result of one check.
 
     Args:
-        level: ``ok``, ``note`` (works, and there is something to know) or ``missing``.
-        remedy: What to do about it; empty where nothing is to be done.
+        level: ``ok``, ``note`` (works, with a remark) or ``missing``.
+        remedy: What to do; empty if nothing is wrong.
     """
 
     name: str
@@ -117,7 +117,7 @@ def findings() -> list[Finding]:
     for name, check in checks:
         try:
             parts.append(check())
-        except Exception as error:  # A check that fails is a finding too.
+        except Exception as error:  # A failing check is a finding too.
             parts.append(
                 Finding(name, "missing", f"{type(error).__name__}: {error}", "See the lines above.")
             )
@@ -150,7 +150,7 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
 
 
 def _wanted(distribution: str) -> SpecifierSet:
-    """The versions that our own metadata allows; all of them if it names no version."""
+    """The versions that our own metadata allows; any if it names none."""
     try:
         wanted = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
@@ -162,7 +162,7 @@ def _wanted(distribution: str) -> SpecifierSet:
 
 
 def _page_sides() -> Finding:
-    """Whether JupyterLab finds what draws the widgets; without it a cell shows only text."""
+    """Whether JupyterLab finds the page side of the widgets; without it a cell shows only text."""
     paths = cast("Any", importlib.import_module("jupyter_core.paths"))
     folders = [Path(folder) for folder in paths.jupyter_path("labextensions")]
     lost = [
@@ -193,10 +193,10 @@ def _kernel() -> Finding:
         f"python{sys.version_info[0]}.{sys.version_info[1]}",
     )
     if words and words[0] in plain:
-        # Jupyter puts its own Python in the place of these names, whatever the search path says.
+        # Jupyter replaces these names by its own Python, whatever the search path says.
         words[0] = sys.executable
     program = shutil.which(words[0]) if words else None
-    # Not resolved: two environments may link to the same program, and differ all the same.
+    # Unresolved paths: two environments may link to the same program and still differ.
     if program is not None and Path(program).parent == Path(sys.executable).parent:
         return Finding("kernel", "ok", "notebooks run in this Python")
     return Finding(
@@ -214,7 +214,7 @@ def _notebooks() -> Finding:
 
 
 def _graphviz() -> Finding:
-    """Whether one of the two ways to lay a graph out works, by laying one out."""
+    """Whether one of the two graph layout programs works, tested by a layout."""
     dot = shutil.which("dot")
     broken = ""
     if dot is not None:

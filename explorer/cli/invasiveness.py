@@ -1,10 +1,10 @@
-"""``explorer invasiveness``: what a constraint changes in what a model writes.
+"""``explorer invasiveness``: the effect of a constraint on a model's text.
 
 For each prompt the model writes by itself and under the constraint, with the same random numbers;
-the command says where the two part and whether the constraint changed a token that was valid
-(Definition 2.1 of Beurer-Kellner et al. 2024; see `explorer.analysis.invasiveness`). With a grammar
-over terminals also the schemes that let a token cross only some borders of terminals, and with a
-template those that tokenize its fixed text beforehand; both can be given.
+the command shows where the two differ and whether the constraint changed a token that was valid
+(Definition 2.1 of Beurer-Kellner et al. 2024; see `explorer.analysis.invasiveness`). A grammar over
+terminals adds the schemes that let a token cross only some borders of terminals, a template those
+that tokenize its fixed text beforehand; both can be given.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         1 where the language itself, token by token, changed a valid token; else 0.
 
     Raises:
-        ExplorerError: There is no constraint, or something is not usable.
+        ExplorerError: There is no constraint, or an argument is not usable.
     """
     try:
         from explorer.analysis.invasiveness import Scheme, schemes_of

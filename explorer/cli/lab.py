@@ -1,13 +1,13 @@
-"""``explorer lab``: the notebooks in a folder of the user's, and JupyterLab on the first of them.
+"""``explorer lab``: copies the notebooks to a folder of the user's, and opens JupyterLab there.
 
-Notebooks are copied, because one writes into them: a notebook that the user has changed is never
-overwritten. Which ones that are is known from a small file of hashes beside the copies. A notebook
-that is new in this version, or unchanged by the user, is brought up to date.
+Notebooks are copied, because users write into them: a notebook that the user has changed is never
+overwritten. A small file of hashes beside the copies records the copied versions. A notebook that
+is new in this version, or unchanged by the user, is updated.
 
-The command only starts JupyterLab; it imports no widget and no model. Where it can, its process
-*becomes* JupyterLab's, so whoever ends the one has ended the other. Nothing is asked of the
-network: JupyterLab's news, its question about them and its extension manager are switched off for
-this server, by settings of our own (`SETTINGS`); what the user has set for all servers stays.
+The command only starts JupyterLab; it imports no widget and no model. Where possible, its process
+*becomes* JupyterLab's, so that ending one ends the other. The network is not used: JupyterLab's
+news, its question about them and its extension manager are switched off for this server, by
+settings of our own (`SETTINGS`); the user's settings for all servers stay.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from explorer.files import write_whole
 FIRST: Final = "00_quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
 EXTENSION: Final = "widgets.prompt_socket"
-"""Of the server: without it every click waits up to 40 ms for an acknowledgement."""
+"""The server extension without which every click waits up to 40 ms for an acknowledgement."""
 
 SETTINGS: Final = Path(__file__).parent / "jupyter"
-"""A folder as those of ``JUPYTER_CONFIG_PATH``: its ``labconfig`` holds defaults of JupyterLab."""
+"""A folder for ``JUPYTER_CONFIG_PATH``: its ``labconfig`` holds defaults of JupyterLab."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the server: this one, and where our settings lie."""
+    """The environment of the server: the present one, with the path to our settings."""
     paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
 
@@ -96,7 +96,7 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
     """The command line that starts JupyterLab.
 
     Args:
-        port: The server's port; ``None`` leaves the choice to it.
+        port: The server's port; by default the server chooses.
     """
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     # Nothing is fetched: no extension catalogue, no news.
@@ -107,15 +107,15 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
         words.append(f"--ServerApp.port={port}")
     if not browser:
         words.append("--no-browser")
-    # In containers everybody is root, and Jupyter refuses without being told. The server still
-    # listens on the loopback address only and asks for its token.
+    # In containers everybody is root, and Jupyter then needs permission. The server still listens
+    # on the loopback address only and asks for its token.
     if sys.platform != "win32" and os.geteuid() == 0:
         words.append("--allow-root")
     return words
 
 
 def notebooks() -> dict[str, bytes]:
-    """The notebooks that come with the package, by name: those beside a checkout, or installed.
+    """The package's notebooks by name, from the checkout or the installation.
 
     Raises:
         ExplorerError: There are no notebooks.
@@ -132,13 +132,13 @@ def notebooks() -> dict[str, bytes]:
 
 
 def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Copy notebooks, and leave alone what the user has changed.
+    """Copy notebooks to a folder, except over those that the user has changed.
 
     Args:
-        folder: Where to; made if it is not there.
+        folder: The target; it is made if it does not exist.
 
     Returns:
-        A line on each.
+        A line about each.
 
     Raises:
         ExplorerError: The folder cannot be made or written.
@@ -171,7 +171,7 @@ def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def _read_record(path: Path) -> dict[str, str]:
-    """The record of what was copied before; empty if the file is missing or cannot be read."""
+    """The record of the copied versions; empty if the file is missing or cannot be read."""
     try:
         record: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,7 +1,6 @@
-"""The parts that commands share: how a command is added, and the options that mean the same in
-each.
+"""The options that several commands share, and the values that they stand for.
 
-An option has one name, one help text and one reading, whichever command takes it.
+An option has one name, one help text and one meaning in every command.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ NAMES: Final = (
     "whitespace", "whitespace_pattern", "property_order", "recursion", "max_depth", "folder",
     "no_strict",
 )  # fmt: skip
-"""The options that only say something of a JSON Schema, as argparse keeps them."""
+"""The options that apply only to a JSON Schema, by argparse's names."""
 
 
 def add_schema_options(command: argparse.ArgumentParser) -> None:
@@ -82,10 +81,10 @@ def schema_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def schema_text(name: str, given: str) -> str:
-    """The text of the file with a schema.
+    """The text of a schema file.
 
     Raises:
-        ConstraintError: A schema was given, not a path.
+        ConstraintError: A schema was given instead of a path.
         FileError, DamagedFile: The file cannot be read.
     """
     if given.lstrip().startswith(("{", "[")):
@@ -108,7 +107,7 @@ def constraint_of_schema(arguments: argparse.Namespace) -> Constraint:
 
 
 def add_regex(command: argparse._ActionsContainer, *, required: bool = False) -> None:  # pyright: ignore[reportPrivateUsage] - What a parser and a group of it have in common.
-    """``--regex PATTERN``."""
+    """Add ``--regex PATTERN``."""
     option = command.add_argument(
         "--regex", metavar="PATTERN", help="the whole text matches it; re's syntax"
     )
@@ -116,7 +115,7 @@ def add_regex(command: argparse._ActionsContainer, *, required: bool = False) ->
 
 
 def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """The options that name a constraint, for `constraint_of`.
+    """Add the options that name a constraint, for `constraint_of`.
 
     Args:
         required: Whether one of them must be given.
@@ -175,13 +174,13 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
 def constraint_of(
     arguments: argparse.Namespace, vocabulary: Vocabulary | None = None
 ) -> Constraint | None:
-    """The constraint that the options of `add_constraint` name, behind the stages they name.
+    """The constraint that the options of `add_constraint` name, with its stages.
 
     Args:
-        vocabulary: Names of its control tokens in a structural tag are these tokens.
+        vocabulary: Names of its control tokens in a structural tag mean these tokens.
 
     Raises:
-        RegexError, ConstraintError: It is not usable.
+        RegexError, ConstraintError: The constraint is not usable.
     """
     constraint = _unstaged_constraint(arguments, vocabulary)
     if not arguments.canonical:
@@ -266,9 +265,9 @@ def _template(text: str, parts: list[str]) -> Constraint:
 
 
 def _named_type(name: str) -> object:
-    """The object that a name such as ``shop.models:Order`` means; this runs the code of the module.
+    """The object with a name such as ``shop.models:Order``; this runs the code of the module.
 
-    As with ``python -m``, modules of the current folder are found.
+    As in ``python -m``, modules of the current folder are found.
     """
     module, _, path = name.partition(":")
     if not module or not path:
@@ -285,7 +284,7 @@ def _named_type(name: str) -> object:
             f"There is no type {name!r}: {error}.",
             remedy="Write it as module:Class, with a module that can be imported from here.",
         ) from error
-    except (Exception, SystemExit) as error:  # A module may do anything when it is imported.
+    except (Exception, SystemExit) as error:  # Importing a module may raise anything.
         raise ConstraintError(
             f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.",
             remedy=f"Run python -c 'import {module}' to see where that comes from.",
@@ -296,7 +295,7 @@ def _named_type(name: str) -> object:
 
 
 def add_lazy(command: argparse.ArgumentParser) -> None:
-    """``--lazy``, for `compiled`."""
+    """Add ``--lazy``, for `compiled`."""
     command.add_argument(
         "--lazy", action="store_true", help="work states out as they are visited, without a table"
     )
@@ -312,22 +311,22 @@ def compiled(
     """The token machine that the options ask for.
 
     Args:
-        arguments: The parsed options, with that of `add_lazy`.
-        constraint, vocabulary, budget, method: As `explorer.compile` has them.
+        arguments: The parsed options, including that of `add_lazy`.
+        constraint, vocabulary, budget, method: As in `explorer.compile`.
 
     Raises:
-        ExplorerError: As `explorer.compile` has it.
+        ExplorerError: As in `explorer.compile`.
     """
     if arguments.lazy and method == "functions":
         return compile(constraint, vocabulary, budget, lazy=True)
     lazy = True if arguments.lazy else None
-    with warnings.catch_warnings():  # The report that is printed has the reason.
+    with warnings.catch_warnings():  # The printed report has the reason.
         warnings.simplefilter("ignore", UserWarning)
         return compile(constraint, vocabulary, budget, lazy=lazy, method=method)
 
 
 def add_eos(command: argparse.ArgumentParser) -> None:
-    """``--eos ID``."""
+    """Add ``--eos ID``."""
     command.add_argument(
         "--eos",
         type=int,
@@ -338,12 +337,12 @@ def add_eos(command: argparse.ArgumentParser) -> None:
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """``--json``."""
+    """Add ``--json``."""
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def ids_of_words(words: str) -> list[int]:
-    """Token ids as ``--prefix-ids`` has them, such as ``1,2,3``.
+    """The token ids in a value of ``--prefix-ids``, such as ``1,2,3``.
 
     Raises:
         ExplorerError: A word is not an id.

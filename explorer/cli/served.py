@@ -1,9 +1,9 @@
-"""``explorer why --run FILE``: what the constraint of a request says of what a server wrote.
+"""``explorer why --run FILE``: the verdict of a request's constraint on a server's output.
 
-Each run of the log is held against the constraint of its own request, or against the one that the
-options name. The exit status is 0 if the constraint allows all that was written, 1 if it would have
-masked a token of some run, or the end of its text, and 2 if a run of several could not be asked.
-Verdicts are printed as they are found; such a run is a line of its own among them.
+Each run of the log is checked against the constraint of its own request, or against the one that
+the options name. The exit status is 0 if the constraint allows everything that was written, 1 if it
+would have masked a token of some run, or the end of its text, and 2 if one of several runs could
+not be checked. Verdicts are printed as they are found; such a run is a line of its own among them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAULTY = 1
 
 
 def add_served(command: argparse.ArgumentParser) -> None:
-    """``--run FILE`` and ``--index N``."""
+    """Add ``--run FILE`` and ``--index N``."""
     command.add_argument(
         "--run",
         dest="run_file",
@@ -57,16 +57,16 @@ def why_served(
     constraint: Constraint | None,
     vocabulary_of: Callable[[argparse.Namespace], Vocabulary | None],
 ) -> int:
-    """Answer for each run of a log.
+    """Print the verdict on each run of a log.
 
     Args:
-        constraint: The constraint that they name; ``None`` for that of each request.
+        constraint: The constraint that the options name; ``None`` for that of each request.
 
     Returns:
-        0 if the constraint allows all that was written, else 1; 2 if a run could not be asked.
+        0 if the constraint allows everything that was written, else 1; 2 if a run failed.
 
     Raises:
-        ExplorerError: The log is not usable, or the only run that is asked about; or no tokenizer
+        ExplorerError: The log, or the only run that is asked about, is not usable; or no tokenizer
             is given.
     """
     try:
@@ -111,10 +111,10 @@ def why_served(
 def why_line(
     arguments: argparse.Namespace, constraint: Constraint | None, vocabulary: Vocabulary | None
 ) -> int:
-    """Answer for a line of a scheduler's log.
+    """Explain a line of a scheduler's log.
 
     Returns:
-        0 if the constraint takes its tokens, or takes the first of them in some state; else 1.
+        0 if the constraint accepts its tokens, or accepts the first of them in some state; else 1.
 
     Raises:
         ExplorerError: The tokenizer or the constraint is missing, or the line names no tokens.
@@ -140,7 +140,7 @@ def why_line(
 
 
 def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], str]:
-    """A run that could not be asked, as JSON values and as a line."""
+    """A run that could not be checked, as JSON values and as a line."""
     said = as_options(str(error))
     shown = f"{run.place} ({run.format}): it could not be asked. {said}"
     told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
@@ -149,7 +149,7 @@ def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], s
 
 
 def _model(arguments: argparse.Namespace) -> LanguageModel | None:
-    """The model to read the runs with, where that is asked for."""
+    """The model that reads the runs, if one is asked for."""
     if not arguments.beside:
         return None
     if arguments.model is None:
@@ -173,7 +173,7 @@ def _chosen(runs: tuple[ServerRun, ...], index: int | None) -> tuple[ServerRun, 
 
 
 def _embedded(runs: tuple[ServerRun, ...]) -> Vocabulary:
-    """The vocabulary of an embedded model, where the log names one."""
+    """The vocabulary of an embedded model, if the log names one."""
     names = {run.model for run in runs if not run.failed}
     name = names.pop() if len(names) == 1 else None
     if name is None or name not in EMBEDDED:

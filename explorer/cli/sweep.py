@@ -1,7 +1,7 @@
 """``explorer sweep`` and ``explorer report``: many prompts into a folder, and a page about it.
 
-The prompts are the lines of a file; of a file that ends in ``.jsonl`` each line is a text or a list
-of messages as JSON. The same command again does only what is not there yet.
+The prompts are the lines of a file; in a file that ends in ``.jsonl`` each line is a text or a list
+of messages as JSON. Repeating the command only adds missing rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 FAILED = 1
-"""The exit status where rows are failures."""
+"""The exit status if some rows failed."""
 
 
 def add_sweep(commands: Commands) -> None:

@@ -1,7 +1,7 @@
 """``explorer trace``: constrained decoding in the terminal, one line per step while it happens.
 
 The command makes a `Session`, prints each step as it is taken, and can save the trace. Like the
-rest of the command line it only parses words and prints what the engine says; torch and
+rest of the command line it only parses words and prints results; torch and
 transformers are imported when the command runs, not when its options are listed.
 """
 
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         ) from error
     constraint = constraint_of(arguments)
     if constraint is not None:
-        _ = constraint.machine  # Says what is wrong with it before the model is loaded.
+        _ = constraint.machine  # Reports a wrong constraint before the model is loaded.
     model = load_model(arguments.model, device=arguments.device, dtype=arguments.dtype)
     if arguments.structural_tag is not None:
         constraint = constraint_of(arguments, model.vocabulary)
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         masking_budget=False if arguments.no_masking_budget else None,
         heal=arguments.heal,
     )
-    # The steps go where they do not mix with a document.
+    # The steps go to the stream that the document does not use.
     to_stdout = arguments.json == "-"
     screen = sys.stderr if to_stdout else sys.stdout
     print(f"{model!r}\n{constraint if constraint is not None else 'no constraint'}", file=screen)

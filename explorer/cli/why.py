@@ -1,10 +1,10 @@
 """``explorer why``: why a token is allowed or masked, in the terminal.
 
-Five ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
-``--tokenizer`` no torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved
-trace and a step of it. Or ``--run FILE``, the log of an inference server: the first token that the
-constraint of the request would have masked (`explorer.cli.served`); or ``--line TEXT``, a line of
-a scheduler's log.
+There are five ways to ask. A tokenizer, a pattern and a prefix need no model, and with
+``--tokenizer`` no torch either. ``--model tiny`` takes the embedded model's tokenizer. A saved
+trace is asked at one of its steps. ``--run FILE`` takes the log of an inference server and prints
+the first token that the constraint of the request would have masked (`explorer.cli.served`);
+``--line TEXT`` takes a line of a scheduler's log.
 
 The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked;
 a prefix that the constraint itself rejects is such an error, and is explained.
@@ -146,7 +146,7 @@ def named_vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
         arguments: The parsed options, with ``--eos``.
 
     Raises:
-        ExplorerError: There is no such tokenizer at hand.
+        ExplorerError: There is no such tokenizer here.
     """
     eos: Sequence[int] | None = arguments.eos
     name: str | None = arguments.tokenizer or arguments.model
@@ -184,7 +184,7 @@ def named_vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
 def _place(
     machine: TokenMachine, arguments: argparse.Namespace
 ) -> tuple[int, bytes, History | None]:
-    """The state that the prefix leads to, its bytes, and the path where its ids were given."""
+    """The state after the prefix, its bytes, and the path if its ids were given."""
     ids: Sequence[int]
     if arguments.prefix_ids is not None:
         ids = ids_of_words(arguments.prefix_ids)
@@ -219,7 +219,7 @@ def _place(
 
 
 def _written(machine: TokenMachine, text: str) -> Sequence[int]:
-    """The prefix as tokens: the tokenizer's own if they are allowed, else any that lead there."""
+    """A tokenization of the prefix: the tokenizer's own if allowed, else any allowed one."""
     ids, _ = ids_of_text(machine, text)
     data = text.encode()
     here: int | None = machine.start
@@ -227,7 +227,7 @@ def _written(machine: TokenMachine, text: str) -> Sequence[int]:
         here = None if here is None else machine.step(here, token)
     if here is not None:
         return ids
-    # Most constraints do not care how a text is cut into tokens; then each place has one state.
+    # Under most constraints the tokenization does not matter; then each offset has one state.
     ways: list[dict[int, tuple[int, ...]]] = [{} for _ in range(len(data) + 1)]
     ways[0][machine.start] = ()
     trie = trie_of(machine.vocabulary)
@@ -283,7 +283,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
         )
     if vocabulary is not None and constraint is not None:
         machine = compiled(arguments, constraint, vocabulary)
-        # Another machine may number its states in another way than that of the trace.
+        # The machine here may number its states differently from that of the trace.
         state = states_along(machine, trace.ids[:step])[-1]
         explanation = None if token is None else explain_trace(machine, trace, token, step)
         data = trace.positions[step].data

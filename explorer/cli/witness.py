@@ -1,7 +1,8 @@
-"""``explorer witness``: the same state in other engines, and the states where they differ.
+"""``explorer witness``: the same state in other engines, and states where they differ.
 
-With ``--prefix`` one state: a row for each engine, and every difference explained. With
-``--seconds`` a walk looks for states where engines differ and prints each as a report.
+With ``--prefix`` it compares one state: a row for each engine, and an explanation of every
+difference. With ``--seconds`` it walks through states and prints a report on each where engines
+differ.
 
 The exit status is 0 if every engine that answers agrees, 1 if one differs, 2 if the question cannot
 be asked.

@@ -1,10 +1,10 @@
-"""The checks of the course: the notebooks ask, and `check` answers.
+"""The checks of the course, which its notebooks call.
 
     from explorer import course
     course.check("spellings", 8)
 
-A wrong answer gets a hint that does not give the right one away. Reading order: `exercise` (kinds
-of answers, and what `check` says), `transducers` (an answer that is a machine), `foundations` (the
+A wrong answer gets a hint that does not reveal the right one. Reading order: `exercise` (kinds
+of answers, and their grading), `transducers` (an answer that is a machine), `foundations` (the
 exercises of the notebooks 00 to 05, 07, 08 and 20), `pitfalls` (those of 06 and of 09a to 09g),
 `beyond` (10 to 14 and 30), `checking` (the two functions that a notebook calls).
 """

@@ -16,11 +16,11 @@ EXERCISES: dict[str, Exercise] = {
 
 
 def check(name: str, answer: object = None) -> Graded:
-    """Say whether an answer is right, or give a hint that does not give it away.
+    """Check an answer, and give a hint that does not reveal the right one if it is wrong.
 
     Args:
-        name: Of the exercise, as the notebook has it.
-        answer: The reader's; ``None`` stands for "not answered yet".
+        name: The name of the exercise in the notebook.
+        answer: The reader's answer; ``None`` stands for "not answered yet".
 
     Returns:
         The verdict; at the end of a cell it prints itself.
@@ -47,11 +47,11 @@ def check(name: str, answer: object = None) -> Graded:
 
 
 def reveal(prediction: object, outcome: object) -> str:
-    """Put what a reader predicted beside what is the case.
+    """Compare a reader's prediction with the outcome.
 
     Args:
-        prediction: The guess, also as a text; ``None`` if there was none.
-        outcome: What is the case.
+        prediction: The guess, possibly as a text; ``None`` if there was none.
+        outcome: The actual value.
 
     Returns:
         One sentence.

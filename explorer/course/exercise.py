@@ -1,11 +1,11 @@
-"""An exercise: a question's name, what counts as an answer, and hints for wrong ones.
+"""An exercise: its name, its right answer, and hints for wrong ones.
 
-A hint is chosen by what the wrong answer is like, never by what it lacks of the right one in
-numbers; so nobody can find an answer by asking often. An answer that is a language is compared with
-the right one as a language, and the hint is a text that tells the two apart.
+A hint depends on the kind of the wrong answer, never on its numeric distance from the right one, so
+repeated guessing does not reveal the answer. An answer that is a language is compared with
+the right one as a language, and the hint is a text on which the two differ.
 
-Answers are values. Nothing that a reader gives is run: a text stays a text, and a pattern is read
-as every pattern is, within a budget.
+Answers are values. Nothing that a reader gives is executed: a text stays a text, and a pattern is
+parsed as any other, within a budget.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from explorer.languages.constraint import Constraint, regex
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Whether an answer is right, and what there is to say about it. It prints as a sentence.
+    """The grade of an answer, with praise or a hint; it prints as a sentence.
 
     Args:
-        right: Whether it is; ``None`` if there is no answer yet.
+        right: Whether it is right; ``None`` without an answer.
         message: Praise with the reason, or a hint.
     """
 
@@ -38,10 +38,10 @@ class Graded:
 
 
 LIMITS: Final = Budget(states=20_000, seconds=5.0)
-"""For a pattern that a reader gives."""
+"""Limits of a pattern that a reader gives."""
 
 Hint = tuple[Callable[[object], bool], str]
-"""Whether a wrong answer is of some kind, and what to say to it."""
+"""A test for a kind of wrong answer, and the hint for it."""
 
 
 class Exercise(Protocol):
@@ -53,7 +53,7 @@ class Exercise(Protocol):
         ...
 
     def grade(self, answer: object) -> Graded:
-        """The reply to an answer.
+        """Grade an answer.
 
         Args:
             answer: Any value but ``None``.
@@ -66,7 +66,7 @@ class ValueExercise:
     """An exercise whose answer is a number, a text, or several of them.
 
     Args:
-        hints: More special hints; the first that fits is used.
+        hints: More specific hints; the first that applies is used.
     """
 
     name: str
@@ -100,7 +100,7 @@ class LanguageExercise:
     hint: str
 
     def grade(self, answer: object) -> Graded:
-        """Compare two languages; a text that tells them apart is the hint.
+        """Compare two languages; a text on which they differ is the hint.
 
         Args:
             answer: A constraint, or a pattern.
@@ -130,10 +130,10 @@ class LanguageExercise:
 
 
 def plain_value(value: object) -> object:
-    """A value as a number, a text, a tuple or a set of those; anything else as it is.
+    """A value as a number, a text, a tuple or a set of those; any other value unchanged.
 
     Args:
-        value: An answer; what has ``item()``, such as a number of numpy, becomes Python's.
+        value: An answer; a value with ``item()``, such as a number of numpy, becomes Python's.
     """
     if isinstance(value, bool | int | float):
         return value
@@ -189,7 +189,7 @@ def same_value(one: object, other: object, within: float = 0.0) -> bool:
 
 
 def _plainest(language: Constraint) -> str | None:
-    """An example, visible where one is; ``None`` for a language without texts."""
+    """An example text, a visible one if possible; ``None`` for a language without texts."""
     for seen in ("[!-~]+", "[ -~]+"):
         examples = (language & regex(seen)).examples(1)
         if examples:
