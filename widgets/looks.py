@@ -1,10 +1,10 @@
-"""Looks ahead for a page: at rest where they are quick, else when somebody presses for one.
+"""Looks ahead for a page: unasked while they are quick, else on request.
 
-The bars and the traps of a page ask for the same look at the same time, and a page that was moved
-back asks again; so the last answer is kept. No lock of the cursor is held meanwhile: a click does
-not wait. But a forward pass takes its share of the processor, so after two looks in a row that took
-longer than `QUIET_SECONDS` none is taken unasked any more. One alone says little: the first of a
-process loads machine code, and other processes may be busy.
+The bars and the traps of a page ask for the same look at the same time, and a page that went back
+asks again; so the last answer is kept. The cursor's lock is not held meanwhile, so a click does
+not wait. But a forward pass takes processor time, so after two looks in a row that took longer than
+`QUIET_SECONDS` no look is taken unasked. A single slow one proves little: the first of a process
+loads machine code, and other processes may be busy.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Looks:
         """Look at what comes after the likeliest allowed tokens at a session's cursor.
 
         Args:
-            asked: Whether somebody waits for it. Else ``None`` where the last looks took too long.
+            asked: Whether a person waits for it. Else ``None`` if the last looks took too long.
         """
         if session.lm is None or session.constraint is None:
             return ()
@@ -67,7 +67,7 @@ class Looks:
         return session.traps_ahead(entries) if entries else ()
 
     def packet(self, session: Session, *, asked: bool) -> dict[str, object]:
-        """`ahead` for the page; without an answer ``seconds`` says how long one takes."""
+        """The answer of `ahead` for the page; without one, ``seconds`` is the time of a look."""
         entries = self.ahead(session, asked=asked)
         if entries is None:
             return {"ahead": None, "seconds": round(self.seconds, 1)}

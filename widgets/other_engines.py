@@ -1,6 +1,6 @@
 """Other engines at the positions of one machine; the last few answers are kept.
 
-Asked on threads, without the cursor's lock: an engine may take seconds, and a step does not wait.
+They run on threads, without the cursor's lock: an engine may take seconds, and steps do not wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from explorer.witnesses.engines import ENGINES
 from explorer.witnesses.witness import witness_of
 
 MOST_WITNESSES: Final = 8
-"""At how many positions the masks of other engines are kept."""
+"""The number of positions for which masks of other engines are kept."""
 
 WITNESS_SECONDS: Final = 10.0
 """The most that another engine may take for a position."""

@@ -1,10 +1,10 @@
 """The shared part of the widgets on one cursor: the state that they show, and edits of the
 constraint.
 
-The cursor says what happened to its line (`widgets.cursor.Happened`); from that and the session's
-trace pure functions (`widgets.figures`) work out what is told (`widgets.figures.told`): the
-position whole, and of the line what is new. Large things (the vocabulary's text, the machines) are
-asked for once, by name (`widgets.dialogue.dialogue`).
+The cursor reports changes of its line (`widgets.cursor.Happened`); from these and the session's
+trace pure functions (`widgets.figures`) compute the message to the page (`widgets.figures.told`):
+the whole position, and the new part of the line. Large values (the vocabulary's text, the machines)
+are requested once, by name (`widgets.dialogue.dialogue`).
 
 Callbacks may arrive on any thread, also while a cell runs, so the cursor's lock guards them.
 
@@ -49,7 +49,7 @@ class ShownPlace:
     """The shared part of the widgets on one cursor.
 
     Args:
-        top_k: How many tokens of the distributions are shown, in a session that the page begins.
+        top_k: The number of tokens shown of a distribution, in a session that the page begins.
     """
 
     def __init__(self, cursor: Cursor, *, top_k: int = 10) -> None:
@@ -64,22 +64,22 @@ class ShownPlace:
 
     @classmethod
     def of(cls, cursor: Cursor, *, top_k: int = 10) -> ShownPlace:
-        """The place of a cursor: one, however many widgets show it.
+        """The place of a cursor, shared by all widgets that show it.
 
-        So what is worked out for one widget is there for the others, and all of them show a
-        constraint in the words in which it was written in one.
+        So results for one widget serve the others, and all of them show a constraint in the words
+        in which it was written in one.
         """
-        # A place holds its cursor, so while it is here no other cursor can have this address.
+        # A place holds its cursor, so no other cursor gets this id meanwhile.
         place = _PLACES.get(id(cursor))
         if place is None:
             place = _PLACES[id(cursor)] = cls(cursor, top_k=top_k)
         return place
 
     def follow(self, show: Callable[[ToldPlace], None]) -> Callable[[], None]:
-        """Be told of the place, now and after each change.
+        """Call a function with the place, now and after each change.
 
         Args:
-            show: Called inside the cursor's lock.
+            show: The function, called under the cursor's lock.
 
         Returns:
             A function that ends the subscription.
@@ -101,20 +101,20 @@ class ShownPlace:
         return stop
 
     def refresh(self) -> None:
-        """Work out once what is to be told, and tell it to all followers."""
+        """Compute the message once, and pass it to all followers."""
         with self.cursor.lock:
             told = self._told = self._worked_out()
             for show in tuple(self._followers):
                 show(told)
 
     def catch_up(self) -> None:
-        """Refresh if the session was moved without the cursor, so nobody was told."""
+        """Refresh if the session moved without the cursor, so that no follower was told."""
         with self.cursor.lock:
             if self._told is None or self._told.line["generation"] != self.cursor.generation:
                 self.refresh()
 
     def state(self) -> ToldPlace:
-        """The place as it is now, with the whole line."""
+        """The present place, with the whole line."""
         with self.cursor.lock:
             self.catch_up()
             return replace(cast(ToldPlace, self._told), moved=None)

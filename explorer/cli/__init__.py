@@ -8,11 +8,10 @@ only: characters that such a terminal cannot show are escaped, and so are contro
 terminal. An interrupt, and a reader that closes the output early (``| head``), end a command
 silently; the exit status is then the one that a shell reports for a process ended by that signal.
 
-In order: this file, which imports nothing that takes time; `commands`, the commands and how one
-ends, which imports the file of the one that is asked for; `command`, `options` and `answers`
-(errors and machines as lines), which they share; then a file for each command: `demo`, `compile`
-(and profile), `trace`, `why` (`served`), `invasiveness`, `witness`, `sweep` (and report), `lab`,
-`doctor`.
+Reading order: this file, which imports nothing slow; `commands`, the commands and the end of one,
+which imports only the file of the given command; `command`, `options` and `answers` (errors and
+machines as lines), which they share; then a file for each command: `demo`, `compile` (and profile),
+`trace`, `why` (`served`), `invasiveness`, `witness`, `sweep` (and report), `lab`, `doctor`.
 
 Cost: that of the command. The first run after an installation also compiles the inner loops to
 machine code, which takes some seconds once.

@@ -226,7 +226,7 @@ def show_allowed(machine: TokenMachine, state: int) -> str:
 def longest_step(
     machine: TokenMachine, state: int, remaining: bytes, near: Iterable[int]
 ) -> int | None:
-    """The allowed id whose bytes cover most of the text that remains; an EOS id at its end.
+    """The allowed id whose bytes cover most of the remaining text; an EOS id at its end.
 
     Args:
         near: The candidate ids, ascending.

@@ -133,7 +133,7 @@ def redundant_bytes(vocabulary: Vocabulary) -> TokenRule:
 def _whole_character(
     prefixes: Sequence[bytes], tokens: Sequence[bytes | None], state: int, token: int
 ) -> tuple[bytes, ...]:
-    """The character that a token of a byte completes."""
+    """The character that a single-byte token completes."""
     return (prefixes[state] + (tokens[token] or b""),)
 
 
