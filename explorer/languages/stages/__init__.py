@@ -1,4 +1,4 @@
-"""The stages of a constraint: what happens to a pattern on its way to a token machine.
+"""The stages of a constraint: machines and relations with which it is composed.
 
     pattern → stages of the text → the vocabulary's tokens → stages of the tokens
 

@@ -1,10 +1,10 @@
 """The declared steps of a tokenizer's preprocessing, each as a relation between texts.
 
-A step is the JSON of a component of the `tokenizers` library, or one of three of ours: the mark
-that stands for a space, the way in which a decoder joins words, and added tokens that would cut the
-text. Steps that change each character by itself are asked of the library, character by character,
-for the characters concerned. Which characters a splitter drops, cuts apart or runs together is
-asked in the same way.
+A step is the JSON of a component of the `tokenizers` library, or one of three further kinds: the
+mark that stands for a space, the way in which a decoder joins words, and added tokens that would
+cut the text. For a step that changes each character by itself, the library is called with each
+character concerned; likewise to learn which characters a splitter drops, separates or keeps
+together.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ Step = Mapping[str, Any]
 """A step as a ``tokenizer.json`` declares it."""
 
 Made = tuple[Rewriting | None, CharSet | None]
-"""The relation of a step, ``None`` where it changes nothing; and the characters after it, ``None``
-where they are those of the image."""
+"""The relation of a step, ``None`` if it changes nothing; and the alphabet after it, ``None`` to
+take that of the image."""
 
 _REMEDY: Final = (
     "Restrict the characters of the constraint first, or leave out preprocessed(...) and write the "
@@ -62,9 +62,9 @@ _REMEDY: Final = (
 )
 MARK: Final = "\u2581"
 _MANY: Final = 256
-"""More characters than these are not replaced by a transducer with arcs for each."""
+"""The most characters that are replaced by a transducer with an arc for each."""
 _MOST_ASKED: Final = 20_000
-"""Of more characters than these a normalizer is asked once for all constraints."""
+"""The most characters for which a normalizer is called anew; beyond, a table of all is cached."""
 _BY_CHARACTER: Final = frozenset(
     {*get_args(Form), "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
 )
@@ -74,7 +74,7 @@ _SPLITTERS: Final = frozenset(
 )  # fmt: skip
 _CUTTERS: Final = frozenset({"Split", "UnicodeScripts", "FixedLength"})
 _RUN: Final = re.compile(r"(\\s|[^\\\\\[\](){}.*+?^$|])(\+|\{(\d+),\})")
-"""One character or white space, and how often at least."""
+"""A pattern of one repeated character or white space, with the fewest repetitions."""
 
 _WHITE: Final = char_set(
     [(9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),
@@ -84,7 +84,7 @@ _WHITE: Final = char_set(
 
 @dataclass(frozen=True)
 class TextsBefore:
-    """The texts that a step of a tokenizer can meet."""
+    """The texts before a step of a tokenizer, and the steps after it."""
 
     machine: Dfa
     alphabet: CharSet
@@ -93,7 +93,7 @@ class TextsBefore:
 
     @property
     def by_pieces(self) -> bool:
-        """Whether a later step works piece by piece, so that cuts count."""
+        """Whether a later step works piece by piece, so that cuts matter."""
         return any(
             (step["type"] == "Metaspace" and step.get("prepend_scheme") == "always")
             or (step["type"] == "ByteLevel" and step.get("add_prefix_space"))
@@ -106,7 +106,7 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
     """The steps of a tokenizer's preprocessing, each as JSON.
 
     Raises:
-        UnsupportedTokenizer: There is no tokenizer, or a step is not followed.
+        UnsupportedTokenizer: There is no tokenizer, or a step is not supported.
     """
     steps: list[Step] = []
     match vocabulary.encoder:
@@ -150,7 +150,7 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 def parts_of_step(step: Step) -> tuple[Step, ...]:
-    """A step as the relations that it is made of.
+    """The steps that a step is made of, each one relation.
 
     Example:
         >>> [one["type"] for one in parts_of_step({"type": "Metaspace", "replacement": "▁"})]
@@ -170,7 +170,7 @@ def _check_known(step: Step) -> None:
 
 
 def _writes(step: Step) -> bool:
-    """Whether a step of the pre-tokenizer writes something else than it reads."""
+    """Whether a step of the pre-tokenizer changes the text, not only cuts it."""
     return not (
         step["type"] in _CUTTERS
         or step["type"] in ("Punctuation", "Digits")
@@ -191,7 +191,7 @@ def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
     """The steps of a SentencePiece model, as its library shows them.
 
     Raises:
-        UnsupportedTokenizer: It rewrites more than the beginning of a text.
+        UnsupportedTokenizer: The model rewrites more than the beginning of a text.
     """
     odd = [chr(k) for k in range(1, 0x3100) if unicodedata.normalize("NFKC", chr(k)) != chr(k)]
     text = encoder.rewritten(("a  b", "a ", "\t", "\r\n", "e\u0301", *odd))
@@ -210,7 +210,7 @@ def relation_of(step: Step, before: TextsBefore) -> Made:
     """The relation of a step.
 
     Raises:
-        UnsupportedTokenizer: It is not finite-state for these texts, or is not followed.
+        UnsupportedTokenizer: The step is not finite-state for these texts, or is not supported.
     """
     _check_known(step)
     return _MAKERS[str(step["type"])](step, before)
@@ -262,14 +262,14 @@ def _codes(chars: CharSet) -> list[int]:
 
 
 def _changed(step: str, codes: Iterable[int]) -> dict[int, str]:
-    """The characters that a normalizer replaces, of some, and what each becomes."""
+    """The replacements of those of the given characters that a normalizer changes."""
     normalize = _normalizer_of(step)
     return {code: text for code in codes if (text := normalize(chr(code))) != chr(code)}
 
 
 @lru_cache(maxsize=4)
 def _changes_of(step: str) -> Mapping[int, str]:
-    """The characters that a normalizer replaces, of all, and what each becomes."""
+    """The replacements of all characters that a normalizer changes."""
     return _changed(step, (code for code in range(0x110000) if not 0xD800 <= code < 0xE000))
 
 
@@ -344,7 +344,7 @@ def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Made:
 
 
 def _metaspace(step: Step, before: TextsBefore) -> Made:
-    # Its other half, writing the mark for spaces, is a step of its own: see `parts_of_step`.
+    # Writing the mark for spaces is a separate step: see `parts_of_step`.
     if step.get("split", True) and before.by_pieces:
         raise _refused(step, "it cuts before each mark, and a later step works piece by piece")
     scheme = str(step.get("prepend_scheme", "always"))
@@ -416,7 +416,7 @@ def _join(step: Step, before: TextsBefore) -> Made:
 
 
 def _added(step: Step, before: TextsBefore) -> Made:
-    """Added tokens are found in a text before anything else; a text that holds one is refused."""
+    """Refuse texts that contain an added token, which the tokenizer would find before all else."""
     machine = before.machine
     for text in cast("list[str]", step["texts"]):
         states = set(range(machine.num_states))

@@ -1,7 +1,7 @@
 """The methods of a constraint that put a stage around it.
 
-The file of a stage is imported by its method: they read tokenizers and tables of Unicode, which a
-process that uses none of them need not load.
+Each method imports the file of its stage, so that a process loads the readers of tokenizers and the
+tables of Unicode only when it uses them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class StageMethods:
     """The stages that a constraint can be sent through, one method for each kind.
 
-    A stage is kept in the constraint's source, so it travels wherever the constraint goes: into
-    traces, saved machines and exported pages. The explorer shows the stages as a bar.
+    A stage is part of the constraint's source, so it is kept in traces, saved machines and exported
+    pages. The explorer shows the stages as a bar.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def through(self, stage: PipelineStage) -> Self:
-        """This constraint behind a stage."""
+        """This constraint with a stage around it."""
 
     def restrict(
         self,
@@ -41,18 +41,18 @@ class StageMethods:
         chars: str = "",
         words: Iterable[str] = (),
     ) -> Self:
-        """These texts, as far as they have only some characters, or only some words.
+        """These texts, restricted to some characters or some words.
 
         Args:
-            name: A set with a name, or several: ``"ascii"`` (U+0000 to U+007F, line breaks
+            name: A named set, or several: ``"ascii"`` (U+0000 to U+007F, line breaks
                 included), ``"printable-ascii"`` (the space to ``~``), ``"latin-1"`` (U+0000 to
                 U+00FF), ``"digits"`` (0 to 9), ``"hangul"`` (the 11,172 whole syllables and the
                 space; no single letters such as ``ㄱ`` and no punctuation, which
                 ``scripts=["Hangul"]`` has).
-            scripts: Scripts of Unicode, such as ``"Latin"``. What belongs to no script of its own
-                stays allowed: digits, spaces, punctuation, symbols, emoji and combining marks.
-            chars: Further characters.
-            words: The only words there may be; a word is a longest run of letters, digits and
+            scripts: Scripts of Unicode, such as ``"Latin"``. Characters without a script of their
+                own stay allowed: digits, spaces, punctuation, symbols, emoji and combining marks.
+            chars: Further allowed characters.
+            words: The only allowed words; a word is a longest run of letters, digits and
                 underscores.
 
         Raises:
@@ -72,10 +72,10 @@ class StageMethods:
         return self.through(Restricted.of(name, scripts, chars, words))
 
     def normalized(self, form: Form | str = "NFC") -> Self:
-        """These texts, as far as they are in a normal form of Unicode.
+        """These texts, restricted to those in a normal form of Unicode.
 
         Args:
-            form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``; small letters are taken as well.
+            form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``, in any case.
 
         Raises:
             ConstraintError: There is no such form.
@@ -92,7 +92,7 @@ class StageMethods:
         return self.through(Normalized(cast("Form", name)))
 
     def valid_utf8(self) -> Self:
-        """These texts; the stage takes nothing away, and shows the machine of valid UTF-8.
+        """These texts; the stage removes nothing, and shows the machine of valid UTF-8.
 
         Example:
             >>> from explorer import literal
@@ -106,18 +106,18 @@ class StageMethods:
     def preprocessed(self, tokenizer: object = None) -> Self:
         """These texts as a tokenizer rewrites them before its model sees them.
 
-        The tokens of a text spell the rewritten text, so this is what a model is held to: write the
-        pattern as text, and put this stage behind it.
+        The tokens of a text spell the rewritten text, so a model must be held to that text: write
+        the pattern for the original text, and put this stage around it.
 
         Args:
-            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. It has no
-                default: this stage changes which texts there are, so it is worked out before the
-                constraint meets a vocabulary.
+            tokenizer: A `Vocabulary` that knows its tokenizer, or anything from which one is read.
+                It is required, because this stage changes the texts before the constraint is
+                compiled for a vocabulary.
 
         Raises:
             ConstraintError: No tokenizer is given.
-            UnsupportedTokenizer: It is not known how the tokenizer rewrites a text, or a step of
-                that is not followed.
+            UnsupportedTokenizer: The steps of the tokenizer are not known, or one of them is not
+                supported.
 
         Example:
             >>> import explorer
@@ -143,11 +143,11 @@ class StageMethods:
         return self.through(Preprocessed(steps_of(vocabulary)))
 
     def without_redundant_bytes(self, tokenizer: object = None) -> Self:
-        """These texts, no character that has a token written by tokens of single bytes.
+        """These texts, with no character written in bytes that has a token of its own.
 
         Args:
-            tokenizer: A `Vocabulary`, or what one is read from. By default the one that the
-                constraint is compiled for.
+            tokenizer: A `Vocabulary`, or anything from which one is read. By default the one that
+                the constraint is compiled for.
 
         Example:
             >>> import explorer
@@ -164,11 +164,11 @@ class StageMethods:
         return self.through(WithoutRedundantBytes(_vocabulary(tokenizer)))
 
     def without_isolated_spaces(self, tokenizer: object = None) -> Self:
-        """These texts, no space alone where the tokenizer would write it with what follows.
+        """These texts, with no lone space where the tokenizer would join it to the next text.
 
         Args:
-            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. By default
-                that of the vocabulary which the constraint is compiled for.
+            tokenizer: A `Vocabulary` that knows its tokenizer, or anything from which one is read.
+                By default the one that the constraint is compiled for.
 
         Example:
             >>> import explorer
@@ -184,23 +184,23 @@ class StageMethods:
         return self.through(WithoutIsolatedSpaces(_vocabulary(tokenizer)))
 
     def canonical(self, tokenizer: object = None) -> Self:
-        """These texts, in the tokens that a tokenizer itself writes them with.
+        """These texts, in the tokens that a tokenizer itself writes for them.
 
-        Texts that its normalizer would rewrite have none. Put `preprocessed` before this where a
-        text begins with a dummy prefix, as at the start of a prompt. Special tokens are not text:
-        ``</s>`` is spelled in pieces, though some libraries read the special token there.
+        Texts that its normalizer would rewrite have no such tokens. Put `preprocessed` before this
+        stage where a text begins with a dummy prefix, as at the start of a prompt. Special tokens
+        are not text: ``</s>`` is spelled in pieces, though some libraries read the special token.
 
-        Followed are byte-pair encoding behind any chain of steps that cut (GPT-2, GPT-4, GPT-4o,
+        Supported are byte-pair encoding after any chain of steps that cut (GPT-2, GPT-4, GPT-4o,
         Llama 2, Mistral, Gemma 3, Qwen, DeepSeek V3, StarCoder, Falcon, Yi), Unigram, WordPiece and
         RWKV's list of tokens.
 
         Args:
-            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. By default
-                that of the vocabulary which the constraint is compiled for.
+            tokenizer: A `Vocabulary` that knows its tokenizer, or anything from which one is read.
+                By default the one that the constraint is compiled for.
 
         Raises:
-            UnsupportedTokenizer: A part of its rules is not followed; it is named. Without an
-                argument this is said when the constraint is compiled.
+            UnsupportedTokenizer: A rule of the tokenizer, which is named, is not supported. Without
+                an argument this is raised when the constraint is compiled.
 
         Example:
             >>> from explorer import regex

@@ -1,10 +1,10 @@
-"""The stages of what Unicode asks of texts: valid UTF-8, and that a text is its own normal form.
+"""The stages for Unicode's conditions on texts: valid UTF-8, and being in a normal form.
 
-Every constraint is of valid UTF-8, and as a stage that can be looked at. The machines of the normal
-forms are `explorer.languages.stages.forms.normal_forms`. NFC of most text is the text
-itself: where a constraint has no characters that are replaced, joined or ordered, the stage takes
-nothing away and costs nothing. Elsewhere the constraint is intersected with the two machines, in
-closed form where that is small, and else while it is used.
+Every constraint allows only valid UTF-8; the stage makes the machine visible. The machines of the
+normal forms are in `explorer.languages.stages.forms.normal_forms`. Most text is in NFC already: if
+a constraint has no characters that are replaced, composed or ordered, the stage removes nothing and
+costs nothing. Otherwise the constraint is intersected with the two machines, in closed form if that
+is small, else while it is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from explorer.languages.stages.stage import TextStage, register_stage
 @register_stage
 @dataclass(frozen=True)
 class Normalized(TextStage):
-    """Texts that are their own normal form.
+    """Texts that are in a normal form.
 
     Args:
         form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``.
@@ -74,7 +74,7 @@ class Normalized(TextStage):
         return Intersect(0, 0, Intersect(0, 0, part, condition(0)), condition(1))
 
     def picture(self, meter: Meter) -> Dfa:
-        """The machine for a small alphabet: a letter with two marks that it composes with."""
+        """The machine over a small alphabet: two letters, three marks, composed characters."""
         small = characters("aeéè\u0301\u0300\u0323")
         machine = build(Repeat(0, 0, Class(0, 0, small), 0, None, False), meter)
         for condition in normal_form_machines(self.form):
@@ -113,9 +113,9 @@ class Normalized(TextStage):
 class ValidUtf8(TextStage):
     """Bytes that are UTF-8: no overlong form, no half of a surrogate pair, nothing past U+10FFFF.
 
-    Its machine is the decoder's of Höhrmann (2010, "Flexible and Economical UTF-8 Decoder"): the
-    eight states of the Unicode Standard's table 3-7. All constraints are about texts, so the stage
-    takes nothing away.
+    Its machine is the decoder of Höhrmann (2010, "Flexible and Economical UTF-8 Decoder"), with the
+    eight states of the Unicode Standard's table 3-7. All constraints allow only texts, so the stage
+    removes nothing.
     """
 
     kind: ClassVar[str] = "utf8"
@@ -133,7 +133,7 @@ class ValidUtf8(TextStage):
         return "only bytes that are valid UTF-8; true of every constraint, here to be looked at"
 
     def around(self, part: Written) -> Node:
-        """The part as it is: its texts are valid."""
+        """The part unchanged, since its texts are valid."""
         return Written(0, 0, part)
 
     def picture(self, meter: Meter) -> Dfa:

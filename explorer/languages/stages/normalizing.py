@@ -1,8 +1,8 @@
 """Normalizers that look at several characters, as relations between texts.
 
 Most steps of a normalizer change each character by itself, and so does NFC where no mark can follow
-a letter. Elsewhere the texts of a constraint are brought into the normal form as a whole
-(`explorer.languages.stages.forms.recomposed`), or, where they are finitely many, one by one.
+a letter. Otherwise the whole language is brought into the normal form
+(`explorer.languages.stages.forms.recomposed`), or, if it is finite, each of its texts.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from explorer.languages.stages.forms.replaced import characters_replaced
 from explorer.languages.stages.relation import character_map
 
 MOST_TEXTS: Final = 4096
-"""So many texts of a constraint are rewritten one by one; more are not."""
+"""The most texts of a constraint that are rewritten one by one."""
 
 
 @dataclass(frozen=True)
 class InForm:
-    """The relation of a text and its normal form."""
+    """The relation between a text and its normal form."""
 
     form: Form
 
@@ -64,12 +64,12 @@ class InForm:
         )
 
     def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
-        """The words of a machine that become one of the first two words of another one.
+        """The words of a machine whose normal form is one of the first two words of another one.
 
-        Two suffice to see that an original is not the only one.
+        Two are enough to see that there is more than one original.
 
         Args:
-            image: What is wanted after, some of the texts that the machine's words become.
+            image: A machine of some of the normal forms.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -83,7 +83,7 @@ class InForm:
 
 @dataclass(frozen=True)
 class EachCharacter:
-    """The relation of many characters that are replaced, each by itself."""
+    """The relation that replaces many characters, each by itself."""
 
     changes: Mapping[int, str]
     others: CharSet
@@ -116,12 +116,12 @@ class EachCharacter:
 
 @dataclass(frozen=True)
 class EachText:
-    """The relation of a function of texts, for languages of few texts."""
+    """The relation of a function on texts, for languages of few texts."""
 
     rewrite: Callable[[str], str]
 
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
-        """The texts that the words of a machine become, of which there are finitely many."""
+        """The images of the words of a machine, which has finitely many."""
         texts = {self.rewrite(data.decode()) for data in words(machine, meter)}
         return build(Texts(0, 0, tuple(sorted(texts))), meter)
 
@@ -141,7 +141,7 @@ def few_texts(machine: Dfa, meter: Meter) -> bool:
 
 @cache
 def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]]]:
-    """The characters that are decomposed, by the first one that they become, with all of those."""
+    """The characters that are decomposed, each with its parts, by the first part."""
     by_first: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for code, parts in decompositions(form).items():
         by_first[parts[0]].append((chr(code), parts))
@@ -151,7 +151,7 @@ def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]
 def _originals(
     machine: Dfa, form: Literal["NFD", "NFKD"], text: str, meter: Meter
 ) -> Iterator[str]:
-    """The words of a machine that have the decomposition of a text."""
+    """The words of a machine with the same decomposition as a text."""
     characters = _by_first(form)
     # The text so far, the state of the machine after it, and what is left of the decomposition.
     waiting = [("", machine.start, unicodedata.normalize(form, text))]
@@ -175,7 +175,7 @@ def _originals(
 
 
 def _may_come_first(left: str) -> list[str]:
-    """The characters that a text may begin with, if marks of different classes change places."""
+    """The characters that may come first in a text if marks of different classes may swap."""
     by_class: dict[int, str] = {}
     for char in left:
         order = unicodedata.combining(char)
@@ -186,7 +186,7 @@ def _may_come_first(left: str) -> list[str]:
 
 
 def _without(left: str, parts: str) -> str | None:
-    """A text without characters that may come first; ``None`` where they may not."""
+    """A text after removing characters that may come first; ``None`` if one may not."""
     for char in parts:
         if char not in _may_come_first(left):
             return None

@@ -1,12 +1,12 @@
-"""The stage that turns a text into what the tokenizer's tokens spell.
+"""The stage that turns a text into the text that the tokenizer's tokens spell.
 
-Before its model sees a text, a tokenizer rewrites it: a dummy prefix, lower case, NFC, spaces taken
-away. The tokens then spell the rewritten text. A person writes a pattern for the text; this stage
-composes it with the tokenizer's own normalizer and pre-tokenizer, read from its declaration
-(`explorer.languages.stages.declared`), each step as a transducer.
+Before its model sees a text, a tokenizer rewrites it: it adds a dummy prefix, changes to lower case
+or NFC, removes spaces. The tokens then spell the rewritten text. A person writes a pattern for the
+original text; this stage composes it with the tokenizer's own normalizer and pre-tokenizer, read
+from its declaration (`explorer.languages.stages.declared`), each step as a transducer.
 
-What is not finite-state, or not followed, is refused by name: NFC where it would have to bring
-arbitrarily many combining marks into order, a splitter's pattern before a step that works piece by
+Steps that are not finite-state, or not supported, are refused by name: NFC where it would have to
+order arbitrarily many combining marks, a splitter's pattern before a step that works piece by
 piece.
 """
 
@@ -38,11 +38,11 @@ from explorer.languages.stages.stage import TextStage, register_stage
 @register_stage
 @dataclass(frozen=True)
 class Preprocessed(TextStage):
-    """The stage that a tokenizer's normalizer and pre-tokenizer are.
+    """The stage of a tokenizer's normalizer and pre-tokenizer.
 
     Args:
-        steps: The declared steps in order, each as JSON, as
-            `explorer.languages.stages.declared.steps_of` reads them.
+        steps: The declared steps in order, each as JSON, from
+            `explorer.languages.stages.declared.steps_of`.
     """
 
     kind: ClassVar[str] = "preprocessed"
@@ -50,14 +50,14 @@ class Preprocessed(TextStage):
     steps: tuple[str, ...]
 
     def around(self, part: Written) -> Node:
-        """The texts of the part as tokens spell them."""
+        """The texts of the part as the tokens spell them."""
         return self.named(Deferred(0, 0, lambda meter: self.image(build(part, meter), meter)))
 
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
-        """The language that the tokens of some texts spell.
+        """The language of rewritten texts, which the tokens spell.
 
         Raises:
-            UnsupportedTokenizer: A step is not finite-state for these texts, or is not followed.
+            UnsupportedTokenizer: A step is not finite-state for these texts, or is not supported.
             BudgetExceeded: A limit was reached.
         """
         return self._steps(machine, meter)[1]
@@ -81,10 +81,10 @@ class Preprocessed(TextStage):
         return relations, machine
 
     def original(self, part: Node, text: str) -> str:
-        """The text of the constraint that the tokens spell as a given one.
+        """The text of the constraint that is rewritten to a given one.
 
         Raises:
-            ConstraintError: Several texts are spelled so; two of them are named.
+            ConstraintError: Several texts are rewritten to it; two of them are named.
         """
         meter = Meter()
         relations, _ = self._steps(build(part, meter), meter)
@@ -104,8 +104,8 @@ class Preprocessed(TextStage):
     def transducer(self, meter: Meter) -> DrawnTransducer | None:
         """The transducer for the space and one letter, which stands for all others.
 
-        As in figure 2 of Cognetta et al. (2025), which shows Llama 2's: the mark for a space is
-        drawn as what it is, before it is read as a space again.
+        As in figure 2 of Cognetta et al. (2025), which shows Llama 2's, the mark for a space is
+        drawn itself, before it is read as a space again.
         """
         alphabet = char_set([(0x20, 0x20), (0x61, 0x61)])
         machine = build(Repeat(0, 0, Class(0, 0, alphabet), 0, None, False), meter)

@@ -1,11 +1,11 @@
 """Relations between texts, as small transducers over characters, and the image of a language.
 
-A step of a tokenizer's preprocessing reads a text and writes another. Written down with sets of
-characters on the arcs it has a handful of states; it is composed with a constraint over the bytes
-of UTF-8 (`explorer.automata.construction.transduce`), and the image is a machine again.
+A step of a tokenizer's preprocessing reads a text and writes another. With sets of characters on
+its arcs it has a handful of states; it is composed with a constraint over the bytes of UTF-8
+(`explorer.automata.construction.transduce`), and the image is a machine again.
 
-A text may be cut into pieces on the way. The cut is written as the byte `CUT`, which UTF-8 never
-has.
+A step may cut a text into pieces. A cut is written as the byte `CUT`, which does not occur in
+UTF-8.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ CUT: Final = 0xFF
 """The byte that stands between two pieces of a text."""
 
 STANDS_FOR_MARK: Final = "_"
-"""Stands for the mark of SentencePiece where a transducer is drawn: one byte for one character."""
+"""The one-byte character that replaces the mark of SentencePiece where a transducer is drawn."""
 
 STAGE: Final = "Composing with the tokenizer's preprocessing"
 
 
 class Rewriting(Protocol):
-    """A relation between texts, as the stage of preprocessing asks it."""
+    """A relation between texts, as the stage of preprocessing uses it."""
 
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
         """The texts that the words of a machine become."""
@@ -58,8 +58,8 @@ class RelationArc:
     """An arc of a relation.
 
     Args:
-        reads: The characters that it reads; ``None`` for the cut, "" for nothing.
-        writes: What it writes; ``None`` for what it reads.
+        reads: The characters that the arc reads; ``None`` for the cut, "" for nothing.
+        writes: The bytes that it writes; ``None`` for those that it reads.
     """
 
     source: int
@@ -127,7 +127,7 @@ class Relation:
                 rows.append((arc.source, CUT, CUT if copies else NOTHING, end))
             elif isinstance(arc.reads, CharSet):
                 if arc.writes and arc.reads.ranges and arc.reads.ranges[-1][1] < 0x80:
-                    # One byte is read, so the first one that is written stands on the same arc.
+                    # One byte is read, so the first written byte goes on the same arc.
                     first = arc.target if len(arc.writes) == 1 else new()
                     rows += [
                         (arc.source, code, arc.writes[0], first)
@@ -155,10 +155,10 @@ class Relation:
 
 
 def drawn(relations: Sequence[Relation], meter: Meter) -> DrawnTransducer:
-    """Relations one after the other, as one transducer to be looked at.
+    """The composition of some relations as a transducer for a drawing.
 
     Args:
-        relations: Over the space, the letter a and `STANDS_FOR_MARK`.
+        relations: Relations over the space, the letter a and `STANDS_FOR_MARK`.
     """
     same = RelationArc(0, 0, char_set([(0x20, 0x20), (0x61, 0x61)]))
     made = Relation(1, (same,), frozenset([0])).over_bytes(meter)
@@ -187,10 +187,11 @@ def character_map(changed: Iterable[tuple[str, str]], others: CharSet) -> Relati
 
 
 def before_pieces(prefix: str, unless: CharSet, others: CharSet, *, only_first: bool) -> Relation:
-    """A prefix is put before each piece that does not begin with some character.
+    """The relation that puts a prefix before each piece unless it begins with some character.
 
     Args:
-        only_first: Whether it is put before the first piece alone.
+        unless: The characters before which no prefix is put.
+        only_first: Whether the prefix is put only before the first piece.
     """
     data = prefix.encode()
     arcs = [
@@ -205,10 +206,12 @@ def before_pieces(prefix: str, unless: CharSet, others: CharSet, *, only_first: 
 
 
 def cut_by_class(drop: CharSet, alone: CharSet, runs: Sequence[CharSet]) -> Relation:
-    """A text is cut where the class of its characters changes.
+    """The relation that cuts a text where the class of its characters changes.
 
     Args:
-        drop: Characters that are dropped; there is a cut in their place.
+        drop: Characters that are replaced by a cut.
+        alone: Characters that are pieces by themselves.
+        runs: The classes whose runs stay together.
     """
     # State 0: nothing was written yet. 1: a piece ended. k + 2: in a run of the class k.
     cut = bytes((CUT,))
@@ -241,12 +244,12 @@ def cut_by_class(drop: CharSet, alone: CharSet, runs: Sequence[CharSet]) -> Rela
 
 
 def stripped(spaces: CharSet, others: CharSet, *, left: bool, right: bool) -> Relation:
-    """Spaces are taken away at the ends.
+    """The relation that removes spaces at the ends of a text.
 
     Args:
-        spaces: The characters that are taken away there.
+        spaces: The characters that are removed.
     """
-    # 0: at the left end. 1: after a character that stays. 2: in spaces that stay, as others
+    # 0: at the left end. 1: after a character that stays. 2: in spaces that stay, because others
     # follow. 3: in spaces at the right end.
     arcs = [
         RelationArc(0, 0, spaces, b"" if left else None),
@@ -265,9 +268,9 @@ def stripped(spaces: CharSet, others: CharSet, *, left: bool, right: bool) -> Re
 
 
 def runs_replaced(run: CharSet, others: CharSet, least: int, content: str) -> Relation:
-    """Longest runs of some characters, if they are long enough, become another text."""
-    # 0: not in a run. 1 .. least - 1: in a run that stays. least .. 2 * least - 1: in one that is
-    # replaced, of which so many were read; it stays in the last.
+    """The relation that replaces each longest run of some characters, if it is long enough."""
+    # 0: not in a run. 1 .. least - 1: in a run that stays. least .. 2 * least - 1: in a run that is
+    # replaced, by the number of characters read; the last state loops.
     arcs = [RelationArc(0, 0, others), RelationArc(0, 0, None)]
     accepting = {0}
     for k in range(1, least):
@@ -286,7 +289,7 @@ def runs_replaced(run: CharSet, others: CharSet, least: int, content: str) -> Re
 
 
 def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
-    """The relation that replaces a text by another one at each place, from the left.
+    """The relation that replaces each occurrence of a text by another one, from the left.
 
     Args:
         pattern: The text; not empty.
@@ -317,13 +320,13 @@ def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
 def pieces_joined(
     before: str, after: str, alphabet: CharSet, tight: Sequence[str] = ()
 ) -> Relation:
-    """The pieces are put together again, with something before and after each.
+    """The relation that joins the pieces again, with a text before and after each.
 
     Args:
-        tight: Starts of pieces that nothing is written before; none is the start of another.
+        tight: Starts of pieces before which nothing is written; none is a prefix of another.
     """
     # A piece starts at the state 1, goes on at 2, and the text ends at 3; 0 is the empty text. With
-    # tight starts, each piece is guessed at its start to be one of those or not, and read so.
+    # tight starts, the transducer guesses at the start of each piece whether it is tight.
     arcs = [RelationArc(0, 1, "", b""), RelationArc(2, 2, alphabet)]
     arcs += [RelationArc(2, 1, None, after.encode()), RelationArc(2, 3, "", after.encode())]
     nodes = sorted({start[:length] for start in tight for length in range(len(start))} | {""})

@@ -1,8 +1,7 @@
-"""The stage that keeps to some characters, or to the words of a list.
+"""The stage that allows only some characters, or only the words of a list.
 
-A script is what Unicode calls one. Digits, spaces, punctuation, symbols, emoji and combining marks
-belong to no script of their own (they are *Common* or *Inherited*) and stay allowed beside any
-script.
+Scripts are those of Unicode. Digits, spaces, punctuation, symbols, emoji and combining marks belong
+to no script of their own (they are *Common* or *Inherited*) and stay allowed beside any script.
 
 A list of words is a trie: a text passes if each of its words (longest runs of letters, digits and
 underscores, as ``\\w`` has them) is in the list.
@@ -45,7 +44,7 @@ BLOCKS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "hangul": ((0x20, 0x20), (0xAC00, 0xD7A3)),
     "digits": ((0x30, 0x39),),
 }
-"""Sets of characters with a name; ``hangul`` is the precomposed syllables, and the space."""
+"""The named sets of characters; ``hangul`` is the precomposed syllables and the space."""
 
 _REMEDY: Final = (
     'Give the name of a set, scripts=["Latin"], chars="abc" or words=["cat", "dog"]; a session and '
@@ -59,8 +58,8 @@ class Restricted(TextStage):
     """Texts of some characters, or of some words.
 
     Args:
-        names: Of sets with a name, from `BLOCKS`.
-        words: The only words, where there are any.
+        names: The names of sets in `BLOCKS`.
+        words: The only allowed words; empty for any.
 
     Raises:
         ConstraintError: Nothing is given, or a name is not known.
@@ -93,7 +92,7 @@ class Restricted(TextStage):
         """The stage that `explorer.Constraint.restrict` describes.
 
         Raises:
-            ConstraintError: One of them is something else, or nothing is given.
+            ConstraintError: An argument has a wrong type, or nothing is given.
         """
         if isinstance(scripts, str):
             scripts = [scripts]
@@ -119,7 +118,7 @@ class Restricted(TextStage):
         return char_set(ranges) if ranges else ANY
 
     def language(self) -> Node:
-        """The texts that pass, as a tree."""
+        """The syntax tree of the texts that pass."""
         allowed = self.characters()
         if not self.words:
             return Repeat(0, 0, Class(0, 0, allowed), 0, None, False)
@@ -163,7 +162,7 @@ class Restricted(TextStage):
         return " and ".join(clauses)
 
     def fields(self) -> dict[str, object]:
-        """The characters, scripts or words that it keeps to."""
+        """The allowed characters, scripts and words."""
         return {
             "names": list(self.names),
             "scripts": list(self.scripts),
@@ -205,7 +204,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 
 def _check_set(name: str) -> None:
-    """Refuse the name of a set of characters that is not known."""
+    """Refuse an unknown name of a set of characters."""
     if name in BLOCKS:
         return
     remedy = (
@@ -230,7 +229,7 @@ def _check_set(name: str) -> None:
 
 
 def _check_script(name: str) -> None:
-    """Refuse the name of a script that is not known."""
+    """Refuse an unknown name of a script."""
     known = scripts()
     if name in known:
         return

@@ -11,8 +11,8 @@ A kind registers itself once::
     class Canonical(TokenStage): ...
 
 From then on saved constraints, traces, the process that compiles, exported pages and the pipeline
-bar carry it. How a stage of the tokens filters a machine stands on the other side of the
-composition, in `explorer.tokens.filtered.apply`.
+bar know it. The filter that a stage of the tokens puts on a machine is in
+`explorer.tokens.filtered.apply`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class PipelineStage(ABC):
 
     Attributes:
         kind: The name of the kind, in files and in messages.
-        in_bytes: Whether its machine is about bytes, and drawn with bytes.
-        of_tokenizer: Whether it asks the tokenizer of the vocabulary.
+        in_bytes: Whether its machine is drawn with bytes, not characters.
+        of_tokenizer: Whether it depends on the tokenizer of the vocabulary.
         alone: Whether ``load({})`` makes a usable stage, so that a page can offer it.
     """
 
@@ -70,16 +70,16 @@ class PipelineStage(ABC):
             fields: From `fields`, read from a file that may be damaged or forged.
 
         Raises:
-            ExplorerError: It could not have been saved so.
+            ExplorerError: No stage could have been saved with these fields.
         """
         return cls()
 
     def __str__(self) -> str:
-        """The call that makes it, such as ``canonical()``."""
+        """The Python call that makes the stage, such as ``canonical()``."""
         return f"{self.kind.replace('-', '_')}()"
 
     def picture(self, meter: Meter) -> Dfa | None:
-        """The machine of the stage, to be looked at; ``None`` where it is a relation.
+        """The machine of the stage for a drawing; ``None`` if the stage is a relation.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -87,33 +87,33 @@ class PipelineStage(ABC):
         return None
 
     def transducer(self, meter: Meter) -> DrawnTransducer | None:
-        """The transducer of the stage, to be looked at; ``None`` where it has none."""
+        """The transducer of the stage for a drawing; ``None`` if there is none."""
         return None
 
     def to_send(self) -> PipelineStage:
-        """The stage without what another process can find out again by itself."""
+        """The stage to send to another process, without the parts that it can derive itself."""
         return self
 
 
 class TextStage(PipelineStage):
-    """A stage that changes which texts there are."""
+    """A stage that changes the texts of a constraint."""
 
     @abstractmethod
     def around(self, part: Written) -> Node:
-        """The tree of the constraint behind this stage."""
+        """The syntax tree of the constraint with this stage around it."""
 
     def original(self, part: Node, text: str) -> str:
-        """The text before this stage that is a given one after it; most stages rewrite nothing."""
+        """The text before this stage, given the text after it; most stages rewrite nothing."""
         return text
 
     def named(self, node: Node) -> Written:
-        """A tree under the name of this stage, so that explanations can say it."""
+        """A tree labelled with this stage, so that explanations can name it."""
         return Written(0, 0, node, StageSource(self))
 
 
 @dataclass(frozen=True)
 class StageSource(Source):
-    """A stage where explanations ask for the source of a part of a tree."""
+    """A stage as the source of a part of a tree, for explanations."""
 
     kind: ClassVar[str] = "stage"
     plain_text: ClassVar[bool] = False
@@ -122,15 +122,15 @@ class StageSource(Source):
 
     @property
     def part_played(self) -> str:
-        """It takes texts away."""
+        """Its role in explanations."""
         return "stage"
 
     def lower(self) -> Node:
-        """The empty text: a stage has no language of its own, it changes that of a source."""
+        """The empty text, since a stage has no language of its own."""
         return Empty(0, 0)
 
     def fields(self) -> dict[str, object]:
-        """The stage; a source of this kind is never saved by itself."""
+        """The stage as a mapping; a source of this kind is never saved by itself."""
         return stage_to_dict(self.stage)
 
     @classmethod
@@ -143,7 +143,7 @@ class StageSource(Source):
 
 
 class TokenStage(PipelineStage):
-    """A stage that leaves the texts as they are and filters the tokens that write them."""
+    """A stage that keeps the texts and filters the tokens that write them."""
 
     of_tokenizer: ClassVar[bool] = True
 
@@ -153,7 +153,7 @@ _STAGES: Final[dict[str, type[PipelineStage]]] = {}
 _BUILT_IN: Final = (
     "normalized", "preprocessed", "restricted", "tokens",
 )  # fmt: skip
-"""The files whose stages every process knows, imported when somebody asks for one by its name."""
+"""The files whose stages every process knows, imported when one is first asked for by name."""
 
 
 @cache
@@ -169,7 +169,7 @@ def register_stage(made: Kind) -> Kind:
         ConstraintError: Another class is registered as this kind.
     """
     if not made.__module__.startswith("explorer.languages."):
-        _load_built_in()  # So that their names are taken.
+        _load_built_in()  # So that the built-in names are taken.
     other = _STAGES.get(made.kind)
     if other is not None and other.__qualname__ != made.__qualname__:
         raise ConstraintError(
@@ -181,7 +181,7 @@ def register_stage(made: Kind) -> Kind:
 
 
 def stages_alone() -> tuple[PipelineStage, ...]:
-    """The stages that need no arguments: ours by the names of their files, then all others."""
+    """The stages that need no arguments: the built-in ones by their files, then all others."""
     _load_built_in()
     files = [f"explorer.languages.stages.{name}" for name in _BUILT_IN]
     made = sorted(

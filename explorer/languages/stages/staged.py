@@ -1,7 +1,7 @@
 """The kind of source that has a stage around it.
 
-So a stage stands where it was applied, and travels with the source: into traces, saved machines and
-exported pages. A stage that is switched off stays in its place and does nothing.
+So a stage has its place in the source and is saved with it: in traces, saved machines and exported
+pages. A stage that is switched off stays in its place and does nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from explorer.languages.stages.stage import (
 @register("staged")
 @dataclass(frozen=True)
 class Staged(Combination):
-    """A source behind a stage."""
+    """A source with a stage around it."""
 
     kind: ClassVar[str] = "staged"
 
@@ -41,13 +41,13 @@ class Staged(Combination):
     on: bool = True
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """The tree behind a stage of the text; that of the part otherwise."""
+        """The tree of the part with a stage of the text around it; else that of the part."""
         if self.on and isinstance(self.stage, TextStage):
             return self.stage.around(trees[0])
         return Written(0, 0, trees[0])
 
     def why_empty(self) -> EmptyConstraint | None:
-        """The error that names this stage, where no text of the part passes it."""
+        """The error that names this stage if no text of the part passes it."""
         if not (self.on and isinstance(self.stage, TextStage)):
             return self.part.why_empty()
         try:
@@ -65,7 +65,7 @@ class Staged(Combination):
         )
 
     def parse(self, text: str) -> object:
-        """The value of the text for the part, as the text was before this stage."""
+        """The part's value of the text, as it was before this stage."""
         if self.on and isinstance(self.stage, TextStage):
             text = self.stage.original(self.part.tree, text)
         return self.part.parse(text)
@@ -105,17 +105,17 @@ def stages_of(source: Source) -> tuple[Placed, ...]:
 
 
 def unstaged(source: Source) -> Source:
-    """A source without the stages around it: what a person wrote."""
+    """A source without the stages around it."""
     while isinstance(source, Staged):
         source = source.part
     return source
 
 
 def with_stages(source: Source, stages: Iterable[Placed]) -> Source:
-    """A source with stages around it, instead of those that it has.
+    """A source with its stages replaced by others.
 
     Args:
-        stages: In the order in which they are applied.
+        stages: The stages in the order in which they are applied.
     """
     source = unstaged(source)
     for stage, on in stages:
@@ -132,7 +132,7 @@ def check_operand(source: Source) -> Source:
     """A source that may be a part of another one.
 
     Raises:
-        ConstraintError: A stage filters its tokens, so it is about all tokens of a text.
+        ConstraintError: A stage of the tokens is on, which must see all tokens of a text.
     """
     if stages := token_stages(source):
         raise filtered_operand(str(stages[0]))

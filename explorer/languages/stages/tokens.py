@@ -1,12 +1,12 @@
-"""The stages that take away ways to write a text in tokens.
+"""The stages that remove ways to write a text in tokens.
 
 Only the vocabulary's own tokenizer can decide, so they belong to the vocabulary that a constraint
 is compiled for: a saved stage names no tokenizer, and finds it when it is compiled.
 
-`Canonical` leaves one sequence of tokens for each text. The others are weaker, and faster: each
-takes away one kind of spelling that no tokenizer would choose with a small machine over tokens, so
-what is left is again a table (`explorer.tokens.filtered.table`). Cognetta et al. (2025) show what
-the mass of such spellings does to a model's probabilities.
+`Canonical` leaves one sequence of tokens for each text. The others are weaker, and faster: a small
+machine over tokens removes one kind of spelling that no tokenizer would choose, so the result is
+again a table (`explorer.tokens.filtered.table`). Cognetta et al. (2025) show how the mass of such
+spellings changes a model's probabilities.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Canonical(TokenStage):
 
 @dataclass(frozen=True)
 class SpellingStage(TokenStage):
-    """A stage that takes away one kind of spelling.
+    """A stage that removes one kind of spelling.
 
     Args:
         given: The vocabulary of the tokenizer that the user gave; ``None`` for the one that the

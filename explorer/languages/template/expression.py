@@ -1,12 +1,11 @@
-"""Constraints as Python writes them, read without being run: ``regex("a+") | choice(["b"])``.
+"""Constraints as Python expressions, read without being run: ``regex("a+") | choice(["b"])``.
 
 A person can copy a template from a notebook into the editor and back. The text is parsed with
-`ast`; what is understood is a call of a known function with literals and further calls as
-arguments, the operators of constraints (``| & - + ~``), also with a text on one side, and
-``.star()``, ``.plus()``, ``.optional()``, ``.times(2, 5)``. Everything else is an error with a
-caret under it.
+`ast`; it may hold calls of known functions with literals and further calls as arguments, the
+operators of constraints (``| & - + ~``), also with a text on one side, and ``.star()``,
+``.plus()``, ``.optional()``, ``.times(2, 5)``. Everything else is an error with a caret under it.
 
-A function makes itself known with `constructor`.
+A function is made known with `constructor`.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ Places = tuple[tuple[int, int], ...]
 
 
 _KNOWN: Final[dict[str, tuple[Callable[..., Source], bool]]] = {}
-"""The functions that an expression may call, and whether each is told places; see `constructor`."""
+"""The functions that an expression may call, and whether each takes places; see `constructor`."""
 
 
 def constructor(name: str, make: Callable[..., Source], *, located: bool = False) -> None:
     """Make a function known to expressions.
 
     Args:
-        make: The function; it takes sources where a user gives constraints.
-        located: Whether it takes two more arguments: the places of the characters of its only
-            positional argument, and the text in which they count.
+        make: The function; it takes sources where users give constraints.
+        located: Whether it takes two more arguments: the spans of the characters of its only
+            positional argument, and the text to which they refer.
     """
     _KNOWN[name] = make, located
 
 
 def choices(texts: object, *more: object) -> Source:
-    """A choice of texts, or of names and texts; see `explorer.choice`."""
+    """The source of a choice of texts, or of names and texts; see `explorer.choice`."""
     if more:
         return Choice.of((texts, *more))
     if isinstance(texts, Mapping):
@@ -65,23 +64,23 @@ def choices(texts: object, *more: object) -> Source:
 
 
 def pattern_of(pattern: object) -> Source:
-    """A pattern."""
+    """The source of a pattern."""
     return Regex.read(instance("pattern", pattern, str, "a pattern", error=ConstraintError))
 
 
 def text_of(text: object) -> Source:
-    """Exactly one text."""
+    """The source of exactly one text."""
     return Choice.of([instance("text", text, str, "a text", error=ConstraintError)])
 
 
 def source_of_schema(schema: object, **options: Any) -> Source:
-    """A JSON Schema.
+    """The source of a JSON Schema.
 
     Args:
         schema: Python data or JSON text.
-        options: As `json_schema` has them.
+        options: The options of `json_schema`.
     """
-    from explorer.languages.schema.source import JsonSchema  # A third of all there is to load.
+    from explorer.languages.schema.source import JsonSchema  # A third of the time of an import.
 
     return JsonSchema.of(schema, **options)
 
@@ -99,8 +98,8 @@ def read_expression(text: str) -> Source:
         text: The expression; white space and line breaks around it do not count.
 
     Raises:
-        ConstraintError: It is something else, with a caret under what.
-        RegexError, UnsupportedSchema: As the functions have it.
+        ConstraintError: The text is not such an expression, with a caret under the fault.
+        RegexError, UnsupportedSchema: A function in it raises them.
 
     Example:
         >>> str(read_expression('(regex("a+") | choice(["b", "c"])).star()'))
@@ -114,7 +113,7 @@ def read_expression(text: str) -> Source:
     check_whole_characters("The expression", text, error=ConstraintError)
     if not text.strip():
         raise ConstraintError("There is no expression.", remedy=_remedy())
-    # In parentheses a line break means nothing; they take a character of the first line.
+    # Parentheses make line breaks harmless, and shift the first line by one character.
     wrapped = f"({text})"
     try:
         tree = ast.parse(wrapped, mode="eval").body
@@ -150,8 +149,8 @@ class _ExpressionReader:
     """Reads the nodes of one expression.
 
     Args:
-        text: As it was written; offsets count in it.
-        wrapped: What was parsed: the same in parentheses.
+        text: The expression as it was written, to which offsets refer.
+        wrapped: The expression in parentheses, which was parsed.
     """
 
     def __init__(self, text: str, wrapped: str) -> None:
@@ -200,7 +199,7 @@ class _ExpressionReader:
                 raise self._error("This is not a constraint", node)
 
     def _operand(self, node: ast.expr, other: ast.expr) -> Source:
-        """One side of an operator: a constraint, or beside one a text, which is itself."""
+        """One side of an operator: a constraint, or a text if the other side is a constraint."""
         if _is_text(node) and not _is_text(other):
             try:
                 return text_of(ast.literal_eval(node))
@@ -251,7 +250,7 @@ class _ExpressionReader:
         return start + len(rest) - 1
 
     def _places(self, node: ast.expr) -> Places:
-        """The places of the characters of a string literal; empty if it is something else."""
+        """The spans of the characters of a string literal; empty for any other node."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return ()
         start, end = self._span(node)
@@ -262,7 +261,7 @@ class _ExpressionReader:
         return Located(self._text, start, end).error(reason, _remedy())
 
     def _blamed(self, error: ExplorerError, node: ast.Call) -> ast.expr:
-        """The argument that an error names, or the only one; else the call."""
+        """The argument that an error names, or the only argument; else the call."""
         values = [*node.args, *(each.value for each in node.keywords)]
         named = [each.value for each in node.keywords if each.arg in error.evidence]
         if named or len(values) == 1:
@@ -270,7 +269,7 @@ class _ExpressionReader:
         return node
 
     def _placed(self, error: ExplorerError, node: ast.Call) -> ExplorerError:
-        """An error of a function, with a caret under the argument that it is about."""
+        """The error of a function, with a caret under the argument at fault."""
         if "expression" in error.evidence:
             return error
         start, end = self._span(self._blamed(error, node))
@@ -299,7 +298,7 @@ def _parts(source: Source, kind: type[Union | Concatenation]) -> tuple[Source, .
     return source.parts if isinstance(source, kind) else (source,)
 
 
-# The places of the characters of a Python string in the literal that wrote it.
+# The spans of the characters of a Python string in its literal.
 
 _OPENING: Final = re.compile(r"""([rRuU]?)('''|\"""|'|")""")
 _PIECE: Final = re.compile(
@@ -309,11 +308,11 @@ _PIECE: Final = re.compile(
 
 
 def places_in(literal: str, start: int, value: str) -> tuple[tuple[int, int], ...]:
-    """The span of each character of a string.
+    """The span of each character of a string in its literal.
 
     Returns:
-        For each character its span; that of the whole literal where it cannot be told, as in
-        literals that are written one after the other.
+        The span of each character; that of the whole literal where single spans are unknown, as in
+        adjacent literals.
 
     Example:
         >>> places_in(r"'a\\nb'", 10, "a\\nb")
@@ -347,7 +346,7 @@ def _is_joined_line(piece: str) -> bool:
 
 
 def _decoded(pieces: list[str]) -> str | None:
-    """The characters of some pieces; ``None`` where a piece is not one character."""
+    """The characters that the pieces of a literal stand for; ``None`` if a piece is not one."""
     characters: list[str] = []
     for piece in pieces:
         if _is_joined_line(piece):

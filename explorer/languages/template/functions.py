@@ -21,18 +21,18 @@ def gen(
     constraint: Constraint | None = None,
     max_tokens: int | None = None,
 ) -> Constraint:
-    """A part of a template that the model writes: one of the kinds, or any text; and a limit.
+    """A part of a template that the model writes: any text, or one kind; with a limit on tokens.
 
     Args:
-        name: A name of the part outside of a template; what is parsed is then a dict of one entry.
-        regex: A pattern, as `regex` has it.
-        choices: Texts, or a mapping from names to texts, as `choice` has it.
-        stop: A text, or several: any text before one of them appears.
-        stop_regex: A pattern: any text that ends where a match of it can begin, and before which
-            none has begun. It looks at nothing beside itself, and does not match the empty text.
-        json_schema: A JSON Schema, as `json_schema` has it.
-        type: A Python type, as `from_type` has it: what is parsed is an instance.
-        constraint: Any other constraint, where it is to have a limit.
+        name: A name of the part outside a template; the parsed value is then a dict of one entry.
+        regex: A pattern, as for `regex`.
+        choices: Texts, or a mapping from names to texts, as for `choice`.
+        stop: A text, or several: any text before the first of them.
+        stop_regex: A pattern: any text before its first match. The pattern has no assertions and
+            does not match the empty text.
+        json_schema: A JSON Schema, as for `json_schema`.
+        type: A Python type, as for `from_type`; the parsed value is an instance.
+        constraint: Any other constraint, to give it a limit.
         max_tokens: The most tokens that may write the part; ``None`` for no limit. A token counts
             if it writes at least one byte of the part, so one that crosses into the part, or out of
             it, counts too. The part is never cut off: tokens after which it could not be complete
@@ -71,13 +71,13 @@ def many(
     """A part several times, with a separator between.
 
     Args:
-        part: What is repeated; a text is itself.
+        part: The part to repeat; a str stands for that text.
         min: The fewest times.
         max: The most times; ``None`` for no limit.
-        separator: What stands between two repetitions, not after the last one.
+        separator: The text between two repetitions, not after the last one.
 
     Returns:
-        A constraint whose `Constraint.parse` gives a list of what the part makes of each.
+        A constraint whose `Constraint.parse` gives a list of the parsed values of the part.
 
     Raises:
         ConstraintError: The part is not a constraint, or a number is not usable.
@@ -92,13 +92,13 @@ def many(
 
 
 def template(text: str, /, **parts: Constraint) -> Constraint:
-    """Fixed text and generated parts in turn, as one constraint over the whole.
+    """Fixed text and generated parts as one constraint.
 
-    The whole is composed at once, so a token may cross the border of two parts.
+    It is one machine over the whole text, so a token may cross the border of two parts.
 
     Args:
-        text: With ``{name}`` for each part; ``{{`` and ``}}`` stand for single braces.
-        parts: For each name a constraint: `gen`, `many`, or any other.
+        text: The text with ``{name}`` for each part; ``{{`` and ``}}`` stand for single braces.
+        parts: A constraint for each name: `gen`, `many`, or any other.
 
     Returns:
         A constraint whose `Constraint.parse` gives the parts as a dict. Where a text can be divided
@@ -106,7 +106,7 @@ def template(text: str, /, **parts: Constraint) -> Constraint:
         fits.
 
     Raises:
-        ConstraintError: The names of the text and the parts do not fit.
+        ConstraintError: The names in the text and those of the parts differ.
 
     Example:
         >>> greeting = template("Hello {who}, you are {age}.", who=gen(stop=","),

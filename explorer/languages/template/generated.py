@@ -1,4 +1,4 @@
-"""From what users and expressions give to the sources of `gen`, `many` and `template`."""
+"""The sources of `gen`, `many` and `template`, made from the arguments of users and expressions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def generated(name: object = None, /, **given: object) -> Source:
     """The source of a part that the model writes.
 
     Args:
-        name: The name of the part, which is then a template of it alone.
-        given: One of `KINDS` by its name, or none for any text; and ``max_tokens``. ``None`` stands
-            for nothing; the name may be among them.
+        name: The name of the part; with it the source is a template of this part alone.
+        given: One of `KINDS` by its name, or none for any text; also ``max_tokens`` and ``name``.
+            ``None`` counts as not given.
 
     Raises:
-        ConstraintError: Several are given, the limit or the name is not usable, or parts nest too
-            deep.
+        ConstraintError: Several kinds are given, the limit or the name is not usable, or parts nest
+            too deep.
     """
     given = {key: value for key, value in given.items() if value is not None}
     limit, name = given.pop("max_tokens", None), given.pop("name", name)
@@ -87,14 +87,14 @@ def _pattern(name: str, value: object) -> Regex:
 
 
 def typed(described: object, *, style: object = "json") -> Source:
-    """The source of a type, or of the text that declares one as the editor has it.
+    """The source of a type, or of a text that declares one, as in the editor.
 
     Args:
         described: The type, or class statements and an expression in a str.
-        style: As `from_type` has it.
+        style: As for `from_type`.
 
     Raises:
-        ConstraintError: The type cannot be followed exactly, or the text does not declare one.
+        ConstraintError: The type cannot be followed exactly, or the text does not declare a type.
     """
     if style not in ("json", "python"):
         raise wrong(
@@ -108,7 +108,7 @@ def repeated(part: object, min: object = 0, max: object = None, separator: objec
     """The source of a part that comes several times.
 
     Args:
-        min, max, separator: As `many` has them.
+        min, max, separator: As for `many`.
 
     Raises:
         ConstraintError: The part is not a constraint, a number is not usable, or parts nest too
@@ -125,8 +125,8 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
     """The source of a template.
 
     Args:
-        text: With ``{name}`` for each part.
-        places: Where the characters of the text stand in ``written``.
+        text: The text with ``{name}`` for each part.
+        places: The spans of its characters in ``written``, the expression it was read from.
         parts: A source for each name.
 
     Raises:

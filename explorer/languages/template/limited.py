@@ -1,11 +1,11 @@
 """The kind of source that is a part with a limit on its tokens: ``gen(..., max_tokens=32)``.
 
-A token counts if it writes at least one byte of the part. So one that crosses an edge of the part
-counts too, and where two parts share a token, it counts for both; a token that is not text counts
-as one. How many tokens write a text is not a property of the text, so the part is a machine over
-bytes *and the ends of tokens* (`explorer.automata.tree.build`): the product of its own
-machine and a counter of the stretches between two marks. Where a text can be divided into parts in
-several ways, the limits hold for at least one of them.
+A token counts if it writes at least one byte of the part. So a token that crosses an edge of the
+part counts too, a token that two parts share counts for both, and a token that is not text counts
+as one. The number of tokens is not a property of the text, so the part is a machine over bytes *and
+the ends of tokens* (`explorer.automata.tree.build`): the product of its own machine and a counter
+of the stretches between two marks. Where a text can be divided into parts in several ways, the
+limits hold for at least one of them.
 
 Cost: the states of the part times the limit, before minimisation.
 """
@@ -32,7 +32,7 @@ MOST_TOKENS: Final = 10_000
 @register("part with a token limit")
 @dataclass(frozen=True)
 class Limited(Source):
-    """A part that at most so many tokens may write.
+    """A part with a limit on the number of tokens that write it.
 
     Example:
         >>> import explorer
@@ -52,11 +52,11 @@ class Limited(Source):
 
     @property
     def over_tokens(self) -> bool:
-        """Always: the same text may be few tokens or many."""
+        """True: the same text may be few tokens or many."""
         return True
 
     def lower(self) -> Node:
-        """The part's own tree, with a limit around it."""
+        """The syntax tree of the part, with a limit around it."""
         return TokenLimit(0, 0, replace(self.part.tree, child=0), self.most)
 
     def parse(self, text: str) -> object:
@@ -74,7 +74,7 @@ class Limited(Source):
 
     @classmethod
     def of(cls, part: Source, most: object) -> Self:
-        """A part and the limit that a user gave.
+        """The source of a part with a limit, which is checked.
 
         Raises:
             ConstraintError: The limit is not a whole number from 1 to `MOST_TOKENS`.
@@ -82,7 +82,7 @@ class Limited(Source):
         return cls(part, whole_number("max_tokens", most, 1, MOST_TOKENS, error=ConstraintError))
 
     def spelled(self) -> str:
-        """As Python writes it."""
+        """The Python call that makes this source."""
         match self.part:
             case Regex():
                 given = f"regex={self.part.pattern!r}"

@@ -36,11 +36,11 @@ MOST: Final = 10_000
 
 
 MOST_NESTED: Final = 4
-"""Repetitions inside each other, of which each is written out twice: once first, once again."""
+"""The most repetitions inside each other that are written out; each writes its part twice."""
 
 
 def nesting(source: Source) -> int:
-    """The number of repetitions of this kind that stand inside each other in a source.
+    """The depth of nested `Many` in a source.
 
     Example:
         >>> from explorer.languages.sources.choice import Choice
@@ -76,7 +76,7 @@ class Many(Source):
     separator: str
 
     def lower(self) -> Node:
-        """The part, and then separator and part as often as they may come."""
+        """The part, then the separator and the part repeated."""
         part = replace(self.part.tree, child=0)
         if self.maximum == 0:
             return Empty(0, 0)
@@ -90,9 +90,9 @@ class Many(Source):
         return some if self.minimum else Branch(0, 0, (some, Empty(0, 0)))
 
     def _built(self, part: Written) -> Written:
-        """The part as its machine, which is built once: each level would double what is laid out.
+        """The part as a machine that is built once, because each level would double the tree.
 
-        A part that speaks about tokens, or holds a grammar, stays as it is.
+        A part that speaks about tokens, or holds a grammar, is returned unchanged.
         """
         if self.part.over_tokens or any(isinstance(each, Rules) for each in walk(part)):
             return part
@@ -106,11 +106,11 @@ class Many(Source):
         return replace(part, body=Deferred(part.start, part.end, make))
 
     def parse(self, text: str) -> list[object]:
-        """The part's value of each stretch; see `stretches` for where one ends."""
+        """The parsed value of each repetition; see `stretches` for the division."""
         return [self.part.parse(data.decode()) for data in self.stretches(text.encode())]
 
     def stretches(self, data: bytes) -> list[bytes]:
-        """The text of each repetition: each takes as much as it can, from the left."""
+        """The bytes of each repetition; from the left, each takes as much as it can."""
         ends = self._ends(data)
         separator = self.separator.encode()
         parts: list[bytes] = []
@@ -129,7 +129,7 @@ class Many(Source):
         if self.maximum is None:
             ends, fewest = [beginnings(self._more, data, at_end)], self.minimum
         else:
-            # More repetitions than there are bytes would be empty ones, which nothing needs.
+            # More repetitions than bytes would be empty, so they are never needed.
             ends, fewest = [at_end], max(self.minimum, min(self.maximum, len(data) + 1))
         for count in range(fewest - 1, -1, -1):
             begin = beginnings(self._machine, data, ends[0])
@@ -144,7 +144,7 @@ class Many(Source):
 
     @cached_property
     def _more(self) -> ByteMachine:
-        """The machine of further parts, any number of them, each behind a separator."""
+        """The machine of any number of further parts, each after a separator."""
         between = letters(self.separator, lambda _: (0, 0))
         part = self.part.tree
         return small_or_discovered(Repeat(0, 0, Concat(0, 0, (between, part)), 0, None, False))
@@ -160,7 +160,7 @@ class Many(Source):
 
     @classmethod
     def of(cls, part: Source, minimum: object, maximum: object, separator: object) -> Self:
-        """The repetition that a user asks for.
+        """The source of a repetition, with checked arguments.
 
         Raises:
             ConstraintError: A number is not usable, or the separator is not a text.
@@ -179,7 +179,7 @@ class Many(Source):
         return cls(part, fewest, most, between)
 
     def spelled(self) -> str:
-        """As Python writes it."""
+        """The Python call that makes this source."""
         most = "" if self.maximum is None else f", max={self.maximum}"
         between = f", separator={self.separator!r}" if self.separator else ""
         return f"many({self.part.spelled()}, min={self.minimum}{most}{between})"

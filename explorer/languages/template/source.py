@@ -1,8 +1,8 @@
-"""The kind of source that is a template: fixed text and parts with names, in turn.
+"""The kind of source that is a template: fixed text and named parts.
 
 Its text is the Python expression ``template("Name: {name}", name=gen(regex="[a-z]+"))``, read with
-`ast` and never evaluated. Carets stand under the characters of the fixed text; a part keeps its own
-text, and its places are called after it: "part `name`".
+`ast` and never evaluated. Spans of the fixed text refer to this expression; a part keeps its own
+text, and its places are labelled "part `name`".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from explorer.languages.template.expression import places_in, read_expression
 from explorer.languages.template.splitting import Piece, split
 
 MOST_SHOWN: Final = 24
-"""How many characters of a fixed text name a place in it."""
+"""The most characters of a fixed text in the label of its place."""
 
 
 @register("template")
@@ -33,9 +33,9 @@ class Template(Source):
 
     Args:
         fixed: The texts before, between and after the parts: one more than there are parts.
-        written: The expression, where a person wrote it; else it is spelled out. The same template
-            written in another way is equal.
-        places: Where the characters of each fixed text stand in ``written``.
+        written: The expression if it was given as text; else it is spelled out. It does not count
+            for equality.
+        places: The spans of the characters of each fixed text in ``written``.
     """
 
     kind: ClassVar[str] = "template"
@@ -52,7 +52,7 @@ class Template(Source):
         return self.written or self.spelled()
 
     def spelled(self) -> str:
-        """As Python writes it."""
+        """The Python expression of this template."""
         parts = [
             f", {name}={part.spelled()}" for name, part in zip(self.names, self.parts, strict=True)
         ]
@@ -70,7 +70,7 @@ class Template(Source):
         return replace(self, parts=children, written="", places=())
 
     def lower(self) -> Node:
-        """A sequence of letters and of the parts, each under its name."""
+        """The sequence of fixed texts and parts, each part labelled with its name."""
         places = self.places
         if not places:  # In the expression that is spelled out.
             text = self.format
@@ -91,7 +91,7 @@ class Template(Source):
         return Concat(0, len(self.text), tuple(nodes))
 
     def parse(self, text: str) -> dict[str, object]:
-        """The value that each part makes of its stretch of the text.
+        """The parsed value of each part by name.
 
         Where a text can be divided in several ways, each part from the left takes the longest
         stretch with which the rest still fits (`explorer.languages.template.splitting`).
@@ -122,7 +122,7 @@ class Template(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The template that an expression is."""
+        """The template that an expression makes."""
         expression = read_expression(text)
         if not isinstance(expression, cls):
             raise ConstraintError(
@@ -143,7 +143,7 @@ class Template(Source):
         """A template whose parts are given by name.
 
         Raises:
-            ConstraintError: A name has no part, a part no place, or a name stands twice.
+            ConstraintError: A name has no part, a part is not in the text, or a name stands twice.
         """
         for name in names:
             if names.count(name) > 1:
@@ -180,8 +180,8 @@ def fields_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[
         text: ``{{`` and ``}}`` stand for single braces.
 
     Returns:
-        The fixed texts before, between and after the names; the names; and for each fixed text
-        where its characters stand in ``text``.
+        The fixed texts before, between and after the names; the names; and the offsets of the
+        characters of each fixed text in ``text``.
 
     Raises:
         ConstraintError: A brace is not closed, a field is not a plain name, or there is half of a

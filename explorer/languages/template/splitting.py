@@ -1,13 +1,13 @@
-"""The stretch of a text that belongs to each piece, by one rule.
+"""The division of a text into the stretches of its pieces, by one rule.
 
-The text is a word of the pieces one after the other; where more than one division is possible,
+The text is a word of the concatenated pieces; where more than one division is possible,
 **each piece in turn, from the left, takes the longest stretch with which the rest still fits**.
 This is what greedy quantifiers do, and it depends on nothing but the text and the pieces.
 
-Each piece is a machine. One pass from the end of the text finds the places at which a piece
-may begin so that what follows fits; one pass from its beginning then takes the longest stretches.
-Time is length × states of a piece in the worst case, in steps of numpy; where a machine meets its
-states as it is asked, as that of a grammar does, it is length², in steps of Python.
+Each piece is a machine. One pass from the end of the text finds the places at which a piece may
+begin so that the rest fits; one pass from the beginning then takes the longest stretches. The worst
+case takes length × states of a piece steps in numpy; for a machine that discovers its states, as
+that of a grammar does, length² steps in Python.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Piece = bytes | ByteMachine
 
 
 def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
-    """The places where a piece may begin so that it ends at one of some places.
+    """The places where a piece may begin so that it ends at a permitted place.
 
     Args:
-        ends: bool[n + 1], where it may end.
+        ends: bool[n + 1], the places where the piece may end.
 
     Returns:
-        bool[n + 1].
+        bool[n + 1], the places where it may begin.
     """
     begins = np.zeros(len(data) + 1, np.bool_)
     if isinstance(piece, bytes):
@@ -40,7 +40,7 @@ def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
     if piece.start == NO_ARC:
         return begins
     closed = piece.closed
-    if closed is None:  # Its states are not all known, so each place is tried.
+    if closed is None:  # It discovers its states, so each place is tried.
         for place in range(len(data) + 1):
             end = longest(piece, data, place, ends)
             begins[place] = end > place or (piece.is_accepting(piece.start) and ends[place])
@@ -57,7 +57,7 @@ def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
 
 
 def longest(piece: Piece, data: bytes, start: int, ends: Bool) -> int:
-    """The furthest place at which a piece that begins somewhere may end.
+    """The furthest permitted place at which a piece that begins at ``start`` ends.
 
     Args:
         piece, data, ends: As in `beginnings`.
@@ -81,7 +81,7 @@ def split(pieces: Sequence[Piece], data: bytes) -> list[bytes]:
     """The stretches of a text that belong to each of some pieces.
 
     Args:
-        data: A word of them one after the other.
+        data: A word of the concatenated pieces.
 
     Example:
         >>> from explorer import regex

@@ -1,16 +1,15 @@
-"""The kinds of sources that are any text before a stop appears: one of some texts, or a match of a
-pattern.
+"""The kinds of sources that are any text before a stop: a fixed text, or a match of a pattern.
 
-A text is in the language if a stop that is written after it is the first stop: it begins where the
-text ends, and none begins before. So the text after the part decides nothing, and there is only one
-way to divide the whole text. With the stop ``"\\n\\n"``, the text ``"a\\n"`` is not in the
-language, because the first stop would then begin inside of the text. What looks beyond a match,
-such as ``\\b`` or a lookahead, would depend on the text around, and is refused.
+A text is in the language if a stop written after it is the first stop of both together: no stop
+begins inside the text. So the text after the part makes no difference, and there is only one way to
+divide the whole text. With the stop ``"\\n\\n"``, the text ``"a\\n"`` is not in the language,
+because the first stop would begin inside the text. Assertions of a pattern, such as ``\\b`` or a
+lookahead, would depend on the surrounding text and are refused.
 
-The machine of a text is that of Knuth, Morris and Pratt: a state for each beginning of the stop.
-That of a pattern has for states sets of states of the pattern's machine: the matches that have
-begun and not ended. A word of the pattern along which none of them ends shows that the text may
-stop.
+The machine for a fixed stop is that of Knuth, Morris and Pratt: a state for each prefix of the
+stop. For a pattern, a state is a set of states of the pattern's machine: the matches that have
+begun and not ended. The text may end if some word of the pattern can follow without ending one of
+them earlier.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ LONGEST_STOP: Final = 1000
 
 
 class BeforeStop(Source):
-    """Any text before a stop; the place of all of it is the whole call."""
+    """Any text before a stop; every place in it is labelled as the whole call."""
 
     plain_text: ClassVar[bool] = False
 
     def lower(self) -> Node:
-        """One machine."""
+        """One machine, built later."""
         return Deferred(0, len(self.text), self.machine, self._locate)
 
     @abstractmethod
@@ -95,7 +94,7 @@ class Until(BeforeStop):
 
     @classmethod
     def of(cls, stops: object) -> Self:
-        """The stops that a user gave: a text, or several.
+        """The source of one stop or several, which are checked.
 
         Raises:
             ConstraintError: There is no stop, or a stop is empty, too long or not a text.
@@ -154,11 +153,11 @@ class UntilMatch(BeforeStop):
 
     @classmethod
     def of(cls, stop: Regex) -> Self:
-        """The pattern that a user gave.
+        """The source of a pattern, which is checked.
 
         Raises:
-            ConstraintError: The pattern looks at the text around, matches nothing or the empty
-                text, or speaks about tokens.
+            ConstraintError: The pattern has assertions, matches nothing or the empty text, or
+                speaks about tokens.
         """
         if stop.over_tokens or stop.parsed.has_assertions:
             about = "tokens" if stop.over_tokens else "the text around it"
@@ -184,7 +183,7 @@ def before_stop(stop: bytes, meter: Meter) -> Dfa:
     rows = progress_in(stop)
 
     def is_first(read: int) -> bool:
-        """Whether the stop written here is the first one."""
+        """Whether the stop, written after this prefix, is the first one."""
         for byte in stop[:-1]:
             read = rows[read][byte]
             if read == len(stop):
@@ -209,7 +208,7 @@ def before_match(stop: Dfa, meter: Meter) -> Dfa:
     symbols = sorted(set(classes))
 
     def read(begun: frozenset[int], symbol: int) -> frozenset[int] | None:
-        """The matches after a byte; ``None`` where one of them ends."""
+        """The matches that go on after a byte; ``None`` if one of them ends."""
         after = frozenset(arcs[state][symbol] for state in begun) - {NO_ARC}
         return None if any(accepting[state] for state in after) else after
 

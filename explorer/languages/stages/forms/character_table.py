@@ -1,8 +1,8 @@
 """A table over classes of characters, as a machine over the bytes of UTF-8.
 
-For machines that know all of Unicode. The characters of a row are cut into blocks as UTF-8 cuts
-them: 64 that share all bytes but the last, 64 of those blocks, and so on. Blocks of the same
-classes are one, so what is built is some hundred blocks for each state and not a million arcs.
+It serves machines over all of Unicode. The characters of a row are grouped into blocks as in UTF-8:
+64 characters that share all bytes but the last, 64 of these blocks, and so on. Equal blocks are
+shared, so a state takes some hundred blocks and not a million arcs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SURROGATES = slice(0xD800, 0xE000)
 
 
 class _Nodes:
-    """States within a character: each says where the next 64 bytes lead. Equal ones are one."""
+    """The states within a character, each a row of 64 targets; equal rows are one state."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -28,7 +28,7 @@ class _Nodes:
         self.rows: list[Int32] = []
 
     def of(self, row: Int32) -> int:
-        """The number of the state with these 64 targets; `NO_ARC` if none of them is one."""
+        """The number of the state with these 64 targets; `NO_ARC` if all of them are."""
         if (row == NO_ARC).all():
             return NO_ARC
         key = row.tobytes()
@@ -44,7 +44,7 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
 
     Args:
         table: int32[states, classes], the next state or `NO_ARC`; 0 is the start.
-        class_of: int[0x110000], the class of each character; surrogates do not count.
+        class_of: int[0x110000], the class of each character; surrogates are ignored.
         ends: bool[states], whether a text may end.
 
     Raises:
@@ -61,12 +61,12 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
     num_states, num_classes = table.shape
     class_of = class_of.astype(np.int32)
     class_of[_SURROGATES] = num_classes
-    # Of a character without a class of its own there is no arc.
+    # The last column, for characters without a class, has no arcs.
     rows = np.column_stack([table, np.full(num_states, NO_ARC, np.int32)]).astype(np.int32)
     nodes = _Nodes(num_states)
 
     def cut(of: Int32, targets: Int32) -> tuple[Int32, Int32]:
-        """Blocks of 64: which one each is of the distinct ones, and where those lead by state."""
+        """The number of each block of 64 among the distinct ones, and their targets by state."""
         blocks, number = np.unique(of.reshape(-1, _BLOCK), axis=0, return_inverse=True)
         block_rows = np.empty((num_states, len(blocks)), np.int32)
         for k, block in enumerate(blocks):

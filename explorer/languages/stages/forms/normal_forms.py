@@ -1,18 +1,18 @@
 """The texts of a normal form of Unicode, as two machines over all characters.
 
 A text is in NFC exactly if three things hold (Unicode Standard Annex 15, and chapter 3.11 of the
-standard): no character of it is replaced by itself; the combining marks after a character come in
-the order of their classes; and recomposing what the marks and the decomposed character make gives
-the same character and leaves the same marks. The first two are one machine, the *order*: its state
-is the class of the last mark. The third is a race, which a finite machine can follow: of a composed
-character, the marks inside it (the acute of ``é``) are still *pending* and must each be taken back
-before a mark of a higher class stands in the way; any other mark that could be taken in would
-change the text. So a state of the *race* is a character as far as it is recomposed, its pending
-marks, and which classes are blocked by a mark that was left over. Only the dozen classes with
-marks that compose count.
+standard): none of its characters is replaced when it stands alone; the combining marks after a
+character come in the order of their classes; and decomposing a character and recomposing it with
+the marks after it gives the same character and leaves the same marks. The first two are one
+machine, the *order*: its state is the class of the last mark. The third is the *race*: the marks
+inside a composed character (the acute of ``é``) are *pending* and must each be composed again
+before a mark of a higher class blocks them; if any other mark could be composed instead, the text
+would change. So a state of the race is a character as far as it is recomposed, its pending marks,
+and the classes that are blocked by a mark left over. Only the dozen classes with marks that compose
+count.
 
-Together they have 27,000 states over bytes, apart 500 and 17,000: a constraint is intersected with
-one after the other. Characters that nothing tells apart are one class of the tables. NFD and NFKD
+Together they have 27,000 states over bytes, apart 500 and 17,000, so a constraint is intersected
+with one after the other. Characters that behave alike share a class of the tables. NFD and NFKD
 have no race; the compatibility forms have their own list of characters that are replaced.
 ``unicodedata`` gives the tables and is what the tests compare with.
 
@@ -50,10 +50,10 @@ _VOWELS: Final = range(0x1161, 0x1176)
 _TAILS: Final = range(0x11A8, 0x11C3)
 
 _Place = tuple[str, tuple[str, ...], int]
-"""What is recomposed so far, its pending marks, and how many composing classes are blocked."""
+"""The character recomposed so far, its pending marks, and the number of blocked classes."""
 
 _INERT: Final[_Place] = ("", (), 0)
-"""The place after which everything may follow."""
+"""The place after which any character may follow."""
 
 
 @cache
@@ -72,7 +72,7 @@ def normal_form_machines(form: Form) -> tuple[Dfa, ...]:
 
 @cache
 def normal_form_machine(form: Form) -> Dfa:
-    """The machine over bytes of all texts in a form: for NFC of 27,000 states."""
+    """The machine over bytes of all texts in a form; for NFC it has 27,000 states."""
     first, *others = normal_form_machines(form)
     for machine in others:
         first = intersection(first, machine, Meter())
@@ -138,7 +138,7 @@ def written_in(form: Form, alphabet: CharSet) -> CharSet:
 
 @cache
 def _joining(form: Form) -> Bool:
-    """bool[0x110000], the characters whose decomposition begins with a mark or the like."""
+    """bool[0x110000], the characters that may combine with the ones before them."""
     joining = combining_classes() > 0
     if form in ("NFC", "NFKC"):
         seconds = {other for pairs in _compositions().values() for other in pairs}
@@ -175,14 +175,14 @@ def decomposing_characters(form: Literal["NFD", "NFKD"]) -> Int32:
     """int32[n], the characters that are replaced by their decomposition, ascending.
 
     Args:
-        form: Whether look-alikes are decomposed, too (``NFKD``).
+        form: ``NFKD`` includes compatibility decompositions.
     """
     return np.flatnonzero(~characters_of_form(form)).astype(np.int32)
 
 
 @cache
 def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
-    """Decompose each character of `decomposing_characters`."""
+    """The decomposition of each character of `decomposing_characters`."""
     return {
         code: unicodedata.normalize(form, chr(code))
         for code in decomposing_characters(form).tolist()
@@ -191,7 +191,7 @@ def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
 
 @cache
 def _compositions() -> Mapping[str, Mapping[str, str]]:
-    """The pairs of characters that NFC joins, by the first of them, but for Hangul."""
+    """The pairs of characters that NFC composes, by the first, without Hangul."""
     compositions: defaultdict[str, dict[str, str]] = defaultdict(dict)
     stays = characters_of_form("NFC")
     for code in (code for codes in _CONCERNED for code in codes):
@@ -202,7 +202,7 @@ def _compositions() -> Mapping[str, Mapping[str, str]]:
 
 
 def _order(form: Form) -> Dfa:
-    """Characters that stay, marks in the order of their classes."""
+    """The machine of texts without replaced characters, marks in the order of their classes."""
     classes, stays = combining_classes(), characters_of_form(form)
     orders = sorted(set(classes[stays].tolist()))
     column = np.zeros(256, np.int32)
@@ -218,11 +218,11 @@ def _order(form: Form) -> Dfa:
 
 @dataclass(frozen=True)
 class _Mark:
-    """Marks that the race does not tell apart.
+    """A class of marks that the race treats alike.
 
     Args:
-        blocked: How many composing classes are not above theirs.
-        char: The mark, where some character composes with it; else "".
+        blocked: The number of composing classes that are not above the marks' class.
+        char: The mark, if some character composes with it; else "".
     """
 
     blocked: int
@@ -230,7 +230,7 @@ class _Mark:
 
 
 class _Race:
-    """The marks that may follow each character, and the characters that may follow it."""
+    """The steps of the race: the marks and characters that may follow each place."""
 
     def __init__(self) -> None:
         self.pairs = _compositions()
@@ -261,7 +261,7 @@ class _Race:
         return done, tuple(rest), 0
 
     def steps(self, place: _Place) -> list[_Place | None]:
-        """The place after each of the marks; ``None`` where the text would be changed."""
+        """The place after each class of marks; ``None`` where normalizing would change the text."""
         places_after: list[_Place | None] = [None] * len(self.marks)
         for most, numbers in self.by_order.items():
             here = self._recomposed(place, most)
@@ -270,7 +270,7 @@ class _Race:
             done, pending, blocked = here
             pairs = self.pairs.get(done, {})
             taken = pairs if most > blocked else ()
-            # Marks out of order are a matter of the other machine.
+            # The other machine refuses marks out of order.
             blocked = max(blocked, most)
             later = any(self.order[char] > blocked for char in pairs)
             after = (done, pending, blocked) if pending or later else _INERT
@@ -280,7 +280,7 @@ class _Race:
         return places_after
 
     def _recomposed(self, place: _Place, most: int) -> _Place | None:
-        """A place once its pending marks up to a class are taken back; ``None`` if one is not."""
+        """A place after composing its pending marks up to a class; ``None`` if one cannot be."""
         done, pending, blocked = place
         while pending and self.order[pending[0]] <= most:
             whole = self.pairs.get(done, {}).get(pending[0])
@@ -290,7 +290,7 @@ class _Race:
         return done, pending, blocked
 
     def end(self, place: _Place) -> frozenset[str] | None:
-        """The characters that may not follow a place; ``None`` if it may not end there."""
+        """The characters that may not follow a place; ``None`` if the place may not end."""
         done, _, blocked = self._recomposed(place, self.all_blocked) or ("", (), -1)
         if blocked < 0:
             return None
@@ -298,7 +298,7 @@ class _Race:
 
 
 def _race(form: Form) -> Dfa:
-    """Characters and marks that are not joined to others."""
+    """The machine of texts that recomposing does not change."""
     race = _Race()
     stays = characters_of_form(form)
     numbers: dict[_Place, int] = {_INERT: 0}
@@ -331,7 +331,7 @@ def _race(form: Form) -> Dfa:
 
 
 def _merged(table: Int32, kind: NDArray[np.integer]) -> Int32:
-    """Places that go on alike: int32[places], the number of each."""
+    """int32[places], a number for each place that equivalent places share."""
     part = kind
     while True:
         reached = np.where(table >= 0, part[table], -1)
@@ -350,14 +350,14 @@ def _joined(
     merged: Int32,
     first: Mapping[str, int],
 ) -> Dfa:
-    """The table of all characters, Hangul's three kinds of letters among them."""
+    """The machine of the race over all characters, with Hangul's three kinds of letters."""
     num = int(merged.max()) + 1
     one_of = np.zeros(num, np.int32)
     one_of[merged] = np.arange(len(merged))
     start = int(merged[0])
-    # Two states more: after a leading consonant, and after a syllable without a tail.
+    # Two further states: after a leading consonant, and after a syllable without a tail.
     led, open_ = num, num + 1
-    # A character counts by the state that it leads to and by the sets of those that are barred.
+    # The class of a character is its target and the sets of barred characters that contain it.
     sets = [one for one in barred if one]
     leads: dict[tuple[int, tuple[bool, ...]], int] = {}
     class_of = np.zeros(NUM_CHARACTERS, np.int32)

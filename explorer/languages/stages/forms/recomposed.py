@@ -1,17 +1,17 @@
-"""The normal forms of the texts of a language: what a tokenizer's NFC makes of a constraint.
+"""The normal forms of the texts of a language: the image of a constraint under a tokenizer's NFC.
 
-Normal forms are not finite-state: of ``([acute][dot below])*`` all dots would have to come before
-all accents. But they nearly are. Decomposing is (`explorer.languages.stages.forms.replaced`), and
-so is composing, since a composed character has few marks inside it that later ones can stand
-before.
-Only marks in an order of their own stand in the way, and of a constraint they seldom do: its marks
-are in order, or it allows them in every order, or few of them in a row. Each is found out from the
-machine, so that the answer is exact or there is none. The three are tried in turn (`in_order`);
-where more than `_MOST_HELD` marks would have to wait until lower ones have been written, there is
-no answer.
+Normal forms are not finite-state: for ``([acute][dot below])*`` all dots would have to come before
+all accents. But they nearly are. Decomposing is finite-state
+(`explorer.languages.stages.forms.replaced`), and so is composing, since a composed character has
+few marks inside it that later marks can precede.
 
-In the composed text a state is one of the decomposed texts and the marks *pending* inside the last
-character: ``é`` followed by a cedilla was written as an e, a cedilla and an acute.
+The obstacle is to order the marks, and it seldom matters for a constraint: its marks are in order,
+or it allows them in every order, or only few in a row. Each case is decided from the machine, so
+the answer is exact or there is none. The three are tried in turn (`in_order`); where more than
+`_MOST_HELD` marks would have to wait until lower ones have been written, there is no answer.
+
+A state of the composed texts is a state of the decomposed texts and the marks *pending* inside the
+last character: ``é`` followed by a cedilla decomposes into an e, a cedilla and an acute.
 
 Cost: 0.1 s for the machines of a choice or of ASCII with accents, up to seconds for ``\\w+``.
 """
@@ -44,13 +44,13 @@ STAGE: Final = "Writing a constraint in a normal form"
 
 
 def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
-    """The texts that the texts of a language are in a normal form.
+    """The normal forms of the texts of a language.
 
     Args:
         language: A minimal machine over valid UTF-8, with a word.
 
     Returns:
-        A minimal machine; ``None`` where ordering the marks of these texts is not followed.
+        A minimal machine; ``None`` if no machine that orders the marks of these texts is known.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -83,14 +83,14 @@ _MOST_CELLS: Final = 1 << 24
 _MOST_HELD: Final = 4
 
 _Element = tuple[tuple[int, ...], int]
-"""Marks that were read and wait to be written, in order; and the state that the text reached."""
+"""The marks that were read and wait to be written, in order; and the state after the text."""
 
 
 def in_order(texts: CharacterMachine, meter: Meter) -> CharacterMachine | None:
-    """The same texts, the marks after each character in the order of their classes.
+    """The texts with the marks after each character in the order of their classes.
 
     Returns:
-        ``None`` where a machine that orders them is not known.
+        The machine; ``None`` if no machine that orders the marks is known.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -106,13 +106,13 @@ def in_order(texts: CharacterMachine, meter: Meter) -> CharacterMachine | None:
         if made is None:
             return None
         every = made
-    # All orders of the same marks, or at least the right one, are there.
+    # The texts contain all orders of the same marks, or at least the right one.
     return CharacterMachine(texts.class_of, texts.order, _kept_in_order(every, orders, meter))
 
 
 def _is_in_order(table: Int32, orders: NDArray[np.int64]) -> bool:
     """Whether no text has a mark after one of a higher class."""
-    # The highest class that a text may have read just before a state.
+    # The highest class of a mark that may have been read just before each state.
     highest = np.zeros(len(table), np.int64)
     leads = _arcs_by_class(table, orders)
     waiting = list(range(len(table)))
@@ -128,7 +128,7 @@ def _is_in_order(table: Int32, orders: NDArray[np.int64]) -> bool:
 
 
 def _arcs_by_class(table: Int32, orders: NDArray[np.int64]) -> list[set[tuple[int, int]]]:
-    """For each state the pairs of a combining class and a state that it leads to."""
+    """For each state the arcs as pairs of a combining class and a target."""
     leads: list[set[tuple[int, int]]] = [set() for _ in table]
     for order in np.unique(orders).tolist():
         part = table[:, orders == order]
@@ -142,7 +142,7 @@ def _arcs_by_class(table: Int32, orders: NDArray[np.int64]) -> list[set[tuple[in
 
 
 def _commuting(table: Int32, orders: NDArray[np.int64], meter: Meter) -> Bool:
-    """bool[states], those after which marks of different classes may always change places."""
+    """bool[states], the states after which marks of different classes may change places."""
     marks = np.flatnonzero(orders)
     columns, first = np.unique(
         np.vstack([table[:, marks], orders[marks]]), axis=1, return_index=True
@@ -187,7 +187,7 @@ def _kept_in_order(machine: Dfa, orders: NDArray[np.int64], meter: Meter) -> Dfa
 
 
 class _Ordering:
-    """A subset construction in which a mark may wait until lower ones were written."""
+    """A subset construction in which a mark may wait until marks of lower classes are written."""
 
     def __init__(self, texts: CharacterMachine, commute: Bool, meter: Meter) -> None:
         self._table, self._meter = texts.table, meter
@@ -196,7 +196,7 @@ class _Ordering:
         self._commute: list[bool] = commute.tolist()
         self._order: list[int] = orders.tolist()
         self._base = orders == 0
-        # Marks that are told apart neither by the texts nor by their class are one.
+        # Marks of the same class with the same arcs are treated as one.
         marks = np.flatnonzero(orders)
         columns, first, of = np.unique(
             np.vstack([table[:, marks], orders[marks]]), axis=1, return_index=True,
@@ -214,7 +214,7 @@ class _Ordering:
         """The machine; ``None`` if too many marks would have to wait."""
         self._number([((), self._start)])
         rows: list[Int32] = []
-        for elements in self._sets:  # Grows while it is read.
+        for elements in self._sets:  # The list grows while it is read.
             row = self._row(elements)
             if row is None:
                 return None
@@ -235,11 +235,11 @@ class _Ordering:
         return self._numbers[key]
 
     def _waiting(self, elements: frozenset[_Element]) -> list[_Element] | None:
-        """The elements, and those in which further marks were read and wait."""
+        """The elements, and those reached by reading further marks that wait."""
         met = dict.fromkeys(elements)
         queue = list(elements)
         for held, at in queue:
-            if self._commute[at]:  # In whatever order, the same marks lead to the same state.
+            if self._commute[at]:  # All orders of the same marks lead to the same state.
                 continue
             for number, mark in enumerate(self._marks):
                 target = self._leads[number][at]
@@ -293,7 +293,7 @@ class _Ordering:
 
 
 def _lowest_ahead(leads: list[set[tuple[int, int]]]) -> list[int]:
-    """For each state the lowest class of a mark that a text reads before its next character."""
+    """For each state the lowest class of a mark that may be read before the next character."""
     lowest = [min((order for order, _ in arcs if order), default=256) for arcs in leads]
     back: list[set[int]] = [set() for _ in leads]
     for source, arcs in enumerate(leads):
@@ -314,13 +314,13 @@ def _lowest_ahead(leads: list[set[tuple[int, int]]]) -> list[int]:
 
 
 class _Composing:
-    """Composed characters, as the decomposed texts meet them."""
+    """The arcs of composed characters over the states of the decomposed texts."""
 
     def __init__(self, form: Form, texts: CharacterMachine) -> None:
         self.table = np.vstack([texts.table, np.full((1, len(texts.order)), NO_ARC, np.int32)])
         self._class_of = texts.class_of
         stays, orders = characters_of_form(form), combining_classes()
-        # Where a character leads, but for its pending marks: columns, each once.
+        # The targets of characters without their pending marks: the distinct columns.
         self.columns: list[Int32] = list(self.table.T)
         number = {column.tobytes(): k for k, column in enumerate(self.columns)}
         self.tails: dict[str, int] = {"": 0}
@@ -347,13 +347,13 @@ class _Composing:
         self.column = np.where(keys >= 0, keys // (len(self.tails) + 1) // 256, NO_ARC)
 
     def _tail(self, text: str) -> int:
-        """The number of some pending marks; those that are left of them get theirs, too."""
+        """The number of some pending marks; every suffix of them gets a number too."""
         for begin in range(len(text), -1, -1):
             self.tails.setdefault(text[begin:], len(self.tails))
         return self.tails[text]
 
     def read(self, text: str) -> Int32:
-        """int32[states + 1], where decomposed characters lead from each state."""
+        """int32[states + 1], the target of a decomposed text from each state."""
         at = np.arange(len(self.table), dtype=np.int32)
         at[-1] = NO_ARC
         for char in text:
@@ -363,12 +363,12 @@ class _Composing:
 
 
 def _composed(form: Form, texts: CharacterMachine, meter: Meter) -> Dfa:
-    """Texts that decompose to given ones, if they are in the form; others do not count."""
+    """The machine of the texts in a form that decompose to given ones; others are undefined."""
     made = _Composing(form, texts)
     tails: Sequence[str] = list(made.tails)
     orders = combining_classes()
     heights = np.unique(made.order)
-    # From each state with pending marks: those of them up to a class, and what is left then.
+    # For each state and pending marks: the target of those up to a class, and the rest of them.
     before = np.empty((len(tails), len(heights), len(made.table)), np.int32)
     left = np.empty((len(tails), len(heights)), np.int64)
     for tail, text in enumerate(tails):

@@ -1,11 +1,11 @@
 """A language with characters replaced by texts, as a machine over classes of characters.
 
-Most normalizers are that, and it is the first half of bringing texts into a normal form of Unicode:
-``é`` becomes ``e`` and an acute. A character becomes a text of its own wherever it stands, so the
-image of a regular language is regular; it is a subset construction over characters, in which "an
-acute, and then this state" is an element like a state is. An element that a state beside it reads
-anyway is left out: where a constraint allows all marks, as ``(?s:.*)`` does, nothing is left to
-construct.
+Most normalizers do only this, and it is the first half of bringing texts into a normal form of
+Unicode: ``é`` becomes ``e`` and an acute. A character becomes the same text wherever it stands, so
+the image of a regular language is regular. It is a subset construction over characters, in which
+"an acute, and then this state" is an element like a state. An element that is covered by a state of
+the same set is left out: where a constraint allows all marks, as ``(?s:.*)`` does, nothing remains
+to be constructed.
 
 The second half, in which marks are ordered and composed, is
 `explorer.languages.stages.forms.recomposed`.
@@ -34,7 +34,7 @@ from explorer.languages.stages.forms.normal_forms import (
 STAGE: Final = "Replacing the characters of a constraint"
 
 _Element = tuple[str, int]
-"""Characters that must follow, and the state of the constraint after them."""
+"""The characters that must still follow, and the state of the constraint after them."""
 
 _Elements = frozenset[_Element]
 
@@ -81,10 +81,10 @@ class CharacterMachine:
 def characters_replaced(
     changes: Mapping[int, str], language: Dfa, meter: Meter
 ) -> CharacterMachine:
-    """The texts of a language, some characters replaced by texts.
+    """The texts of a language with some characters replaced by texts.
 
     Args:
-        changes: The characters that are replaced, and what each becomes.
+        changes: The replacement of each character that changes.
         language: A minimal machine over valid UTF-8, with a word.
 
     Raises:
@@ -103,7 +103,7 @@ def characters_replaced(
 
 
 class _Replacing:
-    """The subset construction. Made and used once."""
+    """The subset construction, for one use."""
 
     def __init__(self, changes: Mapping[int, str], language: Dfa, meter: Meter) -> None:
         self._meter = meter
@@ -119,8 +119,8 @@ class _Replacing:
                 first, last = np.searchsorted(cuts, (low, high + 1))
                 rows[number[state], first:last] = number[target]
             meter.check(STAGE, states=len(arcs), bytes=rows.nbytes)
-        # Columns of the constraint: the characters that it does not tell apart; and a last one of
-        # those that it has no more, since they are replaced.
+        # A column is a set of characters with the same arcs; the last one is that of replaced
+        # characters, which no longer occur.
         columns, of_cut = np.unique(rows, axis=1, return_inverse=True)
         columns = np.column_stack([columns, np.full(len(arcs), NO_ARC, np.int32)])
         sizes = np.diff([*cuts, NUM_CHARACTERS])
@@ -172,7 +172,7 @@ class _Replacing:
         return CharacterMachine(self._class_of, self._order, minimize(machine, self._meter))
 
     def _number(self, elements: Iterable[_Element]) -> int:
-        """The number of a set, without elements that a state of it reads anyway."""
+        """The number of a set, without the elements that a state in it covers."""
         whole = set(elements)
         if not whole:
             return NO_ARC
@@ -190,7 +190,7 @@ class _Replacing:
         return number
 
     def _drop(self, elements: set[_Element]) -> None:
-        """Add the states after characters that become nothing."""
+        """Add the states after characters that are replaced by the empty text."""
         waiting = [state for text, state in elements if not text]
         while waiting:
             state = waiting.pop()
@@ -201,7 +201,7 @@ class _Replacing:
                     waiting.append(target)
 
     def _read(self, state: int, text: str) -> int:
-        """The targets of decomposed characters in the constraint itself."""
+        """The state of the constraint after a text; `NO_ARC` if there is none."""
         for char in text:
             if state != NO_ARC:
                 state = self._leads[self._column_of[char]][state]
@@ -220,7 +220,7 @@ class _Replacing:
         return row
 
     def _from(self, states: frozenset[int]) -> tuple[Int32, Mapping[str, _Elements]]:
-        """The row of some states of the constraint, and the sets of the characters singled out."""
+        """The row of some states, and the sets after the characters that begin replacements."""
         known = self._fresh.get(states)
         if known is not None:
             return known
