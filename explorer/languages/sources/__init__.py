@@ -1,6 +1,6 @@
-"""The kinds of sources that have no language of their own, and what all kinds share.
+"""The kinds of sources without a front end of their own, and the common part of all kinds.
 
-Reading order: `registry` (the one place where a kind makes itself known), `choice`, `aliases`,
-`algebra` (sources that combine others, how deep and how many), `imported`, `detokenized` (behind a
-transducer), `serial` (sources as plain mappings, written and read).
+Reading order: `registry` (the list of all kinds), `choice`, `aliases`, `algebra` (sources that
+combine others, with limits on depth and number), `imported`, `detokenized` (behind a transducer),
+`serial` (sources as plain mappings, written and read).
 """

@@ -1,8 +1,8 @@
 """The kind of source that is another one read through a transducer from token ids to bytes.
 
-Its words are sequences of tokens: those for which the transducer can write a word of the part. It
-is made by ``explorer.compile(c, transducer=T)`` where T remembers something between tokens; where
-each token always writes the same, the vocabulary says it all.
+Its words are the sequences of tokens for which the transducer can write a word of the part. It is
+made by ``explorer.compile(c, transducer=T)`` if T has memory between tokens; if each token always
+writes the same bytes, a vocabulary is enough.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Detokenized(Combination):
     """A source behind a transducer.
 
     Args:
-        part: The texts that the transducer shall write.
-        rows: Its arcs, ``(source, token or None, bytes, target)``.
-        accepting: Its states in which a text may end.
-        names: The bytes that stand for each token that it reads: its text, or its letter.
+        part: The texts that the transducer must write.
+        rows: The arcs of the transducer, ``(source, token or None, bytes, target)``.
+        accepting: The states in which a text may end.
+        names: The bytes that stand for each token: its text, or its letter.
     """
 
     kind: ClassVar[str] = "detokenized"

@@ -20,7 +20,7 @@ class Imported(Source):
     """A machine from elsewhere.
 
     Args:
-        origin: The function that took it, such as ``from_fst``.
+        origin: The function that imported it, such as ``from_fst``.
     """
 
     kind: ClassVar[str] = "imported"

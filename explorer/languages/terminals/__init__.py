@@ -1,8 +1,8 @@
 """Terminals: ready-made pieces of a pattern, written as specially named groups.
 
 ``(?P<QUOTED_TEXT>)`` is a quoted string, ``(?P<SUBSTRING_OF>some text)`` any piece of a text. (Koo,
-Liu & He 2024, table 1.) A terminal is not a kind of source: it is a part of a pattern, so whatever
-knows patterns knows terminals.
+Liu & He 2024, table 1.) A terminal is not a kind of source but a part of a pattern, so it can be
+used wherever patterns are.
 
 Read in this order: `kinds` (what a terminal is, and the register of them), `texts` (strings and
 lists), `pieces` (pieces of a text, items in order), `tokens` (whole tokens, whatever they write).

@@ -1,10 +1,10 @@
 """The type of a terminal: its name, the form of its arguments, and the tree that it stands for.
 
-In a pattern a terminal is a group with one of the names below and its arguments where an ordinary
-group has its body. Arguments are texts, not patterns: any character stands for itself but
-``( ) | \\\\``, which a backslash comes before; escapes such as ``\\n`` and ``\\u00e4`` work as in
-patterns. A bar stands between two arguments. Where the last argument is a pattern, it is read as
-one, bars included. Flags of the pattern apply to an argument that is a pattern, and to no other.
+In a pattern a terminal is a group with a registered name and its arguments in the place of the
+body. Arguments are texts, not patterns: every character stands for itself except ``( ) | \\\\``,
+which need a backslash; escapes such as ``\\n`` and ``\\u00e4`` work as in patterns. Arguments are
+separated by bars. For some terminals the last argument is a pattern, bars included. Flags of the
+pattern apply only to such an argument.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SYNTAX: Final = re.compile(r"[\\()|]")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument."""
+    """One argument of a terminal, with its span."""
 
     text: str
     start: int
@@ -30,7 +30,7 @@ class Argument:
 
 
 ErrorAt = Callable[[str, int, int, str], RegexError]
-"""The error of a pattern: reason, span, remedy."""
+"""A function that makes an error of the pattern from reason, span and remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TerminalGroup:
     """A terminal as it was written.
 
     Args:
-        error: Makes the errors of the pattern that it stands in.
+        error: Makes the errors of the pattern around it.
     """
 
     name: str
@@ -59,14 +59,14 @@ class Terminal:
     """One kind of terminal.
 
     Args:
-        form: The group as one writes it, such as ``(?P<SUBSTRING_OF>text)``.
-        least, most: How many texts it takes; ``None`` for any number.
+        form: The written form, such as ``(?P<SUBSTRING_OF>text)``.
+        least, most: The fewest and the most texts that it takes; ``None`` for no limit.
+        make: Makes the tree of a group; every node has the span of the group.
         pattern: Whether a pattern follows the texts.
-        make: The tree of a group; every node has the span of the group.
-        closed: Whether the tree holds machines, which no assertion can look into.
-        over_tokens: Whether it speaks about tokens, so that texts alone do not decide.
-        refusal: From a token's bytes and the offset at which they fail to why they fail, as a
-            clause about "this token"; empty where it cannot say.
+        closed: Whether the tree holds machines, which assertions cannot look into.
+        over_tokens: Whether it speaks about tokens, so that a text alone does not decide.
+        refusal: Gives the reason why a token fails, from its bytes and the offset of the failure,
+            as a clause about "this token"; empty if there is none.
     """
 
     name: str
@@ -88,7 +88,7 @@ def register_terminal(terminal: Terminal) -> None:
     """Make a terminal known to patterns.
 
     Raises:
-        ExplorerError: There is another one of that name.
+        ExplorerError: Another terminal has this name.
     """
     if TERMINALS.setdefault(terminal.name, terminal) is not terminal:
         raise ExplorerError(

@@ -1,12 +1,12 @@
-"""Terminals over tokens: their words are sequences of whole tokens, whatever those write.
+"""Terminals over tokens: their words are sequences of whole tokens.
 
 *TEXT_TOKEN*       one token that is text;
 *PARAGRAPH_TOKEN*  one token that is text and has no newline (``\\n``) in it;
 *TEXT_UNTIL*       text tokens up to a stop phrase, which ends the last and occurs nowhere before;
 *IMAGE*            one token that is not text; with arguments, one of these ids.
 
-A token may hold half a character, and then counts as a token of its own; the text as a whole is
-always valid UTF-8. What follows a terminal begins with a new token, so no token crosses its edges.
+A token that holds half a character counts as one token too; the whole text is always valid UTF-8.
+The text after a terminal begins with a new token, so no token crosses its edges.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register
 Arc = tuple[int, int, int, int]
 
 _LAST_BYTE: Final = LETTER - 1
-"""The last byte of text: from `LETTER` on stand the letters of control tokens."""
+"""The largest byte of text; larger symbols, from `LETTER` on, are letters of control tokens."""
 _NEWLINE: Final = ord("\n")
 
 
@@ -50,7 +50,7 @@ def _machine(arcs: Sequence[Arc], accepting: int, num_symbols: int = NUM_PART_SY
 
 
 def _one_token(ranges: Sequence[tuple[int, int]]) -> Dfa:
-    """A token of some bytes, at least one."""
+    """The machine of one token of bytes within some ranges, at least one byte."""
     inside = [(here, low, high, 2) for here in (1, 2) for low, high in ranges]
     begin, end = (0, TOKEN_BEGIN, TOKEN_BEGIN, 1), (2, TOKEN_END, TOKEN_END, 3)
     return _machine([begin, *inside, end], 3)
@@ -68,13 +68,13 @@ def _paragraph_token() -> Dfa:
 
 @cache
 def _some_text() -> Dfa:
-    """Any text that is not empty."""
+    """The machine of all non-empty texts."""
     return operations.difference(any_text(), _empty_text(), Meter())
 
 
 @cache
 def _some_paragraph() -> Dfa:
-    """Any text without a newline that is not empty."""
+    """The machine of all non-empty texts without a newline."""
     lines = _machine([(0, 0, _NEWLINE - 1, 0), (0, _NEWLINE + 1, _LAST_BYTE, 0)], 0, NUM_BYTES)
     return operations.intersection(_some_text(), lines, Meter())
 
@@ -87,7 +87,8 @@ def _empty_text() -> Dfa:
 
 
 def progress_in(phrase: bytes) -> list[list[int]]:
-    """The part of a phrase that has been read after one more byte (Knuth, Morris & Pratt 1977)."""
+    """The length of the phrase's prefix that is read after each state and byte (Knuth, Morris &
+    Pratt 1977)."""
     rows: list[list[int]] = []
     back = 0
     for k, byte in enumerate(phrase):
@@ -100,7 +101,7 @@ def progress_in(phrase: bytes) -> list[list[int]]:
 
 
 def _until_arcs(phrase: bytes) -> list[Arc]:
-    """Bytes up to the first occurrence of a phrase; state k has read k bytes of it."""
+    """The arcs that read bytes up to the first occurrence of a phrase; state k has read k of it."""
     arcs: list[Arc] = []
     for state, row in enumerate(progress_in(phrase)):
         low = 0

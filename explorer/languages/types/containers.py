@@ -1,6 +1,6 @@
-"""Shapes with parts (unions, sequences, mappings, calls of constructors), and how a type is read.
+"""Shapes with parts (unions, sequences, mappings, calls of constructors), and the reader of types.
 
-What `typing` can tell is enough, without pydantic. A recursive type is followed to a stated depth;
+Types are read with `typing`, without pydantic. A recursive type is followed to a stated depth;
 beyond it a part has no text (`NoText`), so an optional one is left out and a list is empty.
 """
 
@@ -35,7 +35,7 @@ from explorer.languages.types.shapes import (
 
 @dataclass(frozen=True)
 class NoText:
-    """A shape without texts: a recursive type would go deeper here than it may."""
+    """A shape without texts, where a recursive type would exceed its depth."""
 
     def source(self) -> None:
         """No constraint."""
@@ -48,7 +48,7 @@ class NoText:
 
 @dataclass(frozen=True)
 class Either:
-    """A union: the first alternative that a text is of."""
+    """A union; the first alternative that fits a text gives its value."""
 
     options: tuple[Shape, ...]
 
@@ -132,7 +132,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A tuple whose items have shapes of their own."""
+    """A tuple with a fixed number of items, each with its own shape."""
 
     items: tuple[Shape, ...]
 
@@ -189,7 +189,7 @@ class Part:
     """A named part of a record.
 
     Args:
-        required: Whether it must be there.
+        required: Whether the part must be given.
     """
 
     name: str
@@ -206,7 +206,7 @@ class Record:
     make: Callable[..., Any]
 
     def source(self) -> Source | None:
-        """The parts in their order; a part with a default may be missing."""
+        """The parts in order; a part with a default may be missing."""
         before, after = (f"{self.name}(", ")") if self.name else ("{", "}")
         made: list[tuple[Source, bool]] = []
         for part in self.parts:
@@ -273,7 +273,7 @@ _SEQUENCES: Final[dict[object, str]] = {list: "list", set: "set", frozenset: "fr
 
 
 class Reader:
-    """Reads types; knows how deep it is in each class."""
+    """Reads types into shapes, counting how deep it is inside each class."""
 
     def __init__(self, max_depth: int) -> None:
         self._max_depth = max_depth
@@ -283,7 +283,7 @@ class Reader:
         """The shape of a type.
 
         Raises:
-            ConstraintError: It cannot be written exactly.
+            ConstraintError: The type cannot be written exactly.
         """
         limits = limits or {}
         origin, arguments = get_origin(described), get_args(described)
@@ -343,7 +343,7 @@ class Reader:
         make = cast("Callable[..., Any]", described)
         if typing.is_typeddict(described) or type(described).__name__ == "_TypedDictMeta":
             required = cast("frozenset[str]", cast("Any", described).__required_keys__)
-            # Hints that were written as text say Required only now.
+            # Hints written as strings show Required only once they are evaluated.
             said: dict[object, bool] = {Required: True, NotRequired: False}
             parts = [
                 (key, hint, said.get(get_origin(hint), key in required))
@@ -385,7 +385,7 @@ class Reader:
 def _limits(metadata: tuple[object, ...]) -> dict[str, Any]:
     """The constraints in the metadata of a field, by the names that the libraries share.
 
-    ``annotated_types`` and pydantic are optional, so their classes are told by their attributes.
+    ``annotated_types`` and pydantic are optional, so attributes are read and not classes.
     """
     found: dict[str, Any] = {}
     for each in metadata:

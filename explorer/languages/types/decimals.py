@@ -1,10 +1,10 @@
 """The JSON Schema of a ``Decimal``: a number, or a text of digits as pydantic writes it.
 
-Bounds hold for both. Of a text they are patterns, one for each bound: a number is at least 12.5
-where its whole part is longer, or is the same up to a digit that is larger. Such a text is plain
-(``"12.50"``); exponents are read where no bound but zero, and no number of digits, is given.
+Bounds hold for both. For a text each bound is a pattern: a number is at least 12.5 if its whole
+part is longer, or its digits are equal up to one that is larger. Such a text is plain
+(``"12.50"``); exponents are allowed if no bound but zero, and no number of digits, is given.
 
-Not covered: the texts of ``multiple_of``, unless it is a power of ten; those stay numbers.
+Not covered: the texts of ``multiple_of``, unless it is a power of ten; such values are numbers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def decimal_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def power_of_ten(step: Any) -> int | None:
-    """The digits after the point of multiples of 1, 0.1, 0.01 and so on; else ``None``.
+    """The decimals of a step that is 1, 0.1, 0.01 and so on; ``None`` for any other step.
 
     Example:
         >>> power_of_ten(Decimal("0.01")), power_of_ten(0.25), power_of_ten(10)
@@ -87,7 +87,7 @@ def power_of_ten(step: Any) -> int | None:
 
 
 def _fits(before: int, after: int) -> dict[str, Any]:
-    """The numbers of at most so many digits before and after the point."""
+    """The JSON Schema keywords for a number of digits before and after the point."""
     limit = float(Decimal(1).scaleb(before))
     multiple = float(Decimal(1).scaleb(-after))
     fits = {"multipleOf": multiple, "exclusiveMinimum": -limit, "exclusiveMaximum": limit}
@@ -96,7 +96,7 @@ def _fits(before: int, after: int) -> dict[str, Any]:
 
 
 def _places(before: int | None, after: int) -> str:
-    """Digits before and after the point; zeros at the end do not count."""
+    """A pattern with a limited number of digits before and after the point, but for final zeros."""
     whole = _WHOLE if before is None else "0"
     if before:
         whole = f"(?:0|[1-9][0-9]{{0,{before - 1}}})"
@@ -105,9 +105,9 @@ def _places(before: int | None, after: int) -> str:
 
 
 def _beyond(bound: Decimal, name: str, exponent: str) -> str:
-    """The digits, signed, that keep a bound."""
+    """A pattern of the signed digits within a bound."""
     is_least, is_open = name in ("ge", "gt"), name in ("gt", "lt")
-    # The side of zero on which the bound lies is cut; of the other side all is in, or nothing.
+    # The bound cuts its own side of zero; the other side is allowed as a whole or not at all.
     toward = bound if is_least else -bound
     free = f"{_WHOLE}{_FRACTION}"
     if toward > 0 or (is_open and not bound):

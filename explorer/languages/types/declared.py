@@ -7,11 +7,11 @@ In the editor a type is what one would write in a module::
         house: Literal["Gryffindor", "Slytherin"]
         year: int = 1
 
-The text is parsed with `ast`, and the types are built from what is understood: dataclasses,
-pydantic models, TypedDict, NamedTuple and enumerations, whose annotations are made of each other
-and of the types that `from_type` knows. Imports and docstrings are passed over. The type is the
-last class, or an expression in the last line, such as ``list[Character]``. Everything else
-(methods, calls, a class that contains itself) is an error with a caret under it.
+The text is parsed with `ast`. It may declare dataclasses, pydantic models, TypedDict, NamedTuple
+and enumerations, with annotations made of each other and of the types that `from_type` knows.
+Imports and docstrings are skipped. The type is the last class, or an expression in the last line,
+such as ``list[Character]``. Everything else (methods, calls, a class that contains itself) is an
+error with a caret under it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def declared(text: str) -> object:
         text: Class statements, and in the last line a type, if it is not the last class.
 
     Raises:
-        ConstraintError: The text is something else, with a caret under what.
+        ConstraintError: The text holds anything else, with a caret under it.
         MissingDependency: A pydantic model is declared, and pydantic is not installed.
 
     Example:
@@ -143,7 +143,7 @@ class _Declarations:
                 made = makers[kind](node.name, fields, node)
             except ExplorerError:
                 raise
-            except Exception as error:  # What the libraries say about names, orders and limits.
+            except Exception as error:  # The libraries' errors about names, orders and limits.
                 reason = str(error).split("\n")[0].rstrip(".:")
                 raise self.error(f"The class {node.name}: {reason}", node) from error
         self._classes[node.name] = made

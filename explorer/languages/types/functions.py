@@ -14,36 +14,35 @@ from explorer.languages.types.remarks import OF_A_FUNCTION
 from explorer.languages.types.source import CallType, JsonType
 
 Style = Literal["json", "python"]
-"""The ways in which the values of a type are written."""
+"""The notation for the values of a type."""
 
 
 def from_type(described: Any, *, style: Style = "json", **options: Any) -> Constraint:
     """The texts of the values of a Python type.
 
-    Annotations that stand as strings (``x: "int"``, or all of them under ``from __future__ import
-    annotations``) are evaluated, as `typing.get_type_hints` does it, so a type is code like any
-    other: give only types that you would run. A declaration in the editor, or in a saved file, is
-    text; it is read and never run.
+    Annotations written as strings (``x: "int"``, or all of them under ``from __future__ import
+    annotations``) are evaluated, as `typing.get_type_hints` does, so a type is code like any other:
+    give only types that you would run. A declaration in the editor, or in a saved file, is text; it
+    is read and never run.
 
     Args:
         described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
             union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with
             constraints in ``Annotated``.
-        style: ``"json"`` writes JSON, as pydantic reads it, with objects closed: no members but
-            their own, unless ``model_config`` says ``extra="allow"`` or ``"ignore"``;
-            ``"python"`` constructor calls such as ``Point(x=3)``, with arguments in the order of
-            the type.
-        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` and others as
-            `json_schema` has them; for Python, ``max_depth``, how often a class may stand inside
-            itself (default 3).
+        style: ``"json"`` for JSON as pydantic reads it, with closed objects: no members but their
+            own, unless ``model_config`` says ``extra="allow"`` or ``"ignore"``; ``"python"`` for
+            constructor calls such as ``Point(x=3)``, with arguments in the order of the type.
+        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` and the other options
+            of `json_schema`; for Python, ``max_depth``, how often a class may be nested in itself
+            (default 3).
 
     Returns:
-        A constraint whose `Constraint.parse` gives an instance of the type. What only Python code
-        decides, such as a ``field_validator``, is named by ``report.warnings`` of what is compiled;
-        ``parse`` runs it.
+        A constraint whose `Constraint.parse` gives an instance of the type. ``report.warnings`` of
+        the compiled constraint names conditions that only Python code decides, such as a
+        ``field_validator``; ``parse`` runs it.
 
     Raises:
-        MissingDependency: JSON needs pydantic, and it is not installed.
+        MissingDependency: Pydantic, which JSON needs, is not installed.
         ConstraintError: A part of the type cannot be followed exactly.
 
     Example:

@@ -1,8 +1,8 @@
-"""Remarks on what a type asks for and its texts leave out, sentences for ``report.warnings``.
+"""Remarks on conditions of a type that its texts may not meet, as ``report.warnings``.
 
-A validator is Python code, and no automaton follows it: a text that the constraint takes may still
-be refused when it is parsed. Pydantic's core schema names the functions that it calls; those of
-pydantic itself belong to types whose texts are described.
+A validator is Python code, which no automaton can follow: a text that the constraint accepts may
+still be refused when it is parsed. Pydantic's core schema names the functions that it calls; those
+of pydantic itself belong to types whose texts are described exactly.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ OF_A_FUNCTION: Final = (
     "Give the type of what the function returns, such as "
     'typing.get_type_hints(f)["return"], or a dataclass of its parameters.'
 )
-"""The remedy where a function is given for a type."""
+"""The remedy for a function given in place of a type."""
 
 MOST_OF_A_SET: Final = 12
-"""With more values the items of a set may repeat: a table would need a state for each set."""
+"""The most values of a set's item for which repetition is excluded, at a state for each subset."""
 
 _WHEN: Final = "so parse() may refuse a text that is accepted"
 
@@ -39,7 +39,7 @@ def left_out(core: Any) -> tuple[str, ...]:
     """The sentences on what a core schema of pydantic asks for beyond its JSON Schema.
 
     Args:
-        core: Mappings and lists that hold each other; each is met once.
+        core: Nested mappings and lists; each is visited once.
     """
     sentences: list[str] = []
     met: set[int] = set()
@@ -59,7 +59,7 @@ def left_out(core: Any) -> tuple[str, ...]:
 
 
 def _below(schema: Mapping[str, Any], field: str) -> Iterator[tuple[Any, str]]:
-    """The parts of a part of a core schema, each with the field that it is of."""
+    """The parts of a part of a core schema, each with the field it belongs to."""
     for key, part in schema.items():
         if key == "fields" and isinstance(part, Mapping):
             yield from ((each, name) for name, each in cast("Mapping[str, Any]", part).items())
@@ -101,11 +101,11 @@ def _is_of_pydantic(function: Any) -> bool:
 
 
 def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
-    """Take ``uniqueItems`` out of a schema where items are too many to be told apart.
+    """Remove ``uniqueItems`` from a schema where an item has too many values to track.
 
     Args:
-        schema: It is changed. Sets with a least size above one keep the keyword, as a repeated item
-            would make them too small.
+        schema: Changed in place. Sets with a least size above one keep the keyword, because a
+            repeated item would make them too small.
 
     Returns:
         A remark for each kind of array that may now repeat its items.
@@ -130,7 +130,7 @@ def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _most(schema: Any, definitions: Mapping[str, Any], depth: int) -> int | None:
-    """A number that a schema has no more values than; ``None`` where none is seen."""
+    """An upper bound on the number of values of a schema; ``None`` if none is evident."""
     if not isinstance(schema, Mapping) or depth > 8:
         return None
     part = cast("Mapping[str, Any]", schema)

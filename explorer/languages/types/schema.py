@@ -1,21 +1,21 @@
 """The JSON Schema of a Python type, through pydantic, and the values of its texts.
 
-Pydantic is an optional library and is imported when a type is given. Its schemas describe more
-than it reads: a ``date`` may be any text that looks like a date, the keys of a ``dict[int, str]``
-any text, a naive ``datetime`` no ``date-time`` at all. Those places are described here as exactly
-as pydantic reads them, so that each text of the constraint has a value and each value a text:
+Pydantic is an optional library and is imported when a type is given. Its schemas do not match what
+it reads: a ``date`` may be any text that looks like a date, the keys of a ``dict[int, str]`` any
+text, and a naive ``datetime`` has no ``date-time``. These places are described here exactly as
+pydantic reads them, so that each text of the constraint has a value and each value a text:
 
 - dates, times and durations are the texts that pydantic writes, and those of the ``format`` of a
   JSON Schema as far as Python's types can hold them;
 - a ``Decimal`` is a number or a text of digits, in the same bounds (`decimals`);
-- an object is closed: it has no members but its own. It is open where ``model_config`` says
-  ``extra="allow"`` or ``extra="ignore"``, as pydantic's schema is; that one is open also where
-  nothing is said, and ``json_schema(User.model_json_schema())`` takes it as it is;
-- a set has no member twice where its items are few; other sets may repeat theirs, which the set
-  reads once;
-- the alternatives of a discriminated union are told apart by their tag, so any of them may match.
+- an object is closed: it has no members but its own. It is open if ``model_config`` says
+  ``extra="allow"`` or ``extra="ignore"``; pydantic's own schema is open by default too, and
+  ``json_schema(User.model_json_schema())`` uses it unchanged;
+- a set has no repeated item if its items have few values; other sets may be written with repeated
+  items, which count once;
+- a discriminated union allows any of its alternatives, since their tags distinguish them.
 
-Not covered: what only Python code decides (validators, which `remarks` names), bounds of dates, and
+Not covered: conditions in Python code (validators, which `remarks` names), bounds of dates, and
 durations of more than a million years.
 """
 
@@ -61,7 +61,7 @@ def pydantic_module() -> Any:
     """Pydantic, imported on first use.
 
     Raises:
-        MissingDependency: It is not installed.
+        MissingDependency: Pydantic is not installed.
     """
     try:
         import pydantic
@@ -80,7 +80,7 @@ def adapter_of(described: object) -> Any:
 
     Raises:
         MissingDependency: Pydantic is not installed.
-        ConstraintError: It is not a type that pydantic knows.
+        ConstraintError: Pydantic does not know the type.
     """
     pydantic = pydantic_module()
     try:
@@ -90,13 +90,13 @@ def adapter_of(described: object) -> Any:
 
 
 def schema_of(described: object, adapter: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The JSON Schema of a type, closed and exact, and what it leaves out, in sentences.
+    """The exact JSON Schema of a type, with closed objects, and remarks on what it leaves out.
 
     Args:
         adapter: From `adapter_of`.
 
     Raises:
-        ConstraintError: A part of it has no JSON Schema, or none that is exact.
+        ConstraintError: A part of the type has no exact JSON Schema.
 
     Example:
         >>> schema_of(bool, adapter_of(bool))
@@ -120,7 +120,7 @@ def value_of(described: object, adapter: Any, text: str) -> object:
         described, adapter: As in `schema_of`.
 
     Raises:
-        ConstraintError: The type's own checks refuse it.
+        ConstraintError: The type's own checks refuse the value.
     """
     import pydantic
 
@@ -128,7 +128,7 @@ def value_of(described: object, adapter: Any, text: str) -> object:
         try:
             return adapter.validate_json(text)
         except pydantic.ValidationError:
-            # An integer may be written 3.0 or 3e0; pydantic reads that below 2**63 only.
+            # An integer may be written 3.0 or 3e0, which pydantic reads only below 2**63.
             plain = json.loads(text, parse_float=_number)
             return adapter.validate_json(json.dumps(plain))
     except (pydantic.ValidationError, OverflowError, ValueError) as error:
@@ -146,7 +146,7 @@ def _number(text: str) -> int | float:
 
 
 _MOST_DIGITS: Final = 400
-"""No float has more digits before its point."""
+"""More digits than any float has before its point."""
 
 
 def is_type(value: object) -> bool:
@@ -178,7 +178,7 @@ _NOT_TEXT: Final = re.compile("surrogates not allowed|error extracting str")
 def _refusal(described: object, error: Exception) -> ExplorerError:
     reason = str(error).split("\n")[0].rstrip(".:")
     if unknown := _UNKNOWN.match(reason):
-        # Its advice goes on with settings that let a type through without any check.
+        # The rest of pydantic's message advises to skip all checks, so it is left out.
         reason = f"{unknown[1]} is not a type whose values JSON can hold"
     elif _NOT_TEXT.search(str(error)):
         reason = "it holds a text with half of a surrogate pair, which UTF-8 cannot hold"
@@ -191,9 +191,9 @@ def _refusal(described: object, error: Exception) -> ExplorerError:
 
 
 def _without_old_typed_dicts(described: object) -> object:
-    """The same type with the TypedDict that pydantic reads before Python 3.12.
+    """A type with each TypedDict in a form that pydantic reads before Python 3.12.
 
-    Those of `typing` are made again with `typing_extensions`; their values are dicts all the same.
+    Those of `typing` are made again with `typing_extensions`; their values are dicts in any case.
     """
     if typing.is_typeddict(cast("type", described)) and type(described).__module__ == "typing":
         import typing_extensions
@@ -226,7 +226,7 @@ def _without_old_typed_dicts(described: object) -> object:
 
 
 def _closed(schema: object) -> object:
-    """A schema whose objects have no further members unless it says so."""
+    """A schema with its objects closed, unless it says that they are open."""
     if isinstance(schema, list):
         return [_closed(each) for each in cast("list[object]", schema)]
     if not isinstance(schema, dict):
@@ -315,7 +315,7 @@ def _generator() -> Any:
 
         def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
             made = super().tagged_union_schema(schema)
-            # Tags tell equal parts apart where the values do not; one of them is enough.
+            # Equal alternatives may differ only in their tags, so anyOf is enough.
             options = made.pop("oneOf", None)
             made.pop("discriminator", None)
             return made if options is None else {**made, "anyOf": options}
@@ -334,10 +334,10 @@ def _text(pattern: str) -> dict[str, Any]:
 
 
 def _keyed(found: dict[str, Any], keys: Any) -> dict[str, Any]:
-    """The schema of a dict, with what its keys are as texts.
+    """The schema of a dict, with a description of its keys as texts.
 
     Raises:
-        ConstraintError: They are not texts, or are bounded numbers.
+        ConstraintError: The keys cannot be written as texts, or are bounded numbers.
     """
     match keys.get("type"):
         case "integer":
@@ -380,7 +380,7 @@ def _zone(schema: Mapping[str, Any]) -> str:
 
 
 def _opened(made: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An object's schema, open where its class says that further members are passed over."""
+    """An object's schema, opened if its class ignores further members."""
     described = schema.get("cls")
     config: Any = getattr(described, "model_config", None)
     if not isinstance(config, Mapping):

@@ -1,15 +1,15 @@
-"""The parts of a type, as Python writes its values: each shape knows its texts and its values.
+"""Shapes: the parts of a type whose values are written in Python's notation.
 
-A shape answers two questions. `source` gives the constraint of its texts, made of existing kinds
+A shape has two methods. `source` gives the constraint of its texts, made of existing kinds
 (patterns, choices, sequences), so that nothing else is needed to compile, explain and save it.
-`value` reads the syntax tree of such a text: literals are taken as literals, and the only calls
-that are made are those of the constructors that the type itself consists of.
+`value` reads the syntax tree of such a text: literals are read as literals, and only the
+constructors that the type consists of are called.
 
-Texts are those of ``repr`` where ``repr`` can be read: ``Weapon(name='sword', damage=3)``, strings
+The texts are those of ``repr`` if Python can read them: ``Weapon(name='sword', damage=3)``, strings
 in either quotes with every escape of Python, ``datetime.date(2024, 5, 17)`` with or without the
 module, members of an enumeration as ``Colour.RED``.
 
-Here are the shapes without parts: numbers, strings, constants, dates.
+This file has the shapes without parts: numbers, strings, constants, dates.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Shape(Protocol):
     """One part of a type."""
 
     def source(self) -> Source | None:
-        """The constraint of its texts; ``None`` if it has none, because a recursion is too deep.
+        """The source of the texts; ``None`` if there are none, because a recursion is too deep.
 
         Raises:
-            ConstraintError: It cannot be written exactly.
+            ConstraintError: The part cannot be written exactly.
         """
         ...
 
@@ -52,16 +52,16 @@ class Shape(Protocol):
 
 
 class OtherShape(Exception):
-    """A text is not of a shape; another alternative of a union may be meant."""
+    """The error for a text that does not fit a shape; another alternative of a union may."""
 
 
 def exact_text(written: str) -> Source:
-    """Exactly one text."""
+    """The source of exactly one text."""
     return Choice.of([written])
 
 
 def in_sequence(*parts: Source) -> Source:
-    """Parts one after the other."""
+    """The concatenation of some sources."""
     flat: list[Source] = []
     for part in parts:
         flat += part.parts if isinstance(part, Concatenation) else [part]
@@ -69,16 +69,16 @@ def in_sequence(*parts: Source) -> Source:
 
 
 def either(options: Sequence[Source]) -> Source:
-    """Any of some parts.
+    """The union of some sources.
 
     Args:
         options: At least one.
 
     Raises:
-        ConstraintError: They are too large, each part written out as often as it stands in them.
+        ConstraintError: Written out, they have too many parts.
     """
     parts = sum(each.parts_written_out for each in options)
-    if parts > MOST_PARTS:  # Before they are compared, which takes as long.
+    if parts > MOST_PARTS:  # Checked first, because comparing them would take as long.
         raise refused(
             f"The type is nested too deep to be written as Python: it has {parts:,} parts, of at "
             f"most {MOST_PARTS:,}",
@@ -91,7 +91,7 @@ def either(options: Sequence[Source]) -> Source:
 
 
 def literal_value(node: ast.expr, *kinds: type) -> object:
-    """The value of a literal of one of some types, exactly.
+    """The value of a literal, checked to be exactly of one of some types.
 
     Args:
         kinds: The types; ``bool`` is not an ``int`` here.
@@ -132,7 +132,7 @@ def refused(what: str, remedy: str) -> ConstraintError:
 
 
 Limits = Mapping[str, Any]
-"""Constraints of a field by the names that ``annotated_types`` and pydantic give them."""
+"""The constraints of a field, by their names in ``annotated_types`` and pydantic."""
 
 _HEX: Final = "[0-9a-fA-F]"
 _FOUR: Final = f"(?:[0-9a-ce-fA-CE-F]{_HEX}{{3}}|[dD][0-7]{_HEX}{{2}})"
@@ -173,7 +173,7 @@ class Scalar:
     limits: tuple[tuple[str, Any], ...] = ()
 
     def source(self) -> Source:
-        """The pattern; with limits, what JSON Schema leaves of it."""
+        """The pattern, intersected with the limits as a JSON Schema."""
         pattern = Regex.read(self.pattern)
         if not self.limits:
             return pattern
@@ -201,7 +201,7 @@ class Text:
                 schema["minLength"] = self.least
             if self.most is not None:
                 schema["maxLength"] = self.most
-            # JSON's literals are Python's, but for an escaped slash and for pairs of surrogates.
+            # JSON's literals are Python's, except for an escaped slash and surrogate pairs.
             return Intersection(JsonSchema.of(schema), Regex.read(_DOUBLE))
         bounds = f"{{{self.least},{'' if self.most is None else self.most}}}"
         literals = [
@@ -229,7 +229,7 @@ class Constants:
         return Choice.of([spelling for spellings, _ in self.entries for spelling in spellings])
 
     def value(self, node: ast.expr) -> object:
-        """The value that is spelled so."""
+        """The value with this spelling."""
         for spellings, found in self.entries:
             for spelling in spellings:
                 if ast.dump(ast.parse(spelling, mode="eval").body) == ast.dump(node):
@@ -239,11 +239,11 @@ class Constants:
 
 @dataclass(frozen=True)
 class Standard:
-    """A value of the standard library, as a call.
+    """A value of the standard library, written as a call.
 
     Args:
-        names: What may be called, the first with its module.
-        make: From the call's positional and named arguments to the value.
+        names: The names of the function, with and without its module.
+        make: Makes the value from the call's positional and named arguments.
     """
 
     names: tuple[str, ...]
@@ -287,7 +287,7 @@ STANDARD: Final[dict[object, Standard]] = {
         Decimal,
     ),
 }
-"""Types of the standard library by themselves."""
+"""The shapes of types of the standard library."""
 
 _OF_NUMBERS: Final = {
     "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",

@@ -1,9 +1,9 @@
 """The kinds of sources that are Python types: written as JSON, or as constructor calls.
 
-Such a source is made of another one, the texts of its values, and knows the type by its name and
-by the class statements that declared it. The type itself is never saved: a file could name any code
-to import. What is read back gives as much of a value as it can without it. (Constructor calls: Koo,
-Liu & He 2024, section 5.2.)
+Such a source contains another one, for the texts of its values, and knows the type by its name and
+by the class statements that declared it. The type itself is never saved, because a file could then
+name any code to import. A source that was read back parses as well as it can without the type.
+(Constructor calls: Koo, Liu & He 2024, section 5.2.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DescribedType(Combination):
 
     Args:
         declaration: The class statements that it was declared with; empty for a type of a module.
-        notes: What the type asks for and its texts leave out, in sentences.
+        notes: Sentences on conditions of the type that its texts may not meet.
     """
 
     part: Source
@@ -47,12 +47,12 @@ class DescribedType(Combination):
         """The source of a type.
 
         Raises:
-            ConstraintError: Its values cannot be written exactly.
+            ConstraintError: The values of the type cannot be written exactly.
         """
 
     @abstractmethod
     def knowing(self, described: object) -> Self:
-        """The same source with the type itself, which was read from the declaration."""
+        """This source with the type itself, read from the declaration."""
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -69,14 +69,14 @@ class DescribedType(Combination):
         return trees[0]
 
     def fields(self) -> dict[str, object]:
-        """The name of the type, its declaration, and what its texts leave out."""
+        """The name of the type, its declaration and the notes."""
         found: dict[str, object] = {"name": self.name}
         if self.notes:
             found["notes"] = list(self.notes)
         return found | ({"declaration": self.declaration} if self.declaration else {})
 
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what the texts leave out of the type, and those of their source."""
+        """The notes, and the warnings of the source of the texts."""
         return self.notes + super().warnings()
 
     @classmethod
@@ -89,15 +89,15 @@ class DescribedType(Combination):
         listed = cast("list[object]", instance("notes", given, list, "a list", error=DamagedFile))
         notes = tuple(instance("notes", each, str, "a str", error=DamagedFile) for each in listed)
         saved = cls(children[0], name, text, notes)
-        # Read, not run: a declaration can be trusted with any file.
+        # A declaration is read and not run, so any file may hold one.
         return saved.knowing(declared(text)) if text else saved
 
     @abstractmethod
     def called(self, argument: str) -> str:
-        """The call that makes the source, as Python writes it."""
+        """The Python call that makes this source from an argument."""
 
     def spelled(self) -> str:
-        """As Python writes it; a type that was not declared is named, which cannot be read back."""
+        """The Python call; a type without a declaration is named, which cannot be read back."""
         return self.called(repr(self.declaration)) if self.declaration else str(self)
 
     def __str__(self) -> str:
@@ -112,8 +112,8 @@ _CHANGED: Final = "Its schema was changed, and is no longer the one that the typ
 class JsonType(DescribedType):
     """A type whose values are written as JSON.
 
-    What a file or another process reads back knows the schema and the name, not the type: a file
-    could name any code to import. `parse` then gives what `json.loads` gives.
+    After it is read back from a file, or in another process, it knows the schema and the name but
+    not the type. `parse` then gives the result of `json.loads`.
 
     Args:
         declaration: The class statements that it was declared with; empty for a type of a module.
@@ -130,7 +130,7 @@ class JsonType(DescribedType):
         """The source of a type.
 
         Args:
-            options: As `JsonSchema` has them.
+            options: The options of `JsonSchema`.
 
         Raises:
             MissingDependency: Pydantic is not installed.
@@ -142,29 +142,29 @@ class JsonType(DescribedType):
         return cls(part, type_name(described), declaration, notes, described, adapter)
 
     def parse(self, text: str) -> object:
-        """An instance of the type; plain data where the type is not known."""
+        """An instance of the type; plain data if the type is not known."""
         if self.adapter is None:
             return self.part.parse(text)
         return value_of(self.described, self.adapter, text)
 
     def knowing(self, described: object) -> Self:
-        """The same schema with the type, and what makes values of it."""
+        """This source with the type and its pydantic adapter."""
         return replace(self, described=described, adapter=adapter_of(described))
 
     @property
     def remark(self) -> str:
-        """The options of the schema that are not as usual, and whether it is still the type's."""
+        """The options that differ from the defaults, and whether the schema was changed."""
         changed = "its schema was changed" if _CHANGED in self.notes else ""
         return ", ".join(filter(None, [self.part.remark, changed]))
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The type with another schema; that it is another is noted."""
+        """The type with another schema; a note says that it was changed."""
         made = super().with_children(children)
         same = children[0].text == self.part.text or _CHANGED in self.notes
         return made if same else replace(made, notes=(*self.notes, _CHANGED))
 
     def edited(self, text: str) -> Self | None:
-        """The type that a text declares, with the options of this one's schema."""
+        """The source of another declaration, with the options of this schema."""
         options = cast(JsonSchema, self.part).options
         made = self.read(text)
         part = replace(cast(JsonSchema, made.part), options=options)
@@ -188,13 +188,13 @@ register_reader("Python type", JsonType.read)
 class CallType(DescribedType):
     """A type whose values are written as Python would construct them.
 
-    A text is never evaluated: its syntax tree is read, literals as literals, and the constructors
-    of the type are called by this program. What a file or another process reads back knows the
-    texts and the name, but not the type, and gives no value.
+    A text is never evaluated: its syntax tree is read, literals as literals, and only the
+    constructors of the type are called. After it is read back from a file, or in another process,
+    it knows the texts and the name but not the type, and gives no values.
 
     Args:
         declaration: The class statements that it was declared with; empty for a type of a module.
-        shape: What the type is made of; ``None`` where it is not known.
+        shape: The shape of the type; ``None`` if the type is not known.
     """
 
     kind: ClassVar[str] = "calls"
@@ -214,7 +214,7 @@ class CallType(DescribedType):
             source = shape.source()
         except ExplorerError:
             raise
-        except Exception as error:  # Hints that cannot be resolved, and code of the type's own.
+        except Exception as error:  # From hints that cannot be resolved, or the type's own code.
             raise ConstraintError(
                 f"The hints of {type_name(described)} cannot be read: {error}.",
                 remedy="Define the types that they name at the top of a module.",
@@ -241,14 +241,14 @@ class CallType(DescribedType):
             ) from error
         except ExplorerError:
             raise
-        except Exception as error:  # What the type's own constructor raises, and Python's limits.
+        except Exception as error:  # From the type's own constructor, or Python's limits.
             raise ConstraintError(
                 f"The text is Python for {self.name}, but its own checks refuse it: {error}",
                 remedy="Say in the type's fields what its constructor checks.",
             ) from error
 
     def knowing(self, described: object) -> Self:
-        """The same texts with the shapes of the type."""
+        """This source with the shape of the type."""
         return replace(self, shape=self.of(described).shape)
 
     def __getstate__(self) -> dict[str, object]:
