@@ -1,4 +1,4 @@
-"""A source as it was written, and where in it a text has come to.
+"""A source as it was written, and the places in it that a text has reached.
 
 Read in this order: `program` (the source as states and arcs that know their origin),
 `configuration` (the configuration after a text: what may be read next, where that was written, and

@@ -279,7 +279,7 @@ class Configurations:
         return known
 
     def close(self, here: ReadText, wanted: int) -> Closed:
-        """Begin and end the rules that can be begun and ended before one of some bytes."""
+        """Add the rules that can begin or end before one of the wanted bytes."""
         program, at = self.program, here.at
         closed = Closed(at)
         items = closed.items
@@ -364,7 +364,7 @@ class Configuration:
         return tuple(sorted(places, key=lambda p: (p.origin.start, p.origin.end, p.rule)))
 
     def _place(self, origin: Origin, item: Item) -> LivePlace:
-        """A place with one way down from it, and how many there are from its top."""
+        """A place with one stack below it, and the number of callers of its rule."""
         program, names = self.program, self.program.names
         frames: list[Frame] = []
         rule, begun = program.rule(item.point), item.begun

@@ -34,7 +34,7 @@ from explorer.automata.tree.origin import Origin
 from explorer.budget import Meter
 
 AROUND: Final = 0
-"""The rule that stands around everything."""
+"""The number of the rule around everything."""
 
 Point = tuple[int, int]
 """A state, and the counts of the counted repeats that it stands in, as one number."""
@@ -154,7 +154,7 @@ class WrittenProgram:
         return self._origins[number] if number >= 0 else None
 
     def _near(self, point: Point) -> set[Point]:
-        """The points that are reached without reading."""
+        """The points that are reached from a point without reading."""
         near = {point}
         waiting = [point]
         while waiting:
