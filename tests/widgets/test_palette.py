@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from widgets.figures.drawing import svg
+from widgets.lessons import TokenRow, bar_picture, token_picture
+
 CSS = (Path(__file__).parents[2] / "widgets" / "static" / "explorer.css").read_text("utf-8")
 SEEN = {
     "everything": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
@@ -114,3 +117,25 @@ def test_what_a_token_box_says_by_colour_it_says_by_a_sign(sign: str) -> None:
     legend = (Path(__file__).parents[2] / "widgets" / "static" / "legend.js").read_text("utf-8")
     found = re.search(rf'^  {sign}: \["([^"]+)"', legend, re.MULTILINE)
     assert found is not None and not found[1].isalnum()
+
+
+def test_pictures_have_the_dark_colours_of_the_style_sheet() -> None:
+    light, dark = palette("light"), palette("dark")
+    of = {svg.PANEL: "panel", svg.LINE: "line", svg.SOFT: "soft", svg.OK: "ok"}
+    of |= {svg.OK_PAPER: "okbg", svg.NO_PAPER: "nobg", svg.NOW_PAPER: "nowbg"}
+    of |= {shade: f"s{k}" for k, shade in enumerate(svg.SHADES) if k}
+    assert {colour: light[name] for colour, name in of.items()} == {colour: colour for colour in of}
+    assert {colour: svg.DARK[colour] for colour in of} == {c: dark[name] for c, name in of.items()}
+    assert (svg.DARK[svg.NO], svg.DARK[svg.NOW]) == (dark["no"], dark["now"])
+
+
+def test_a_picture_names_a_dark_colour_for_each_that_it_uses() -> None:
+    """Under the two conditions: the reader's system for a file, JupyterLab's theme for a page."""
+    row = TokenRow("a", ("b", "c"), end="refused", masked=True, shades=(1.0, 8.0))
+    for drawn in (token_picture("Two", [row]).svg, bar_picture("Bars", {"x": (1, 2)}, "ab").svg):
+        sheet, _, content = drawn.partition("</style>")
+        used = set(re.findall(r'(?:fill|stroke)="(#\w{6})"', content))
+        assert used <= set(svg.DARK)
+        for colour in used:
+            assert sheet.count(f'"{colour}"]') >= 2
+        assert sheet.count("prefers-color-scheme:dark") == 1

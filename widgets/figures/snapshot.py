@@ -1,9 +1,9 @@
 """One position as a static picture and as text: for reports, nbconvert, and pages without a kernel.
 
 The picture holds the central idea: the three machines, with the path so far, where we are and what
-the next token takes. The numbers, the reasons and the mask are in the text. Light colours, no
-script, no style sheet, all text escaped. A drawing that does not fit shows the part around the
-present state.
+the next token takes. The numbers, the reasons and the mask are in the text. No script, all text
+escaped; light colours, and dark ones on dark ground. A drawing that does not fit shows the part
+around the present state.
 """
 
 from __future__ import annotations

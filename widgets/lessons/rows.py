@@ -22,6 +22,7 @@ from widgets.figures.drawing.svg import (
     OK,
     OK_PAPER,
     PAPER,
+    SHADES,
     SOFT,
     box,
     chip,
@@ -190,9 +191,8 @@ WIDTH: Final = 760.0
 LONGEST: Final = 34
 """Characters of a row's name that are shown."""
 
-SHADES: Final = (PAPER, "#f5f1fb", "#e9e0f5", "#d6c4ee", "#bfa3e3")
 SHADED_FROM: Final = (0.01, 0.7, 3.0, 7.0)
-"""Bits of surprise from which on a box is a shade darker; a hue of its own, as in the explorer."""
+"""Bits of surprise from which on a box is a shade darker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
 """Small pieces of SVG as text: the only place where markup is written.
 
 Whatever is text goes through `markup`; whatever is an attribute is a number or a constant of
-ours. So no token can become markup. There is no style sheet and no id, because a picture inside a
-page shares both with its neighbours; arrow heads are drawn, not referred to.
+ours. So no token can become markup. There is no id, because a picture inside a page shares it with
+its neighbours; arrow heads are drawn, not referred to.
 
-The light colours of the explorer, for static pictures; a page takes them from its style sheet.
+Elements carry the light colours of the explorer. A whole picture brings a short style sheet that
+changes them for the dark ones (`DARK`) where it is looked at on dark ground: as a file or an image
+if that is what its reader prefers, and inside a page if JupyterLab's theme is dark. It says nothing
+about other elements of that page.
 
 Blue is allowed and past, amber is now, vermilion is masked (after Okabe and Ito, darkened to a
 contrast of 4.5 : 1 for text on white). No meaning is in colour alone: masked is struck,
@@ -33,6 +36,19 @@ NO: Final = "#b34a00"
 NO_PAPER: Final = "#fbe6d8"
 NOW: Final = "#d98c00"
 NOW_PAPER: Final = "#ffe3ad"
+SHADES: Final = (PAPER, "#f5f1fb", "#e9e0f5", "#d6c4ee", "#bfa3e3")
+"""Surprise: a hue of its own, as in the explorer, darker with every step."""
+
+DARK: Final[Mapping[str, str]] = {
+    PAPER: "#101318", PANEL: "#171b21", LINE: "#2d343e", INK: "#e8ebf0", SOFT: "#a0aabb",
+    OK: "#6cbcf0", OK_PAPER: "#143247", NO: "#ff9a5c", NO_PAPER: "#43240f",
+    NOW: "#f4b740", NOW_PAPER: "#5a4210",
+    SHADES[1]: "#1e1a2a", SHADES[2]: "#33264a", SHADES[3]: "#493569", SHADES[4]: "#5f4488",
+}  # fmt: skip
+"""What each light colour is on dark ground; the dark colours of the explorer's style sheet."""
+
+PICTURE: Final = "lmx-picture"
+"""The class of a whole picture."""
 
 SANS: Final = "DejaVu Sans, Verdana, sans-serif"
 MONO: Final = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -347,16 +363,31 @@ def window(
 
 
 def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """A whole picture.
+    """A whole picture, which is dark on dark ground.
 
     Args:
         width, height: In pixels.
     """
     size = f"{px(width)} {px(height)}"
+    content = f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{px(width)}" '
         f'height="{px(height)}" font-family="{SANS}" font-size="{px(SIZE)}" fill="{INK}" '
-        f'xml:space="preserve" role="img">'
+        f'xml:space="preserve" role="img" class="{PICTURE}">'
         f"<title>{markup(title)}</title>"
-        f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
+        f"{_dark(content)}{content}</svg>"
+    )
+
+
+_COLOURED: Final = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
+
+
+def _dark(content: str) -> str:
+    """The style sheet of a picture with the dark colours of what is in it, and of nothing else."""
+    used = sorted({pair for pair in _COLOURED.findall(content) if pair[1] in DARK})
+    rules = "".join(f'[{name}="{colour}"]{{{name}:{DARK[colour]}}}' for name, colour in used)
+    rules = f"fill:{DARK[INK]};{rules}"
+    return (
+        f"<style>@media (prefers-color-scheme:dark){{.{PICTURE}:root{{{rules}}}}}"
+        f'[data-jp-theme-light="false"] .{PICTURE}{{{rules}}}</style>'
     )
