@@ -185,8 +185,7 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
     try:
         given_source = source_from_dict(cast("dict[str, object]", source))
         if given_source.over_tokens:
-            # A machine that reads the ends of tokens is quick to build, so the stored one is not
-            # trusted.
+            # A machine that reads ends of tokens is quickly built; the stored one is not trusted.
             constraint = Constraint(given_source)
             machine = constraint.for_tokens(Meter())
             known = _machine_arrays(machine).items()
