@@ -113,7 +113,12 @@ function whyPanel(ui, closed) {
     if (more.cause) {
       out.push(h("p.cause", {}, h("b", {}, more.cause.sentence), " ", more.cause.remedy, " ", act(more.cause.label, "compile the constraint with this change; the text stays", () => relax(token))));
     }
-    if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
+    if (more.nearest && more.nearest.length) {
+      // Tokens that look the same, or like the one that is asked about, are told apart by their ids.
+      const texts = [token, ...more.nearest].map((id) => ui.text(id));
+      const same = (id) => texts.filter((text) => text === ui.text(id)).length > 1;
+      out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map((id) => [chip(id), same(id) ? h("small", { title: "its id: another token here looks the same" }, id + " ") : null])));
+    }
     if (more.after && more.after.length && !told.allowed) {
       out.push(h("p.after", {}, act(["take ", more.after.slice(0, 8).map((id) => ui.token(id)), more.after.length > 8 ? ` and ${more.after.length - 8} more` : "", " first"],
         "go on beside this line, and take them there", () => follow(more.after, token)), " → then ", ui.token(token), " is allowed"));

@@ -55,15 +55,24 @@ const ESCAPE = /\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt\\␣<])|␣|<[0-9
 const hexByte = (byte) => "<" + byte.toString(16).toUpperCase().padStart(2, "0") + ">";
 const SIGNS = { n: "⏎", r: "␍", t: "⇥" };
 
-/** Readable text, as the figures write it, as nodes: blanks and escapes become styled signs. */
+/** Readable text, as the figures write it, as nodes: blanks and escapes become styled signs, and the bytes of a character
+ * that is not whole stand together. */
 function readable(text) {
   const out = [];
   let at = 0;
+  let part = null; // The bytes so far of such a character.
   for (const found of text.matchAll(ESCAPE)) {
     if (found.index > at) out.push(text.slice(at, found.index));
+    const goesOn = part && found.index === at && /^<[89AB]/.test(found[0]);
     at = found.index + found[0].length;
     const escaped = found[1];
-    if (!escaped) out.push(found[0] === "␣" ? blank("␣", "space") : blank(found[0], "a byte"));
+    if (!escaped && found[0] !== "␣") {
+      if (!goesOn) out.push((part = h("span.lmx-char", { title: "bytes of one character" })));
+      part.append(blank(found[0], "a byte"));
+      continue;
+    }
+    part = null;
+    if (!escaped) out.push(blank("␣", "space"));
     else if (escaped === "\\") out.push(found[0]); // As on the arcs: it is not the beginning of an escape.
     else if ("␣<".includes(escaped)) out.push(escaped);
     else {
