@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
+import explorer
 from tests.browser.acting import STEP, at, opened, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hand import REAL
 from tests.browser.test_why import in_view
+from widgets import Explorer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 MIDDLES = """(svg) => [...svg.querySelectorAll(".n.now")].map((one) => {
     const box = one.querySelector("circle, rect").getBoundingClientRect();
@@ -72,3 +80,50 @@ def test_a_column_is_a_state_of_the_fsa_one_of_the_fst_and_their_pair(
     press(root, "along the text")
     drawn.wait_for()
     quiet(notebook)
+
+
+NARROW = """(svg) => {
+    const box = (el) => el.getBoundingClientRect();
+    const view = box(svg.parentNode);
+    const here = box(svg.querySelector('.here'));
+    const rings = [...svg.querySelectorAll('.n:not(.ahead .n) :is(circle, rect)')].map(box);
+    const labels = [...svg.querySelectorAll('.words text')];
+    const cross = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5;
+    const seen = labels.filter((one) => box(one).right > view.left);
+    return {
+        at: (here.x + here.width / 2 - view.left) / view.width,
+        cut: seen.filter((one) => one.matches('.char') && box(one).left < view.left - 1)
+            .map((one) => one.textContent),
+        covered: seen.filter((one) => rings.some((ring) => cross(ring, box(one))) ||
+            seen.some((other) => other !== one && cross(box(other), box(one))))
+            .map((one) => one.textContent),
+        scrolled: svg.parentNode.scrollLeft,
+    };
+}"""
+
+
+def test_a_narrow_page_shows_the_present_column_and_no_label_on_another(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    dates = explorer.regex(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
+    made = Explorer(explorer.load_model("tiny"), dates, prompt="The date is ")
+    for _ in range(3):
+        made.session.step()
+    path = made.to_html(tmp_path / "narrow.html")
+    made.close()
+    page = chromium.new_page(viewport={"width": 400, "height": 900})
+    page.goto(path.as_uri())
+    root, drawn = page.locator(".lmx-root"), page.locator(".lmx-along svg")
+    press(root, "to the start (Home)")
+    seen: dict[str, Any] = {}
+    for k in range(3):
+        at(root, k)
+        drawn.locator(".ahead").first.wait_for()
+        page.wait_for_timeout(200)
+        seen = drawn.evaluate(NARROW)
+        assert seen["at"] < 0.5, k
+        assert (seen["cut"], seen["covered"]) == ([], []), k
+        press(root, STEP)
+    assert seen["scrolled"] > 0
+    page.close()

@@ -84,7 +84,7 @@ function alongText(ui, other) {
   const titles = LANES.map(([name, title, about]) => h("div.lane", { "data-lane": name }, h("b", {}, title), h("span.dim", {}, " " + about)));
   const box = h("section.lmx-along", { "aria-label": "Along the text", hidden: true },
     h("header", {}, h("h4", {}, "Along the text"), h("span", {}, "each column: a state of the FSA, of the FST, and their pair"), h("div.tools", {}, other)),
-    h("div.lanes", {}, scroller, h("span.lane.dim", { style: "top: 2px" }, "text"), titles));
+    h("div.lanes", {}, scroller, titles));
   let drawn = [];
   let most = { key: "", fsa: 1, fst: 2, pairs: 1 }; // Rows that were needed so far: a lane only grows, so that a step moves little.
   const id = "lmx-a" + ++serial;
@@ -146,6 +146,7 @@ function alongText(ui, other) {
     mark(here, "x", xs[last] - 24);
     mark(here, "height", height - 20);
     for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== last) kept.back.take(height, xs[end], 24, () => s("path.ends", { d: `M0,0 L0,${height - 24}` }));
+    word(2, 15, "text", ".soft.begin");
     if (leftOut) word(FIRST + 4, 15, "…", ".soft");
     const between = (i) => (xs[i] + xs[i + 1]) / 2;
     columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
@@ -189,7 +190,9 @@ function alongText(ui, other) {
         const long = Math.hypot(z - x, w - y);
         const [dx, dy] = [((z - x) / long) * (RING + 1), ((w - y) / long) * (RING + 1)];
         line(x, y, `M${dx},${dy} L${z - x - dx},${w - y - dy}`, "g", label);
-        word((x + z) / 2 + (w === y ? 0 : 7), (y + w) / 2 + (w > y ? 13 : -6), short(label, 16), "", label);
+        // On the outer side of the arc, where no other one is.
+        const [out, parts] = [(y + w) / 2 - middle.fsa, Math.abs(w - middle.fsa) > Math.abs(y - middle.fsa)];
+        word((x + z) / 2 + (w === y ? 0 : parts ? -7 : 7), (y + w) / 2 + ((out || w - y) > 0 && w !== y ? 15 : -6), short(label, 16), "", label);
       }
       level.states.forEach((state, row) => ring(xs[last + i + 1], ys[row], state, level.ends.includes(row) ? ".accepts" : "", `state ${state} of the character FSA${level.ends.includes(row) ? ": the text may end here" : ""}`));
       if (level.more) word(xs[last + i + 1], ys[ys.length - 1] + 25, `+${count(level.more)}`, ".soft");
@@ -210,7 +213,7 @@ function alongText(ui, other) {
         const d = i === 0 && r > 0 ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${z - (fails ? 8 : 11)},${y}` : `M${x + (i ? 9 : RING)},${y} L${z - (fails ? 8 : i === row.length - 1 ? RING + 1 : 10)},${y}`;
         const label = writesOf(row, i);
         own[0].append(s("g.a" + (fails ? ".no" : row.allowed ? ".past" : ""), {}, s("path.line", { d, "marker-end": `url(#${id}-${fails ? "ko" : row.allowed ? "past" : "g"})` })));
-        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 ? (r > 0 ? 28 : 3) : 0) + z - 6) / 2, y: y - 5 }, short(label, 16)));
+        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 ? (r > 0 ? 32 : 3) : 0) + z - 6) / 2, y: y - (r > 0 ? 7 : 5) }, short(label, 16)));
         if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
         else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 11 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
       }
@@ -243,8 +246,11 @@ function alongText(ui, other) {
     layers.ahead.replaceChildren(...ahead);
     for (const layer of Object.values(kept)) layer.end();
     if (svg.parentNode !== scroller) put(scroller, svg);
-    // The present place and what follows it are in view.
-    requestAnimationFrame(() => (scroller.scrollLeft = Math.max(0, xs[last] - 70)));
+    // The present place is in view, at a third of the width, and a whole column is the first.
+    requestAnimationFrame(() => {
+      const least = xs[last] - scroller.clientWidth / 3;
+      scroller.scrollLeft = least <= 0 ? 0 : xs.find((x) => x - 24 >= least || x === xs[last]) - 24;
+    });
   };
 
   /** Draw it again if something changed; false if there is nothing to draw. */
