@@ -111,9 +111,9 @@ TOKENS: Final[tuple[Exercise, ...]] = (
 AUTOMATA: Final[tuple[Exercise, ...]] = (
     LanguageExercise(
         "automata-even",
-        "(aa)*",
-        "Two at a time; the machine is the one of Figure 1 with the ring at the other state.",
-        "How many `a` may be added to an even number, so that it stays even?",
+        "b*(ab*ab*)*",
+        "Each `a` goes to the other state, and each `b` stays where it is.",
+        "From an even state, how many `a` lead back to it? Where between them may a `b` stand?",
     ),
     ValueExercise(
         "automata-together",
@@ -179,10 +179,25 @@ TRANSDUCTION: Final[tuple[Exercise, ...]] = (
         ((lambda answer: answer == 4, "The last byte of a token leads back to the root."),),
     ),
     ValueExercise(
-        "transduction-written",
-        "foroof",
-        "To detokenize is to write one token after the other.",
-        "Write the bytes of each token in turn. No constraint takes part here.",
+        "transduction-state",
+        "fo",
+        "After `f` and `oo` it was at its root; from there it has written `f` and `o`.",
+        "Where does the machine stand when it has read a whole token? Follow two arcs from there.",
+        (
+            (
+                lambda answer: answer == "foofo",
+                "That is the whole text. A state remembers only what was written since the last "
+                "whole token.",
+            ),
+            (
+                lambda answer: answer == "o",
+                "That is the way to `oo`. The two characters were written after the token `oo`.",
+            ),
+            (
+                lambda answer: answer == "r",
+                "It stood there when `oo` had been read. It has written since then.",
+            ),
+        ),
     ),
 )
 
@@ -207,17 +222,17 @@ COMPOSITION: Final[tuple[Exercise, ...]] = (
     ),
     ValueExercise(
         "composition-allowed",
-        {"f", "foo", "food"},
-        "These are the arcs of the middle state of Figure 5.",
-        "Find the state in Figure 5 that `foo` leads to, and read its arcs.",
+        {"oo", "end"},
+        "The loop may go round once more, or the text may end.",
+        "Draw the machine of the pattern, and read each token through it from where `foo` leads.",
         (
             (
-                lambda answer: isinstance(answer, frozenset) and "for" in answer,
-                "After `fo` the pattern wants an `o`.",
+                lambda answer: answer == frozenset({"oo"}),
+                "Is `foo` already a text of the pattern?",
             ),
             (
-                lambda answer: isinstance(answer, frozenset) and "oo" in answer,
-                "After a whole `foo` the next character is not an `o`.",
+                lambda answer: isinstance(answer, frozenset) and bool({"f", "foo"} & answer),
+                "The pattern has one `f`, at the start, and the loop does not go back to it.",
             ),
         ),
     ),

@@ -117,8 +117,10 @@ def test_a_language_that_is_nearly_right_is_wrong(name: str) -> None:
 
 
 def test_the_empty_text_tells_languages_apart() -> None:
-    assert check("automata-even", "(aa)+").message.startswith("It does not accept the empty text")
-    assert check("automata-even", "aa").message.startswith("It does not accept 'aaaa'")
+    pairs = LanguageExercise("pairs", "(aa)*", "yes", "Think.")
+    assert pairs.grade("(aa)+").message.startswith("It does not accept the empty text")
+    assert pairs.grade("aa").message.startswith("It does not accept 'aaaa'")
+    assert check("automata-even", "(aa)*").message.startswith("It does not accept 'b'")
     plus = LanguageExercise("plus", "a+", "yes", "Think.")
     assert plus.grade("a*").message == "It also accepts the empty text, which it should not. Think."
 

@@ -32,9 +32,10 @@ def test_quickstart(show: Show) -> None:
     # The toy, which nobody has moved, then a real model.
     assert "Position 0 after 0 bytes" in widget(shown, "toy")
     assert "of 4,000 tokens allowed" in widget(shown, "tiny")
-    assert "It is 3." in shown.printed("step")
-    assert "'for' (id 3) is masked after 'foo'." in shown.printed("step")
-    assert "the constraint expects o; this token writes r" in shown.printed("step")
+    # The state that is asked for is on no picture before the guess.
+    assert "It is 1." in shown.printed("step")
+    assert "'foo' (id 2) is masked after 'f'." in shown.printed("step")
+    assert "the constraint expects o; this token writes f" in shown.printed("step")
     assert 0.45 < shown.value("masked.trace.steps[0].before.distribution.z") < 0.55
     assert shown.value("record.dfa.num_states") == 60
     pictures(shown, "card-picture")
