@@ -18,17 +18,17 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ),
     ValueExercise(
         "invasive-sums",
-        {")", "+"},
-        "Each of them is one terminal of its own, and stays within it.",
-        "With k = 0 a token may not hold parts of two terminals, and the parser must agree.",
+        {"(", "1", "1)"},
+        "Behind a plus comes a number or a bracket, and `1)` crosses one border.",
+        "First ask the parser what may stand behind a plus. Then count the borders of each token.",
         (
             (
                 lambda answer: isinstance(answer, frozenset) and "+1" in answer,
-                "A plus and a number are two terminals.",
+                "A plus may not stand right behind a plus: the parser forbids it.",
             ),
             (
-                lambda answer: isinstance(answer, frozenset) and "(" in answer,
-                "A bracket may not open right behind a number: the parser forbids it.",
+                lambda answer: isinstance(answer, frozenset) and "1)" not in answer,
+                "A number and a closing bracket are two terminals, so one border: k = 1 allows it.",
             ),
         ),
     ),
@@ -77,14 +77,18 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ),
     ValueExercise(
         "neighbours-reject",
-        "PICARD",
-        "It draws tokens and takes back those that are not valid.",
-        "Look for the row that looks at the most likely tokens only.",
+        40,
+        "The two shares multiply, and the other 60 texts were drawn for nothing.",
+        "A text is kept if it passes both tokens.",
+        (
+            (lambda answer: answer == 50, "Those pass the first token. The other one follows."),
+            (lambda answer: answer == 30, "That subtracts the shares. Of those that pass, 0.8."),
+        ),
     ),
     ValueExercise(
         "neighbours-trim",
-        {"b"},
-        "After `a` only a `d` could finish the text, and there is no such token.",
+        {"b", "c"},
+        "After `a` only a `d` could finish the text, and no token writes one.",
         "Which token can still be followed by others up to the end?",
         (
             (
@@ -111,10 +115,13 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ),
     ValueExercise(
         "phases-open",
-        2,
-        "After the space the run can still become a call or an answer, and neither begins with m.",
-        "The space has been read. Which phases may begin with a space?",
-        ((lambda answer: answer == 3, "The reasoning has been closed."),),
+        1,
+        "Only the call goes on behind ` a`: with a d.",
+        "The text is read up to ` a`. Which phases may begin so?",
+        (
+            (lambda answer: answer == 2, "So it was before the a. No answer begins with ` a`."),
+            (lambda answer: answer == 0, "The reason names what was expected in place of the m."),
+        ),
     ),
     LanguageExercise(
         "phases-pattern",

@@ -9,6 +9,7 @@ from explorer import terminals
 from explorer.course import check
 from tests.bench import tables
 from tests.notebooks.running import Shown, pictures, widget
+from widgets.lessons import record_constraint
 
 Show = Callable[[str], Shown]
 
@@ -37,8 +38,11 @@ def test_invasiveness(show: Show) -> None:
     assert shown.value("tiny.vocabulary.tokens[ids[2]].decode()") == '": "'
     allowed = shown.value(asked)
     assert allowed == [False, True] and check("invasive-borders", 3).right
-    may = "[letters.tokens[t].decode() for t in schemes[0].allowed(places[0]).nonzero()[0][:9]]"
-    few = {text for text in shown.value(may) if text in (")", "(", "+", "+1")}
+    may = (
+        "[letters.tokens[t].decode() for m in [schemes[1]]"
+        " for t in m.allowed(m.step(places[1], 2)).nonzero()[0] if t < 9]"
+    )
+    few = {text for text in shown.value(may) if text in ("(", ")", "1", "1)", "+1")}
     assert check("invasive-sums", few).right
     widget(shown)
 
@@ -87,8 +91,30 @@ def test_from_lemma_to_test(show: Show) -> None:
 
 def test_neighbours(show: Show) -> None:
     shown = show("13_neighbours")
-    pictures(shown, "figure-8")
+    pictures(shown, "record", "figure-8")
     assert shown.value("len(NEIGHBOURS)") == 13
+    # The record, put to the ways: by the engine, and the one other engine that is quoted.
+    assert shown.value("struck") == {"0": '{"', "1": '":␣"', "2": '":␣"', "3": "none"}
+    assert shown.value("ranks[0]") == 1
+    assert "It is terminals, k = 0." in shown.printed("table")
+    assert shown.value("[len(names), len(masks)]") == [18, 19]
+    assert "It is 0." in shown.printed("trim-record")
+    assert shown.value(
+        "{d[0] for d in tiny.vocabulary.tokens if d and len(d) == 1} >= {*range(256)}"
+    )
+    assert shown.value("four") == 4 and "It is 1." in shown.printed("forced")
+    tiny = explorer.load_model("tiny")
+    witness = explorer.witness(record_constraint(), tiny.vocabulary, shown.value("ids[:1]"))
+    if "llguidance" in witness.masks:
+        (only,) = witness.masks["llguidance"].nonzero()[0]
+        assert tiny.vocabulary.tokens[only] == b"name"
+    assert "It is canonical Unicode." in shown.printed("pitfalls")
+    # The exercises: the product of two shares, and the mask.
+    assert check("neighbours-reject", round(100 * 0.5 * 0.8)).right
+    few = explorer.Vocabulary.from_bytes([b"a", b"b", b"c"], eos_ids=[3])
+    trimmed = explorer.compile(explorer.regex("ab*d|b(a|d)|c"), few)
+    may = {"abc"[token] for token in trimmed.allowed(trimmed.start).nonzero()[0]}
+    assert check("neighbours-trim", may).right
     assert "It is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
     # The figures are the measured ones.
     cases = tables.read()["compile"]["131k"]
@@ -115,7 +141,8 @@ def test_project(show: Show) -> None:
     pictures(shown, "hurt")
     assert shown.value("task.accepts(written)")
     assert "It is 0." in shown.printed("hurt")
-    assert "It is a line break or tab." in shown.printed("groups")
+    assert shown.value("[groups[0].offered, groups[0].count]") == ["a line break or tab", 1]
+    assert "It is another way to write a right answer." in shown.printed("groups")
     assert "traps" in shown.printed("traps")
     said = shown.printed("advice-code").splitlines()
     assert said == ["True False", "{'name': 'Ada', 'city': 'London'}"]

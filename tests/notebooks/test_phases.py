@@ -54,7 +54,7 @@ def test_the_exercises_on_phases() -> None:
     assert state is not None
     may = {pieces[k] for k in range(1, 6) if machine.step(state, k) is not None}
     assert EXERCISES["phases-crossing"].grade(may).right
-    message = explorer.explain_text(run, "So.</think> maybe").message
+    message = explorer.explain_text(run, "So.</think> amber").message
     assert EXERCISES["phases-open"].grade(message.count("in the phase")).right
     thought = explorer.phases(
         ("thought", explorer.regex("[a-z]+</t>")),
