@@ -137,8 +137,15 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ),
     ValueExercise(
         "project-mass",
-        "the constraint",
-        "The model wanted something else there: look at what it wanted, and widen the constraint.",
-        "The feasible mass is what the mask leaves of the model. Where does a mask come from?",
+        "forgotten",
+        "An unknown age is a right answer, and the schema cannot say it: allow null too.",
+        "Is there a right answer that nobody can write under this schema?",
+        (
+            (lambda answer: answer == "wrong", "The prompt says that an age may be unknown."),
+            (
+                lambda answer: answer == "another way",
+                "A number in place of an unknown age would be invented.",
+            ),
+        ),
     ),
 )
