@@ -114,9 +114,9 @@ def token_figure(
     caption = "tokens on the arcs"
     about = "the states of the character FSA, with tokens on the arcs"
     if table is None:
-        met = counted(len(followed or ()), "state")
-        caption = f"arcs of {met}"
-        about = f"worked out as it is used: the arcs of {met} met so far"
+        states = counted(len(followed or ()), "state")
+        caption = f"arcs of {states}"
+        about = f"worked out as it is used: the arcs of {states} met so far"
     elif wanted is not None:
         caption = f"{counted(len(edges), 'arc')}, not all"
         about = f"{counted(len(edges), 'arc')} near where we are, not all"
