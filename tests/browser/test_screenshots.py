@@ -26,6 +26,13 @@ real = Explorer(lm, date, prompt="The date is ")
 real"""
 COMPARE = """from widgets import Compare
 Compare(None, explorer.regex("(foo)+d"), explorer.regex("foo(foo)?"))"""
+GRAMMAR = """sums = explorer.grammar('''root ::= sum
+sum ::= term ("+" term)*
+term ::= "(" sum ")" | [0-9]+''')
+grown = Explorer(lm, sums, prompt="What is 3 + 4? ")
+for token in "(1+(2":
+    grown.session.step(token)
+grown"""
 
 
 @pytest.fixture
@@ -67,7 +74,7 @@ def take(root: Locator, path: Path) -> None:
 def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     page = notebook.page
     page.set_viewport_size({"width": 1200, "height": 2200})
-    notebook.open(lab.code("pictures.ipynb", TOY, REAL, COMPARE))
+    notebook.open(lab.code("pictures.ipynb", TOY, REAL, COMPARE, GRAMMAR))
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     assert notebook.run_all()
     toy = notebook.explorer(0)
@@ -95,8 +102,19 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     take(toy, images / "explorer-dark.png")
     take(real, images / "explorer-model-dark.png")
     notebook.theme("JupyterLab Light")
+    grown = notebook.explorer(3, along=True)  # The third is the comparison.
+    at(grown, 5)
+    take(grown, images / "explorer-grammar.png")
     page.set_viewport_size({"width": 560, "height": 2600})
     take(toy, images / "explorer-narrow.png")
+    # The reason stays with its rows, though they were out of sight when the window changed.
+    reason, rows = (
+        toy.locator(".lmx-why").bounding_box(),
+        toy.locator(".lmx-rows").first.bounding_box(),
+    )
+    assert reason is not None
+    assert rows is not None
+    assert rows["y"] < reason["y"] < rows["y"] + rows["height"] + 100
     # A projector of 1920 × 1080: the explorer is whole on it, with the reason open.
     page.set_viewport_size({"width": 1920, "height": 1080})
     press(toy, "larger, for a projector")

@@ -112,6 +112,8 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     if (!open) return;
     const by = zoomOf(el);
     const [high, low] = visiblePart(el);
+    const rowsAt = rows.getBoundingClientRect();
+    if (rowsAt.bottom < high || rowsAt.top > low) return; // Nobody sees it, so it stays in its place.
     const box = panel.el.getBoundingClientRect();
     if (box.top >= high && box.bottom <= low) return;
     const size = Math.max(box.height, grown ? 0 : PANEL_ROOM * by);
