@@ -245,9 +245,12 @@ class Located:
     def error(
         self, reason: str, remedy: str, more: Mapping[str, object] = MappingProxyType({})
     ) -> ConstraintError:
-        """The error that shows the span under a reason, which has no full stop."""
-        evidence = {**more, "offset": self.start, **self.evidence(f"{reason}.")}
-        return ConstraintError(_pointing(f"{reason}:", self), remedy=remedy, evidence=evidence)
+        """The error that shows the span under a reason, which may end without a full stop."""
+        ended = reason.endswith((".", "?", "!"))
+        said = self.evidence(reason if ended else f"{reason}.")
+        evidence = {**more, "offset": self.start, **said}
+        shown = reason if ended else f"{reason}:"
+        return ConstraintError(_pointing(shown, self), remedy=remedy, evidence=evidence)
 
 
 def _pointing(reason: str, place: Located | None) -> str:

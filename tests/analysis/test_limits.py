@@ -18,7 +18,8 @@ from explorer.decoding.sampling.sampler import SampledOut
 )
 def test_what_remains_of_a_budget(needs: int, remain: int, said: str) -> None:
     found = budget_sentence(OverBudget(needs, remain))
-    assert found == f"It does not fit into the token budget: {said}"
+    expected = f"It does not fit into the token budget: {said} A larger max_tokens allows it."
+    assert found == expected
 
 
 @pytest.mark.parametrize(
