@@ -19,6 +19,7 @@ real"""
 OVERLAPS = """(root) => {
     const found = [];
     for (const svg of root.querySelectorAll(".lmx-graph svg")) {
+        if (!svg.getBoundingClientRect().width) continue; // The other drawing is hidden.
         const words = [...svg.querySelectorAll(".words text")]
             .filter((t) => getComputedStyle(t).display !== "none" && t.textContent)
             .map((t) => [t.firstChild.textContent, t.getBBox()]);

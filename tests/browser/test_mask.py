@@ -377,7 +377,7 @@ def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, 
     )
     assert seen >= 4 * 4
     # The page was shown one position and asked for the rest.
-    drawer(root, "past")
+    rest(drawer(root, "past"))
     assert history(root) == shown_counts(trace)
     root.get_by_label("order of the mask").select_option("id")
     assert lit(root) == trace.allowed(1).nonzero()[0].tolist()

@@ -25,7 +25,7 @@ function drawers(model, ui, parts) {
     const button = h("button.lmx-head", { "aria-expanded": "false", "data-drawer": name, onclick: turn }, h("b", {}, title), " ", said);
     heads.append(button);
     bodies.append(body);
-    return { body, open, turn, update: () => say(said, headline(ui)), end: () => undo && undo() };
+    return { body, open, turn, update: () => say(said, undo ? "" : headline(ui)), end: () => undo && undo() };
   });
   for (const one of all) if (one.open) one.turn();
   const el = h("div.lmx-drawers", {}, heads, bodies);

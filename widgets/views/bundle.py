@@ -90,7 +90,7 @@ VIEWS: Final = {
 
 WHOLES: Final = {
     "explorer": ("renderExplorer", (*VIEWS, "drawers")),
-    "invasiveness": ("renderInvasiveness", (*VIEWS, "explorer")),
+    "invasiveness": ("renderInvasiveness", (*VIEWS, "drawers", "explorer")),
     "compare": (
         "renderCompare",
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
