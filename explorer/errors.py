@@ -309,8 +309,8 @@ class UnsatisfiableSchema(EmptyConstraint):
 
     Args:
         place: The span to show.
-        endless: The pointer of a reference whose endless recursion leaves no value; empty if there
-            is none.
+        endless: The pointer of a reference whose endless recursion leaves no value; empty if
+            no reference does that.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Recent(Generic[H, W]):
         self._lock = RLock()
 
     def get(self, key: H, make: Callable[[], W]) -> W:
-        """The value of a key, made now if it is no longer held."""
+        """The value of a key; it is made anew if the cache has dropped it."""
         with self._lock:
             value = self._values.get(key)
             if value is None:

@@ -366,7 +366,7 @@ def place_for(where: object) -> Place:
             `concurrent.futures`, a `distributed.Client`, or a place of the user's own.
 
     Raises:
-        ExplorerError: It is none of these.
+        ExplorerError: The argument has another type.
 
     Example:
         >>> place_for(None).capacity

@@ -111,8 +111,8 @@ def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
             then spelled with the shortest tokens that fit; or token ids.
 
     Raises:
-        ExplorerError: It is none of these, an id is out of range or writes no text, or no tokens
-            write the text.
+        ExplorerError: The prefix has another type, an id is out of range or writes no text, or
+            no tokens write the text.
     """
     if isinstance(prefix, bytes):
         try:

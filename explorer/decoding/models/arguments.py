@@ -339,7 +339,8 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
             for a space as in SentencePiece; or ids.
 
     Raises:
-        ExplorerError: It is none of these, or a text in the list is not exactly one token.
+        ExplorerError: The prefix has another type, or a text in the list is not exactly one
+            token.
 
     Example:
         >>> from explorer import load_model

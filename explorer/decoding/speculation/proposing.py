@@ -185,7 +185,7 @@ def checked_drafter(draft: object, lm: LanguageModel) -> Drafter | None:
         draft: A `Counting`, a `Drafting`, a language model, or ``None``.
 
     Raises:
-        ExplorerError: It is none of these, or has another vocabulary.
+        ExplorerError: The draft has another type, or another vocabulary than the model.
     """
     if isinstance(draft, Counting):
         checked_draft(draft.draft, checked_model(lm))

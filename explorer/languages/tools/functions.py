@@ -214,4 +214,4 @@ def _check_choice(name: object, names: list[str]) -> None:
     remedy = f"Did you mean {close[0]!r}?" if close else (
         f'Give "auto", "required", "none" or one of {", ".join(names) or "some tools"}.'
     )  # fmt: skip
-    raise ConstraintError(f"choice={shown(name)} is none of the tools.", remedy=remedy)
+    raise ConstraintError(f"choice={shown(name)} is not the name of a tool.", remedy=remedy)

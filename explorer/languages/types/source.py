@@ -104,7 +104,7 @@ class DescribedType(Combination):
         return self.called(self.name)
 
 
-_CHANGED: Final = "Its schema was changed, and is no longer the one that the type has."
+_CHANGED: Final = "Its schema was changed, so it differs from the schema of the type."
 
 
 @register("Python type")

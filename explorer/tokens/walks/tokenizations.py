@@ -45,8 +45,8 @@ class TextReading:
         num_bytes: The number of bytes that they write.
         writable: The number of bytes that some tokenization writes; where it is less than the
             text's length, no token writes the byte there. A token may go on past the last of them.
-        refused: A masked token that the text has after ``ids``; ``None`` where there
-            is none.
+        refused: A masked token that the text has after ``ids``; ``None`` if
+            the text has no such token.
         only: Whether every tokenization has that token as its first masked one.
     """
 

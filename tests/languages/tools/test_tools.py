@@ -311,7 +311,7 @@ def test_the_ways_to_reason_are_named(given: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_choice_of_no_tool_names_the_nearest(choice: Any) -> None:
-    with pytest.raises(ConstraintError, match="'get_wether' is none of the tools") as caught:
+    with pytest.raises(ConstraintError, match="'get_wether' is not the name of a tool") as caught:
         explorer.tools([WEATHER], style="hermes", choice=choice)
     assert caught.value.remedy == "Did you mean 'get_weather'?"
 
