@@ -89,7 +89,7 @@ def display_width(text: str) -> int:
         >>> display_width("a日e\u0301")
         4
     """
-    import wcwidth  # Its tables take longer to load than all of this package's first file.
+    import wcwidth  # Imported here: its tables take longer to load than this whole module.
 
     # A control character has the width -1; a terminal shows one column in its place.
     return sum(abs(wcwidth.wcwidth(character)) for character in text)

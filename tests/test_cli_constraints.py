@@ -103,7 +103,7 @@ def test_trace_writes_a_template(capsys: CaptureFixture[str]) -> None:
         (["--template", "{x}", "--part", "=regex('a')"], "does not say"),
         (["--type", "raises_of_tests:X"], "cannot be imported: RuntimeError: no import"),
         (["--type", "leaves_of_tests:X"], "cannot be imported: SystemExit: 3"),
-        (["--choices", "twice.json"], "'a' stands twice"),
+        (["--choices", "twice.json"], "'a' is given twice"),
         (["--style", "python", "--choice", "a"], "--type, which is not given"),
         (["--template", "{x}"], "no part 'x'"),
         (["--template", "{x}", "--part", "x=open('f')"], "'open' is not a function"),

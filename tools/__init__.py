@@ -1,1 +1,1 @@
-"""What is run by hand and is not shipped."""
+"""Tools that are run by hand and are not shipped."""

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "docs" / "images" / "explorer-steps.webp"
 WIDTH, HEIGHT = 1090, 1400
-"""Of the window; the explorer is 180 narrower."""
+"""The width of the window in pixels; the explorer is 180 narrower."""
 
 SHORT, LONG = 1500, 3200
-"""Milliseconds that a frame is shown: a step, and something to read."""
+"""The milliseconds that a frame is shown: after a step, and with something to read."""
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def recorded() -> list[tuple[Image.Image, int]]:
 
 
 def _story(toy: Locator) -> Iterator[tuple[Locator, int]]:
-    """Act, and yield where a frame is taken."""
+    """Use the explorer, and yield an element and a duration whenever a frame is to be taken."""
     at(toy, 0)
     yield toy, LONG
     press(toy, STEP)

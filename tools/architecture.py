@@ -1,7 +1,7 @@
 """The picture of the architecture, written as SVG in a light and in a dark version.
 
-``python -m tools.architecture`` writes both to ``docs/images``; a test holds them current. What
-stands in the picture is a table of boxes and a table of arrows, with the folders as their ground.
+``python -m tools.architecture`` writes both to ``docs/images``; a test checks that they are
+current. The picture is a table of boxes and a table of arrows, over areas for the folders.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``python -m tools.binder``: make Binder's environment anew, and open the quickstart in it.
 
 The steps are those of repo2docker for the files in `binder/`: a fresh environment, ``pip install -r
-requirements.txt`` in a copy of the repository, ``postBuild``, and a server begun through ``start``.
-What apt.txt names has to be installed already, because only root may do that. Each step is timed,
-and the environment is weighed.
+requirements.txt`` in a copy of the repository, ``postBuild``, and a server started by ``start``.
+The packages in apt.txt must be installed already, because only root may install them. Each step is
+timed, and the size of the environment is measured.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 QUICKSTART: Final = "notebooks/00_quickstart.ipynb"
 PATIENCE: Final = 120
-"""Seconds that a server may take to answer."""
+"""The most seconds that a server may take to answer."""
 
 
 def main() -> int:
     """Make the environment and report on it.
 
     Returns:
-        0; whatever fails ends it with the output of the step that failed.
+        0; a step that fails raises an error with the output of the step.
     """
     parser = argparse.ArgumentParser(prog="python -m tools.binder", description=__doc__)
-    parser.add_argument("--folder", type=Path, help="where; by default a folder that is removed")
+    parser.add_argument(
+        "--folder", type=Path, help="the folder; by default one that is removed afterwards"
+    )
     given: Path | None = parser.parse_args().folder
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given or Path(temporary)).resolve()
@@ -48,7 +50,7 @@ def check_binder(folder: Path) -> list[str]:
     """Make the environment in a folder and open the quickstart.
 
     Args:
-        folder: Emptied of an earlier run.
+        folder: The folder; results of an earlier run are deleted.
 
     Returns:
         A line on each step, with its time.
@@ -60,7 +62,7 @@ def check_binder(folder: Path) -> list[str]:
     said: list[str] = []
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "JUPYTER"))}
     variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{variables['PATH']}"
-    # A page of wheels that cannot be reached is asked for once for each package, not six times.
+    # If a page of wheels cannot be reached, it is requested once per package and not six times.
     variables["PIP_RETRIES"] = "0"
     variables |= {
         name: str(folder / name.lower()) for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -74,7 +76,7 @@ def check_binder(folder: Path) -> list[str]:
         ("postBuild", ["bash", "binder/postBuild"]),
     ):
         began = time.perf_counter()
-        # Named by its path: the search for a program looks at our PATH, not at the new one.
+        # By its path: programs are searched for on our own PATH, not on the new one.
         program = str(environment / "bin" / words[0]) if words[0] == "pip" else words[0]
         subprocess.run([program, *words[1:]], cwd=repository, env=variables, check=True)
         said.append(f"{title}: {time.perf_counter() - began:.0f} s")
@@ -99,7 +101,7 @@ def check_binder(folder: Path) -> list[str]:
 
 
 def copy_repository(target: Path) -> None:
-    """Copy what git keeps, as it stands in the working tree.
+    """Copy the files that git tracks, as they are in the working tree.
 
     Args:
         target: The new folder.
@@ -114,14 +116,14 @@ def copy_repository(target: Path) -> None:
 
 
 def opened(repository: Path, variables: dict[str, str]) -> float:
-    """Begin the server through `start`, as Binder does, and ask it for the quickstart's page.
+    """Start the server with `start`, as Binder does, and request the quickstart's page.
 
     Args:
         repository: The copy.
         variables: The environment.
 
     Returns:
-        The seconds until the page came.
+        The seconds until the page was there.
     """
     token = secrets.token_hex(16)
     with socket.socket() as probe:

@@ -1,11 +1,11 @@
-"""The commands of the Makefile where there is no make: ``python -m tools.desk lab``.
+"""The commands of the Makefile for systems without make: ``python -m tools.desk lab``.
 
     python -m tools.desk setup     make the environment in .venv, and nothing else
     python -m tools.desk lab       set up, then open the explorer in JupyterLab
     python -m tools.desk test ...  set up, then run the tests; further words are pytest's
 
-With nothing but Python 3.11 or later, on Windows as elsewhere. The extras are those of the
-Makefile. An environment that is there is brought up to date when `pyproject.toml` has changed.
+It needs only Python 3.11 or later, on Windows as elsewhere. The extras are those of the Makefile.
+An existing environment is updated when `pyproject.toml` has changed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def setup() -> Path:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
     what = f".[{extras((ROOT / 'Makefile').read_text('utf-8'))}]"
     install = ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-    # The exact versions are those of Linux; where one is not there, the ranges decide.
+    # The pinned versions are those of Linux; if one does not exist here, the ranges apply.
     exact = [str(python), *install, "-c", str(CONSTRAINTS), "-e", what]
     if subprocess.run(exact, cwd=ROOT).returncode:
         subprocess.run([str(python), *install, "-e", what], cwd=ROOT, check=True)

@@ -1,7 +1,7 @@
-"""Write `explorer/languages/regex/scripts.json`: which characters belong to which script.
+"""Write `explorer/languages/regex/scripts.json`: the characters of each script.
 
-Python's own `unicodedata` does not know scripts, so the library `regex` is asked, character by
-character. Run it again when a new version of Unicode is wanted:
+Python's own `unicodedata` does not know scripts, so each character is matched with the library
+`regex`. Run it again for a new version of Unicode:
 
     python tools/unicode_scripts.py
 """

@@ -36,9 +36,9 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
-        ``invasiveness`` and ``witness`` also have 1.
-        `INTERRUPTED` after Ctrl-C, `UNREAD` where the reader of the output has gone.
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``, ``invasiveness``,
+        ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
+        the reader of the output has gone.
     """
     with _ended_by_an_interrupt():
         from explorer.cli.commands import command_line, run

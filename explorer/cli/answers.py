@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         said = f"{message}{advice(message, self._words, self.format_usage())}"
         self.exit(
             UNUSABLE,
-            f"usage: {self.prog} ... ({self.prog} --help lists what there is)\n"
+            f"usage: {self.prog} ... ({self.prog} --help lists the options)\n"
             f"{self.prog}: error: {said}\n",
         )
 

@@ -81,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run one command.
 
     Returns:
-        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
-        ``invasiveness`` and ``witness`` also have 1.
-        `INTERRUPTED` after Ctrl-C, `UNREAD` where the reader of the output has gone.
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``, ``invasiveness``,
+        ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
+        the reader of the output has gone.
     """
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape, rather than an error.

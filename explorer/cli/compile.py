@@ -53,7 +53,7 @@ def add_parser(commands: Commands) -> None:
         "--method",
         choices=("functions", "pynini"),
         default="functions",
-        help="who composes the table: our own composition, or pynini, which makes the same machine",
+        help="how the table is composed: by our own functions, or by pynini, with the same result",
     )
     command.add_argument("--save", metavar="PATH", help="write the token DFA to a file")
     add_json(command)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     path = given if given.exists() else EMBEDDED.get(arguments.tokenizer, given)
     vocabulary = Vocabulary.from_file(path, eos_ids=eos)
     constraint = constraint_of(arguments, vocabulary)
-    if constraint is None:  # The parser asks for one.
+    if constraint is None:  # The parser requires one.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
     machine = compiled(
@@ -126,7 +126,7 @@ def add_profile(commands: Commands) -> None:
     command.add_argument("schema", metavar="FILE", help="the schema")
     add_schema_options(command)
     command.add_argument(
-        "--seconds", type=positive, default=10.0, help="the most for each part (default 10)"
+        "--seconds", type=positive, default=10.0, help="the most time for each part (default 10)"
     )
     add_json(command)
 

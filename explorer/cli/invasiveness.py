@@ -34,7 +34,7 @@ def add_parser(commands: Commands) -> None:
         run,
         "measure what a constraint changes in what a model writes",
         "Write with and without a constraint, with the same random numbers, and show where the two "
-        "part. The exit status is 1 where the constraint itself changed a token that was valid.",
+        "part. The exit status is 1 if the constraint itself changed a token that was valid.",
     )
     command.add_argument(
         "--model",
@@ -48,10 +48,10 @@ def add_parser(commands: Commands) -> None:
         "--terminals",
         metavar="FILE",
         help='a grammar over terminals, {"terminals": {NAME: REGEX}, "rules": {NAME: [[...]]}}; '
-        "its first rule is what a text is, and k = 0, 1 and 2 are compared too",
+        "its first rule is the start, and k = 0, 1 and 2 are compared too",
     )
     command.add_argument(
-        "--prompt", action="append", metavar="TEXT", help="what the texts go on from; repeatable"
+        "--prompt", action="append", metavar="TEXT", help="a text to continue; repeatable"
     )
     command.add_argument(
         "--chat", action="store_true", help="send prompts through the model's chat template"
@@ -61,10 +61,10 @@ def add_parser(commands: Commands) -> None:
         "--seeds", type=int, default=1, metavar="N", help="pairs of texts for each prompt"
     )
     command.add_argument(
-        "--max-tokens", type=int, default=64, metavar="N", help="the most of a text (default 64)"
+        "--max-tokens", type=int, default=64, metavar="N", help="the most per text (default 64)"
     )
     command.add_argument(
-        "--seconds", type=positive, default=10.0, help="the most for compiling (default 10)"
+        "--seconds", type=positive, default=10.0, help="the most time for compiling (default 10)"
     )
     add_json(command)
 

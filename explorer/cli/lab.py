@@ -43,13 +43,13 @@ def add_parser(commands: Commands) -> None:
         "lab",
         run,
         "open JupyterLab on the notebooks",
-        "Copy the notebooks to a folder, keep what you changed, and open JupyterLab.",
+        "Copy the notebooks to a folder, except over those you changed, and open JupyterLab.",
     )
     command.add_argument(
         "--folder",
         default="explorer-notebooks",
         metavar="PATH",
-        help="where the notebooks go (default explorer-notebooks, here)",
+        help="the folder of the notebooks (default explorer-notebooks, in this folder)",
     )
     command.add_argument("--port", type=int, metavar="N", help="the server's port")
     command.add_argument("--no-browser", action="store_true", help="do not open a browser")

@@ -43,10 +43,12 @@ NAMES: Final = (
 def add_schema_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `explorer.json_schema`."""
     command.add_argument(
-        "--whitespace", choices=get_args(Whitespace), help="between the tokens of JSON"
+        "--whitespace",
+        choices=get_args(Whitespace),
+        help="the white space between the tokens of JSON",
     )
     command.add_argument(
-        "--whitespace-pattern", metavar="REGEX", help="a pattern of the white space between them"
+        "--whitespace-pattern", metavar="REGEX", help="a pattern of that white space"
     )
     command.add_argument(
         "--property-order", choices=get_args(Order), help="the order of the members of objects"
@@ -54,13 +56,13 @@ def add_schema_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--recursion",
         choices=get_args(Recursion),
-        help="follow a schema that leads back to itself to a depth, or without end",
+        help="follow a recursive schema to a fixed depth, or without a limit",
     )
     command.add_argument(
         "--max-depth", type=int, metavar="N", help="how often a recursive schema is followed"
     )
     command.add_argument(
-        "--folder", metavar="PATH", help="schemas that references may name; nothing is fetched"
+        "--folder", metavar="PATH", help="the schemas that references may name; nothing is fetched"
     )
     command.add_argument(
         "--no-strict",
@@ -106,10 +108,10 @@ def constraint_of_schema(arguments: argparse.Namespace) -> Constraint:
     return json_schema(text, **schema_options(arguments))
 
 
-def add_regex(command: argparse._ActionsContainer, *, required: bool = False) -> None:  # pyright: ignore[reportPrivateUsage] - What a parser and a group of it have in common.
+def add_regex(command: argparse._ActionsContainer, *, required: bool = False) -> None:  # pyright: ignore[reportPrivateUsage] - The common base of a parser and its groups.
     """Add ``--regex PATTERN``."""
     option = command.add_argument(
-        "--regex", metavar="PATTERN", help="the whole text matches it; re's syntax"
+        "--regex", metavar="PATTERN", help="a pattern for the whole text, as Python's re writes it"
     )
     option.required = required
 
@@ -122,12 +124,14 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     """
     what = command.add_mutually_exclusive_group(required=required)
     add_regex(what)
-    what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    what.add_argument(
+        "--choice", action="append", metavar="TEXT", help="an allowed text; repeatable"
+    )
     what.add_argument(
         "--constraint",
         nargs=2,
         metavar=("KIND", "TEXT"),
-        help=f"a text of any kind: {', '.join(offered())}",
+        help=f"a constraint as text; KIND is one of: {', '.join(offered())}",
     )
     what.add_argument("--json-schema", metavar="FILE", help="a JSON value that the schema allows")
     what.add_argument(
@@ -139,7 +143,7 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     what.add_argument(
         "--grammar",
         metavar="FILE",
-        help="a text that a grammar derives; .lark and .ebnf are read so, any other as GBNF",
+        help="a text of a grammar: Lark in a .lark file, EBNF in an .ebnf file, GBNF in any other",
     )
     what.add_argument(
         "--template",
@@ -160,7 +164,7 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     command.add_argument(
         "--canonical",
         action="store_true",
-        help="only the tokens that the tokenizer itself would write the text with",
+        help="allow only the tokens with which the tokenizer itself writes the text",
     )
     command.add_argument(
         "--ambiguous", action="store_true", help="follow every stack of the grammar"

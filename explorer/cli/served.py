@@ -43,7 +43,10 @@ def add_served(command: argparse.ArgumentParser) -> None:
         help='a line of a scheduler\'s log: "Failed to advance FSM for request r for tokens 271"',
     )
     command.add_argument(
-        "--index", type=int, metavar="N", help="which run of the log, from 0; default all"
+        "--index",
+        type=int,
+        metavar="N",
+        help="the run of the log to check, counted from 0; default all",
     )
     command.add_argument(
         "--beside",
@@ -104,7 +107,7 @@ def why_served(
     if arguments.json:
         print_json({"runs": answers})
     if unasked:
-        print(f"explorer: {unasked:,} of {len(runs):,} runs could not be asked.", file=sys.stderr)
+        print(f"explorer: {unasked:,} of {len(runs):,} runs could not be checked.", file=sys.stderr)
     return UNUSABLE if unasked else status
 
 
@@ -142,7 +145,7 @@ def why_line(
 def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], str]:
     """A run that could not be checked, as JSON values and as a line."""
     said = as_options(str(error))
-    shown = f"{run.place} ({run.format}): it could not be asked. {said}"
+    shown = f"{run.place} ({run.format}): it could not be checked. {said}"
     told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
             "evidence": dict(error.evidence)}  # fmt: skip
     return {"run": run.place, "format": run.format, "outcome": None, "error": told}, shown

@@ -34,21 +34,25 @@ def add_sweep(commands: Commands) -> None:
         "write and measure a text for each prompt of a file",
         "Write a text for each prompt of a file and measure what the constraint did to the model; "
         "rows go to a folder of Parquet. The same command goes on where the last one ended. The "
-        "exit status is 1 where rows are failures.",
+        "exit status is 1 if some rows failed.",
     )
     command.add_argument("file", help="a prompt in each line; .jsonl: a text or messages as JSON")
-    command.add_argument("--into", required=True, metavar="FOLDER", help="where rows are kept")
+    command.add_argument("--into", required=True, metavar="FOLDER", help="the folder of the rows")
     command.add_argument(
         "--model", action="append", metavar="NAME", help='as for trace; repeatable; default "tiny"'
     )
     add_constraint(command)
     command.add_argument(
-        "--temperature", type=float, action="append", metavar="T", help="repeatable; default 0"
+        "--temperature", type=float, action="append", metavar="T", help="default 0; repeatable"
     )
     command.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N - 1")
-    command.add_argument("--max-tokens", type=int, default=64, metavar="N", help="of each text")
-    command.add_argument("--batch-size", type=int, default=32, metavar="N", help="rows abreast")
-    command.add_argument("--processes", type=int, metavar="N", help="default: this process")
+    command.add_argument(
+        "--max-tokens", type=int, default=64, metavar="N", help="the most per text"
+    )
+    command.add_argument(
+        "--batch-size", type=int, default=32, metavar="N", help="rows read at once"
+    )
+    command.add_argument("--processes", type=int, metavar="N", help="default: only this one")
     command.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
     command.add_argument("--traces", action="store_true", help="keep the trace of each row")
     command.add_argument("--retry-failures", action="store_true", help="run failed rows again")
@@ -63,10 +67,10 @@ def add_report(commands: Commands) -> None:
         "write one HTML page about the folder of a sweep",
         "Write one HTML page about the folder of a sweep, which needs no network.",
     )
-    command.add_argument("folder", help="that of a sweep")
+    command.add_argument("folder", help="the folder of a sweep")
     command.add_argument("--output", default="report.html", metavar="FILE", help="the page")
     command.add_argument("--title", default="Sweep", help="the heading")
-    command.add_argument("--worst", type=int, default=10, metavar="N", help="runs that open")
+    command.add_argument("--worst", type=int, default=10, metavar="N", help="worst runs to show")
 
 
 def _sweep(arguments: argparse.Namespace) -> int:

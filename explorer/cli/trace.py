@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
         "name",
     )
     add_constraint(command)
-    command.add_argument("--prompt", default="", metavar="TEXT", help="what the text goes on from")
+    command.add_argument("--prompt", default="", metavar="TEXT", help="the text to continue")
     command.add_argument(
         "--chat", action="store_true", help="send the prompt through the model's chat template"
     )
@@ -46,7 +46,7 @@ def add_parser(commands: Commands) -> None:
     command.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
     command.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest up to P")
     command.add_argument("--min-p", type=float, metavar="P", help="keep P times the likeliest")
-    command.add_argument("--seed", type=int, default=0, help="of the random numbers")
+    command.add_argument("--seed", type=int, default=0, help="the seed of the random numbers")
     command.add_argument(
         "--max-tokens",
         type=int,
@@ -61,12 +61,12 @@ def add_parser(commands: Commands) -> None:
         "--canonical",
     )
     command.add_argument(
-        "--heal", action="store_true", help="the text may begin inside the prompt's last token"
+        "--heal", action="store_true", help="let the text begin inside the prompt's last token"
     )
     add_lazy(command)
     command.add_argument("--device", default="auto", help='"auto", "cpu", "cuda:0", ...')
     command.add_argument("--dtype", default="auto", help='"auto", "float32", "bfloat16", "float16"')
-    command.add_argument("--json", metavar="OUT", help="save the trace to a file; - for the output")
+    command.add_argument("--json", metavar="OUT", help="save the trace to a file; - prints it")
 
 
 def run(arguments: argparse.Namespace) -> int:

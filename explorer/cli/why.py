@@ -57,7 +57,7 @@ def add_parser(commands: Commands) -> None:
         run,
         "say why a token is allowed or masked",
         "Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked, "
-        "2 where the question cannot be asked.",
+        "2 if the question cannot be asked.",
     )
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
@@ -74,14 +74,16 @@ def add_parser(commands: Commands) -> None:
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
-    before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
+    before.add_argument("--prefix-ids", metavar="IDS", help="the same as token ids, such as 1,2,3")
     asked = command.add_mutually_exclusive_group()
-    asked.add_argument("--token", metavar="TEXT", help="text; its first masked token is explained")
+    asked.add_argument(
+        "--token", metavar="TEXT", help="a text; its first masked token is explained"
+    )
     asked.add_argument("--token-id", type=int, metavar="N", help="a token id")
     add_eos(command)
     add_lazy(command)
     command.add_argument(
-        "--all", action="store_true", help="also the groups of reasons of the whole mask"
+        "--all", action="store_true", help="also the whole mask, grouped by reasons"
     )
     add_json(command)
 

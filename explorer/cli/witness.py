@@ -38,8 +38,8 @@ def add_parser(commands: Commands) -> None:
         "witness",
         run,
         "compare masks with outlines-core, xgrammar and llguidance",
-        "Ask other engines at the same state, and explain every difference. Exit status: 0 all "
-        "agree, 1 one differs, 2 where the question cannot be asked.",
+        "Ask other engines at the same state, and explain every difference. Exit status: 0 if all "
+        "agree, 1 if one differs, 2 if the question cannot be asked.",
     )
     where = command.add_mutually_exclusive_group()
     where.add_argument(
@@ -49,18 +49,20 @@ def add_parser(commands: Commands) -> None:
         "--model",
         metavar="NAME",
         help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder; with --seconds its '
-        "probabilities lead the walk",
+        "probabilities guide the walk",
     )
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
     before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
     command.add_argument(
-        "--seconds", type=positive, metavar="N", help="look for states that differ, for so long"
+        "--seconds", type=positive, metavar="N", help="look for states that differ, for N seconds"
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the walk (default 0)")
     command.add_argument(
-        "--engine", action="append", choices=tuple(ENGINES), help="only this one; repeatable"
+        "--seed", type=int, default=0, metavar="N", help="the walk's seed (default 0)"
+    )
+    command.add_argument(
+        "--engine", action="append", choices=tuple(ENGINES), help="ask only this engine; repeatable"
     )
     add_eos(command)
     add_json(command)
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command.
 
     Returns:
-        0 where every engine that answers agrees, 1 where one differs.
+        0 if every engine that answers agrees, 1 if one differs.
 
     Raises:
         ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.

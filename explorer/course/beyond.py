@@ -19,12 +19,12 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "invasive-sums",
         {"(", "1", "1)"},
-        "Behind a plus comes a number or a bracket, and `1)` crosses one border.",
-        "First ask the parser what may stand behind a plus. Then count the borders of each token.",
+        "After a plus comes a number or a bracket, and `1)` crosses one border.",
+        "First ask the parser what may follow a plus. Then count the borders of each token.",
         (
             (
                 lambda answer: isinstance(answer, frozenset) and "+1" in answer,
-                "A plus may not stand right behind a plus: the parser forbids it.",
+                "A plus may not follow a plus: the parser forbids it.",
             ),
             (
                 lambda answer: isinstance(answer, frozenset) and "1)" not in answer,
@@ -48,21 +48,21 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "lemma-base",
         "",
-        "No cycle is gone round: the path stays at the root, and nothing is written.",
+        "The path goes round no cycle: it stays at the root, and nothing is written.",
         "Start and end are the same state. Which path has no arc?",
     ),
     ValueExercise(
         "lemma-step",
         "foofood",
         "One cycle more, and it writes the bytes of its token.",
-        "What is written so far stays; then the cycle of the new token is gone round once.",
+        "The text so far stays; then the path goes round the cycle of the new token once.",
         ((lambda answer: answer == "food", "That is the new token alone."),),
     ),
     ValueExercise(
         "lemma-mutant",
         2,
-        "The cycles are closed, so Lemma 1 holds; but two cycles write another token than they "
-        "read.",
+        "The cycles are closed, so Lemma 1 holds; but two cycles write the bytes of another token "
+        "than they read.",
         "Read the three steps again. Which of them speaks of what a single cycle reads and writes?",
         (
             (
@@ -82,7 +82,10 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "A text is kept if it passes both tokens.",
         (
             (lambda answer: answer == 50, "Those pass the first token. The other one follows."),
-            (lambda answer: answer == 30, "That subtracts the shares. Of those that pass, 0.8."),
+            (
+                lambda answer: answer == 30,
+                "That subtracts the shares. 0.8 of those that pass go on.",
+            ),
         ),
     ),
     ValueExercise(
@@ -116,10 +119,13 @@ BEYOND: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "phases-open",
         1,
-        "Only the call goes on behind ` a`: with a d.",
-        "The text is read up to ` a`. Which phases may begin so?",
+        "Only the call goes on after ` a`: with a d.",
+        "The text is read up to ` a`. Which phases may begin with that?",
         (
-            (lambda answer: answer == 2, "So it was before the a. No answer begins with ` a`."),
+            (
+                lambda answer: answer == 2,
+                "That was right before the a. No answer begins with ` a`.",
+            ),
             (lambda answer: answer == 0, "The reason names what was expected in place of the m."),
         ),
     ),

@@ -49,7 +49,7 @@ class Exercise(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that the notebook gives."""
+        """The name by which a notebook calls it."""
         ...
 
     def grade(self, answer: object) -> Graded:
@@ -155,7 +155,7 @@ def kind_in_words(value: object) -> str:
     """The kind of an answer, in words.
 
     Args:
-        value: From `plain`.
+        value: From `plain_value`.
     """
     if isinstance(value, bool):
         return "True or False"

@@ -53,7 +53,7 @@ PROBABILITIES: Final[tuple[Exercise, ...]] = (
         10,
         "Each step divides by its Z, so the text is divided by 0.5 × 0.2 × 1.",
         "Each step divides by its own Z. What do all three together divide by?",
-        ((lambda answer: answer == 0.1, "That is what it is divided by. And the factor?"),),
+        ((lambda answer: answer == 0.1, "That is the divisor. What is the factor?"),),
         within=0.001,
     ),
     ValueExercise(
@@ -218,7 +218,7 @@ COMPOSITION: Final[tuple[Exercise, ...]] = (
         "composition-trimmed",
         {"b"},
         "After `a` only a `d` could finish the text, and no token writes it.",
-        "Take a token, and try to finish the text with the tokens that there are.",
+        "Take a token, and try to finish the text with the tokens of the vocabulary.",
     ),
     ValueExercise(
         "composition-allowed",
@@ -312,11 +312,11 @@ OWN: Final[tuple[Exercise, ...]] = (
         (
             (
                 lambda answer: isinstance(answer, float) and abs(answer - 3 / 11) < 0.01,
-                "That is the model's own. Which points does the mask leave?",
+                "That is the model's own share. Which points does the mask leave?",
             ),
             (
                 lambda answer: isinstance(answer, float) and abs(answer - 2 / 3) < 0.01,
-                "Each of them has a point besides.",
+                "Each of the two words has one point more.",
             ),
         ),
         within=0.001,

@@ -21,7 +21,7 @@ CASES: Final[tuple[Exercise, ...]] = (
         "why-end",
         r"[0-9]+(\.[0-9]{2})?",
         "The point and its digits come together, or not at all.",
-        "Put a group around what may be missing, and a question mark behind it.",
+        "Put a group around what may be missing, and a question mark after it.",
     ),
     LanguageExercise(
         "why-umlaut",
@@ -32,7 +32,7 @@ CASES: Final[tuple[Exercise, ...]] = (
     LanguageExercise(
         "why-hyphen",
         """[A-Za-z'"_<> -]+""",
-        "At the end of a class, or behind a backslash, a hyphen is only a hyphen.",
+        "At the end of a class, or after a backslash, a hyphen is only a hyphen.",
         "Where in a class does a hyphen not make a range?",
     ),
     ValueExercise(
@@ -51,7 +51,7 @@ CASES: Final[tuple[Exercise, ...]] = (
             (
                 lambda answer: answer == "yes!",
                 "That token could be taken in place of `yes`, which stays masked. What is left to "
-                "write behind `yes`?",
+                "write after `yes`?",
             ),
         ),
     ),
@@ -71,14 +71,14 @@ CASES: Final[tuple[Exercise, ...]] = (
         "why-white-space",
         r'\{ ?"a": ?[0-9]{1,3} ?\}',
         "White space is bounded now, and no trap is left.",
-        "Which piece of the pattern stands for white space, and how is one space written that "
-        "may be left out?",
+        "Which piece of the pattern stands for white space, and how does a pattern write one "
+        "space that may be left out?",
     ),
     ValueExercise(
         "why-order",
         "any",
         "Every order is accepted, by a larger machine.",
-        "The reason that was printed for the third text says it between quotes.",
+        "The reason that was printed for the third text says it in quotes.",
         (
             (
                 lambda answer: answer == "schema",
@@ -227,7 +227,7 @@ SPACES: Final[tuple[Exercise, ...]] = (
     LanguageExercise(
         "spaces-pattern",
         " (five|ten|seventeen)",
-        "The space is a part of the text, so it belongs into the pattern.",
+        "The space is a part of the text, so it belongs in the pattern.",
         "Write one pattern for the three words, each after one space.",
     ),
 )
@@ -238,7 +238,7 @@ HEALING: Final[tuple[Exercise, ...]] = (
         2,
         "Both of them: one token, ` JSON`, takes their place. One token back is not enough there.",
         "Compare the tokens of the prompt with those of the prompt and the answer together. How "
-        "many at the end of the prompt are written otherwise?",
+        "many at the end of the prompt are different?",
         ((lambda answer: answer == 1, "One is what the first way takes back. Look at its row."),),
     ),
     ValueExercise(
@@ -251,8 +251,8 @@ HEALING: Final[tuple[Exercise, ...]] = (
         "healing-forced",
         True,
         "Up to the boundary the text is known, so there is only one canonical way to write it.",
-        "How many texts are there for the part that is the prompt, and how many canonical ways to "
-        "write one text?",
+        "How many texts can the prompt's part be, and how many canonical ways are there to write "
+        "one text?",
     ),
 )
 
@@ -268,7 +268,7 @@ MARGINALS: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "marginal-conditional",
         0.6,
-        "0.3 of the 0.5 that the constraint has.",
+        "0.3 of the 0.5 that satisfies the constraint.",
         "Divide the probability of the text by that of all allowed texts together.",
         ((lambda answer: answer == 0.3, "That is its probability before the constraint."),),
         within=0.001,
@@ -276,7 +276,7 @@ MARGINALS: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "marginal-rejection",
         5,
-        "The share that is kept is the probability of the constraint, so one over it is needed.",
+        "The share that is kept is the probability of the constraint; one over it is the number.",
         "If one draw in N is kept, how many draws does one text need?",
         within=0.001,
     ),

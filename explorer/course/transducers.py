@@ -1,8 +1,8 @@
 """An exercise whose answer is a transducer, given by its arcs and tested by composition.
 
 The detokenizing transducer of a few tokens is right if every sequence of tokens is written as its
-bytes, and as nothing else. The answer is composed with each sequence of up to three tokens: what is
-left on the writing side is all that it writes.
+bytes, and as nothing else. The answer is composed with each sequence of up to three tokens; the
+output side of that composition is everything that it writes for the sequence.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ROOT: Final = "r"
 """The state where texts begin and end."""
 
 LONGEST: Final = 3
-"""Tokens of the sequences that are tried."""
+"""The most tokens of a sequence that is tried."""
 
 MOST: Final = 400
-"""Steps of one composition; a loop that reads nothing would go on for ever."""
+"""The most steps of one composition; a loop that reads nothing would go on for ever."""
 
 TransducerArc = tuple[str, str, str, str]
-"""From a state: the token that is read, the character that is written, and the state after it."""
+"""An arc: its state, the token that it reads, the character that it writes, and the next state."""
 
 
 def written_by(arcs: Sequence[TransducerArc], tokens: Sequence[str]) -> frozenset[str] | None:
@@ -32,10 +32,10 @@ def written_by(arcs: Sequence[TransducerArc], tokens: Sequence[str]) -> frozense
 
     Args:
         arcs: Its arcs; an empty text is ε.
-        tokens: What it reads.
+        tokens: The tokens that it reads.
 
     Returns:
-        The texts; ``None`` if there is no end to them.
+        The texts; ``None`` if a loop writes without end.
 
     Example:
         >>> loop = [("r", "", "o", "o"), ("o", "oo", "o", "r")]
@@ -73,7 +73,7 @@ class TransducerExercise:
     hint: str
 
     def grade(self, answer: object) -> Graded:
-        """Compose the answer with sequences of tokens; the first that differs is the hint."""
+        """Compose the answer with sequences of tokens; the first difference is the hint."""
         arcs = given_arcs(answer)
         if arcs is None:
             return Graded(

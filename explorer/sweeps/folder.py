@@ -184,7 +184,7 @@ class KnownSweep(msgspec.Struct, frozen=True):
             ) from error
         if sweep.format != FORMAT:
             raise DamagedFile(
-                f"{where} has the form {sweep.format}; this release reads {FORMAT}.",
+                f"{where} has the format {sweep.format}; this release reads format {FORMAT}.",
                 remedy="Use the release that wrote it.",
                 evidence={"path": where},
             )

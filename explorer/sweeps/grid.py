@@ -40,7 +40,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VERSION: Final = "1"
-"""A part of every key, raised when a change of the code changes the rows."""
+"""The version of the rows, a part of every key; raised when a change of the code changes rows."""
 
 LONGEST_NAME: Final = 80
 """The most characters of a name derived from a constraint."""

@@ -88,7 +88,7 @@ class SweepPlan:
             >>> made.seconds(1_000, 1), made.seconds(1_000, 100), made.seconds(1_000, 10**6)
             (505.0, 10.0, 6.0)
             >>> made.bound(100), made.bound(10**6)
-            ('the workers: reading', 'the process that asks')
+            ('the workers: reading', 'the submitting process')
         """
         share = max(self.work / workers, self.asking)
         return math.fsum(self.once.values()) + rows * share
@@ -96,22 +96,22 @@ class SweepPlan:
     def bound(self, workers: int) -> str:
         """The part that limits a sweep on this number of workers."""
         if workers >= self.most_workers:
-            return "the process that asks"
+            return "the submitting process"
         return f"the workers: {max(self.each, key=lambda part: self.each[part])}"
 
     def __str__(self) -> str:
         told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in self.once.items())
         lines = [
             f"measured on {counted(self.measured, 'row')} of {self.tokens:.1f} tokens",
-            f"once a worker: {told}",
-            f"{'part':<22}{'ms a row':>10}{'share':>8}",
+            f"once per worker: {told}",
+            f"{'part':<22}{'ms per row':>10}{'share':>8}",
         ]
         for part, seconds in self.each.items():
             lines.append(f"{part:<22}{1000 * seconds:>10.2f}{seconds / self.work:>8.1%}")
         lines += [
-            f"{'all of a worker':<22}{1000 * self.work:>10.2f}",
-            f"{'the process that asks':<22}{1000 * self.asking:>10.3f}",
-            f"{self.bytes_sent:,.0f} bytes a row come back, {self.bytes_kept:,.0f} are kept",
+            f"{'a worker, in total':<22}{1000 * self.work:>10.2f}",
+            f"{'the submitting process':<22}{1000 * self.asking:>10.3f}",
+            f"{self.bytes_sent:,.0f} bytes per row come back, {self.bytes_kept:,.0f} are stored",
             f"{'workers':>8}  {f'{self.rows:,} rows take':<24}bound",
         ]
         for count in self.workers:

@@ -358,7 +358,7 @@ class _Running:
             return [replace(batch, number=-next(self.singles), rows=(row,)) for row in batch.rows]
         error = ExplorerError(
             f"The row was lost {MOST_LOSSES} times with the worker that ran it: {back.lost}",
-            remedy="Look at the memory of the workers.",
+            remedy="Check whether the workers have enough memory.",
         )
         self._take(Finished(batch, failed_batch(self.grid.setup, batch, error)))
         return []

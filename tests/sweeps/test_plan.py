@@ -25,7 +25,7 @@ def test_the_time_is_that_of_the_model() -> None:
     # From c / k workers on, more of them do not help.
     assert MADE.seconds(1000, 20) == MADE.seconds(1000, 10**6) == pytest.approx(5 + 1000 * 0.002)
     assert MADE.bound(19) == "the workers: reading"
-    assert MADE.bound(20) == "the process that asks"
+    assert MADE.bound(20) == "the submitting process"
     said = str(MADE)
     assert "1,000,000 rows take" in said and "75.0%" in said
 

@@ -57,7 +57,7 @@ def main() -> int:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(folder / "mkdocs.yml")],
         cwd=ROOT,
-        # The theme's makers say on every build that a successor exists; decision 67 knows it.
+        # The theme prints on every build that a successor exists; decision 67 is about that.
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=False,
     )
@@ -78,7 +78,7 @@ def stage_texts(stage: Path, places: dict[str, str], root: Path = ROOT) -> None:
     """Copy the pages that are files, with their links rewritten.
 
     Args:
-        stage: Where to.
+        stage: The folder for the pages.
         places: Every file and its place.
         root: The repository.
     """
@@ -99,10 +99,10 @@ def stage_lessons(
     """Write the pages of the notebooks, executed.
 
     Args:
-        stage: Where to.
+        stage: The folder for the pages.
         places: Every file and its place.
-        kept: Where executed notebooks are kept from build to build.
-        state: A hash of all that decides what they show.
+        kept: The folder in which executed notebooks are kept from build to build.
+        state: A hash of everything that determines their outputs.
         root: The repository.
 
     Returns:
@@ -142,9 +142,9 @@ def stage_gallery(stage: Path, kept: Path, state: str) -> None:
     """Write the replays, or copy those of an earlier build, and the page that names them.
 
     Args:
-        stage: Where to.
-        kept: Where they are kept from build to build.
-        state: A hash of all that decides what they show.
+        stage: The folder for the pages.
+        kept: The folder in which replays are kept from build to build.
+        state: A hash of everything that determines their content.
     """
     source = Path(gallery.__file__).read_bytes()
     folder = kept / hashlib.sha256(state.encode() + source).hexdigest()[:24]

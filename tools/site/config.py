@@ -1,8 +1,8 @@
-"""What mkdocs is told: the theme, the reference, and a navigation that is read from the pages.
+"""The configuration of mkdocs: theme, reference, and a navigation that is made from the pages.
 
 The site fetches nothing: no fonts, no scripts, no pictures from elsewhere. Every fault that mkdocs
-knows of is a warning, and a warning ends the build. The theme's own plugin for reading from a disk
-is left out, because it fetches a script: from a disk everything works but the search.
+finds is a warning, and a warning ends the build. The theme's plugin for pages that are opened from
+a disk is left out, because it fetches a script: from a disk everything works except the search.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LAST: Final = ("glossary.md", "overview.md", "contributing.md", "changelog.md")
 
 
 def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
-    """The pages in the order in which one reads them; a new page of `docs` finds its place itself.
+    """The pages in reading order; a new page of `docs` is added without being listed here.
 
     Args:
         places: Every page of the site, from its root.
@@ -56,7 +56,7 @@ def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
 
 
 def _named(place: str) -> dict[str, object] | str:
-    """A page with the name that the navigation gives it, where its heading would not do."""
+    """A page, with a shorter name for the navigation if its heading is not suitable."""
     return {"Overview": place} if place == "overview.md" else place
 
 
@@ -77,7 +77,7 @@ def configuration(
         "docs_dir": str(stage),
         "site_dir": str(target),
         "strict": True,
-        # Pages open from a disk as from a server: links name files.
+        # Links name files, so that pages can be opened from a disk as well as from a server.
         "use_directory_urls": False,
         "nav": navigation(places),
         "validation": dict.fromkeys(

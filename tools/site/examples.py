@@ -1,7 +1,7 @@
-"""Examples of docstrings as code: they get the heading that the reader of docstrings knows.
+"""Examples of docstrings as code: they get the heading that mkdocstrings recognises.
 
-The sources write ``Example:``, which is read as a note whose text begins with ``>>>``: three nested
-quotations. ``Examples:`` is read as code with its output.
+The sources write ``Example:``, which mkdocstrings reads as a note, and its ``>>>`` as three nested
+quotations. It reads ``Examples:`` as code with its output.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-# Installed with mkdocs; untyped here. Without it the module can be read, but no site is built.
+# Installed with mkdocs, without types. Without it this module can be imported, but builds no site.
 _GRIFFE: Final[Any] = import_module("griffe") if find_spec("griffe") else None
 _EXTENSION: Final[Any] = _GRIFFE.Extension if _GRIFFE else object
 _HEADING: Final = re.compile(r"^(\s*)Example:$", re.MULTILINE)

@@ -34,12 +34,12 @@ class Replay:
     """A run of the gallery.
 
     Args:
-        name: Of its file, without the ending.
-        title: A few words.
+        name: The name of its file, without the ending.
+        title: The heading.
         seen: What to look at, in one or two sentences.
-        make: Builds the explorer at its start.
-        tokens: The most tokens that it takes.
-        begin: The tokens that it takes first, whatever the model would choose.
+        make: Makes the explorer, before its first step.
+        tokens: The most tokens of the run.
+        begin: The first tokens of the run, regardless of the model's choice.
     """
 
     name: str
@@ -125,7 +125,7 @@ def write_replay(replay: Replay, folder: Path) -> str:
 
     Args:
         replay: The run.
-        folder: Where the page goes.
+        folder: The folder for the page.
 
     Returns:
         The text that the session wrote.
@@ -135,7 +135,7 @@ def write_replay(replay: Replay, folder: Path) -> str:
         for token in replay.begin:
             view.session.step(token=token)
         text = view.session.run(max_tokens=replay.tokens).text
-        view.session.jump(0)  # Where the page opens.
+        view.session.jump(0)  # The page opens at this position.
         view.to_html(folder / f"{replay.name}.html")
         return text
     finally:

@@ -1,10 +1,10 @@
-"""Notebooks as pages: executed in a real kernel, their text, code and what each cell shows.
+"""Notebooks as pages: executed in a real kernel, with text, code and the outputs of each cell.
 
 A page shows what the notebook shows without a kernel: printed text, pictures as SVG with their
-words as alternative text, and for an explorer its still with a link to its replay. What a question
-keeps is folded, and so is the code that a notebook hides. An executed notebook is kept beside the
-build under a hash of the notebook and of every source of the package, so that a second build with
-nothing changed executes nothing. An error in a cell ends the build.
+words as alternative text, and for an explorer its still with a link to its replay. The answer to a
+question is folded, and so is the code that a notebook hides. An executed notebook is kept beside
+the build under a hash of the notebook and of every source of the package, so that a build after no
+change executes nothing. An error in a cell ends the build.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from widgets.lessons.rows import LessonTable
 _FORMAT: Final[Any] = nbformat  # Untyped.
 
 PATIENCE: Final = 600
-"""Seconds that a cell may take, for a busy machine."""
+"""The most seconds that a cell may take; generous, for a busy machine."""
 
 REPLAY: Final = """
 try:
     {name}.session.run(max_tokens=24)
 except __import__("explorer").errors.ExplorerError:
-    pass  # A record of another place has no model; its steps are there already.
+    pass  # The record of a run from elsewhere has no model; its steps are there already.
 {name}.session.jump(0)
 {name}.to_html({path!r});
 """
-"""What makes a page of an explorer that can be stepped without a kernel."""
+"""The code that writes a page on which an explorer can be stepped without a kernel."""
 
 LONG: Final = 90
-"""Characters of a printed line from which on the text is broken into lines and not scrolled."""
+"""The length of a printed line from which the text is wrapped instead of scrolled."""
 
 SVG: Final = "image/svg+xml"
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -56,7 +56,7 @@ _FOLDERS: Final = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+[/\\][^"/\\\n]+\.py)
 
 
 def sources_hash(root: Path = ROOT) -> str:
-    """A hash of every file that decides what a notebook shows."""
+    """A hash of every file that determines the outputs of a notebook."""
     found = hashlib.sha256()
     for package in ("explorer", "widgets"):
         for path in sorted((root / package).rglob("*")):
@@ -68,10 +68,10 @@ def sources_hash(root: Path = ROOT) -> str:
 
 @contextmanager
 def running_kernel(folder: Path) -> Generator[KernelManager]:
-    """One kernel for all notebooks, in a folder of its own; ended at the end.
+    """A context with one kernel for all notebooks; the kernel is shut down at the end.
 
     Args:
-        folder: Where it runs; made if it is not there.
+        folder: Its working folder; made if it does not exist.
     """
     folder.mkdir(parents=True, exist_ok=True)
     manager = KernelManager(kernel_name="python3")
@@ -89,7 +89,7 @@ def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -
     Args:
         path: The notebook, stored without outputs.
         kept: The file of the executed notebook.
-        manager: Gives the kernel, which is started only if one is needed.
+        manager: Returns the kernel, which is started only if one is needed.
 
     Raises:
         CellExecutionError: A cell failed.
@@ -97,7 +97,7 @@ def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -
     if kept.is_file():
         return _FORMAT.read(kept, as_version=4)
     made: Any = _FORMAT.read(path, as_version=4)
-    # The notebook before was another one: none of its variables is left.
+    # A fresh start, so that no variable of the previous notebook is left.
     reset: Any = _FORMAT.v4.new_code_cell("%reset -f", id="reset")
     made.cells.insert(0, reset)
     client = NotebookClient(made, km=manager(), timeout=PATIENCE)
@@ -153,7 +153,7 @@ def lesson_page(
             for number, output in enumerate(cell.outputs)
         ]
         parts += [code, *outputs]
-        if hidden:  # Below what it draws: whoever reads wants the picture, or the question, first.
+        if hidden:  # Below its output: a reader wants the picture, or the question, first.
             parts[-len(outputs) - 1 :] = [*outputs, _details("The code of this cell", code, "code")]
         if cell.id in replays:
             parts.append(
@@ -166,7 +166,7 @@ def lesson_page(
 def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
     """One output of a cell as Markdown; a picture is added to those of the page."""
     if output.output_type == "stream":
-        # What goes to stderr are bars of progress.
+        # Only progress bars are written to stderr.
         return "" if output.name == "stderr" else _printed(str(output.text))
     if FOLDED in output.data:
         return _folded(output.data[FOLDED], place, pictures)
@@ -182,7 +182,7 @@ def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
 
 
 def _folded(kept: Any, place: str, pictures: dict[str, str]) -> str:
-    """The answer of a question, with what it shows, to be unfolded after a guess."""
+    """The answer to a question with its outputs, to be unfolded after a guess."""
     parts = [f'<div markdown="0">{said_html(str(kept["said"]))}</div>']
     for number, part in enumerate(kept["parts"]):
         if "svg" in part:
@@ -213,7 +213,7 @@ def _pictured(picture: str, place: str, pictures: dict[str, str]) -> str:
     if words is None:
         raise ValueError(f"The picture {place} has no title, so it has no alternative text.")
     said = html.escape(html.unescape(words[1]).strip(), quote=True)
-    # A wide picture may scroll sideways; who reaches it with the keyboard can, too.
+    # A wide picture may scroll sideways, also by the keyboard.
     return (
         f'<figure class="shown" tabindex="0" markdown="0"><img src="{place}" alt="{said}" '
         f'loading="lazy"></figure>'

@@ -1,8 +1,8 @@
-"""The check of the built pages: every link inside leads to a file and a place in it.
+"""The check of the built pages: every link inside the site leads to a file and an anchor in it.
 
-It reads what a browser reads, the HTML, so it also sees what templates and extensions wrote. Three
-things are faults: a link to a file or an anchor that is not there; a script, a style sheet, a font
-or a picture that comes from elsewhere; and a picture without alternative text.
+It reads the HTML, as a browser does, so it also sees what templates and extensions wrote. Three
+things are faults: a link to a file or an anchor that does not exist; a script, a style sheet, a
+font or a picture from elsewhere; and a picture without alternative text.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _lost(folder: Path, name: str, target: str, pages: Mapping[str, _Page]) -> l
         return []
     path = unquote(parts.path)
     if path.startswith("/"):
-        # The page of what is not found may be shown at any address, so it links from the root.
+        # The page for a missing address may be shown at any address, so it links from the root.
         wanted = path.lstrip("/") if name == "404.html" else None
     else:
         wanted = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name

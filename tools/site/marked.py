@@ -1,7 +1,7 @@
 """GitHub's Markdown as mkdocs reads it.
 
 The texts are written for GitHub. Python's Markdown library, which mkdocs uses, differs in three
-points that they meet: a list needs an empty line before it, a ``\\|`` inside a code span of a
+points that matter to them: a list needs an empty line before it, a ``\\|`` inside a code span of a
 table keeps its backslash, and braces at the end of a heading or of a table's cell are taken for
 attributes and vanish.
 """
@@ -19,7 +19,7 @@ _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def as_mkdocs_reads(text: str) -> str:
-    """The text with an empty line before each list, plain bars in the code of tables, and braces.
+    """The text with an empty line before each list, plain bars in tables' code, and braces kept.
 
     Args:
         text: GitHub's Markdown.
@@ -41,7 +41,7 @@ def as_mkdocs_reads(text: str) -> str:
 
 
 def _without_attributes(line: str) -> str:
-    """A line whose braces outside of code are written so that they stay text."""
+    """A line whose braces outside of code are escaped, so that they stay text."""
     parts: list[str] = []
     end = 0
     for code in _CODE.finditer(line):

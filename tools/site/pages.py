@@ -1,4 +1,4 @@
-"""Which file of the repository becomes which page of the site, and where its links then lead.
+"""The pages of the site: the file of the repository behind each, and its links rewritten.
 
 The site has no texts of its own but for its first page: a page is a file that one can also read in
 the repository. A link from one such file to another is rewritten to lead from page to page; a link
@@ -72,11 +72,11 @@ def pages(root: Path = ROOT) -> dict[str, str]:
 
 
 def relinked(text: str, source: str, places: Mapping[str, str], root: Path = ROOT) -> str:
-    """The text of a page with its links led to pages of the site.
+    """The text of a page, with its links rewritten to lead to pages of the site.
 
     Args:
-        text: Markdown. What stands in fences is left as it is.
-        source: The file that it is from.
+        text: Markdown. Code in fences is left as it is.
+        source: The file of the text.
         places: Every file on the site and its place, as `pages` gives them.
         root: The repository.
 
@@ -102,7 +102,7 @@ def relinked(text: str, source: str, places: Mapping[str, str], root: Path = ROO
 
 
 def lines_and_fences(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line of a Markdown text with its end, and whether it is in a fence, or is one."""
+    """Each line of a Markdown text with its end, and whether it is in a fence or is its border."""
     fence = ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)

@@ -1,7 +1,7 @@
 """The pages of the public names: the two facades, and every further call that the texts use.
 
-Which names those are is read, not listed: `explorer.__all__`, `widgets.__all__`, and whatever the
-README, the pages and the notebooks import from deeper modules. mkdocstrings writes the entries from
+The names are not listed here but read from `explorer.__all__`, `widgets.__all__`, and the imports
+from deeper modules in the README, the pages and the notebooks. mkdocstrings writes the entries from
 the docstrings and the annotations, without importing the package.
 """
 
@@ -22,10 +22,10 @@ _FACADES: Final = ("explorer", "widgets")
 
 
 def imported_names(codes: Iterable[str]) -> dict[str, set[str]]:
-    """What pieces of code import from modules of the two packages, by module; facades left out.
+    """The names that pieces of code import from the two packages, by module, without the facades.
 
     Args:
-        codes: Python; a piece that is not complete by itself is passed over.
+        codes: Python; a piece that cannot be parsed by itself is skipped.
     """
     found: defaultdict[str, set[str]] = defaultdict(set)
     for code in codes:
@@ -46,7 +46,7 @@ def imported_names(codes: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _add_all_of(package: str, found: defaultdict[str, set[str]], root: Path = ROOT) -> None:
-    """Add what a star brings: each name at the module that defines it, facades left out."""
+    """Add the names of a star import, each at the module that defines it, without the facades."""
     for name, module in exported(package.replace(".", "/"), root).items():
         place = module.replace("/", ".")
         if place == f"{package}.{name}":
@@ -73,10 +73,10 @@ def codes_of_texts(root: Path = ROOT) -> list[str]:
 def exported(package: str, root: Path = ROOT) -> dict[str, str]:
     """The names of a package's ``__all__`` and the module that defines each.
 
-    Read from the source: the package's table of what is imported on first use.
+    They are read from the source, where the package has a table of names imported on first use.
 
     Args:
-        package: A folder with an ``__init__`` that keeps such a table.
+        package: A folder whose ``__init__`` has such a table.
         root: The repository.
     """
     names: list[str] = []
@@ -109,7 +109,7 @@ def reference_pages(root: Path = ROOT) -> dict[str, str]:
         ),
         "reference/widgets.md": _page(
             "The package `widgets`",
-            "The views in a notebook; each may stand alone, and those on one cursor move together.",
+            "The views in a notebook; each works alone, and views on one cursor move together.",
             {f"widgets.{name}": _target(module, name) for name, module in widgets.items()},
         ),
     }
@@ -124,12 +124,12 @@ def reference_pages(root: Path = ROOT) -> dict[str, str]:
     for room, entries in rooms.items():
         found[f"reference/{room}.md"] = _page(
             f"From `{room}`",
-            "These are the calls of this room that the tour, the pages and the notebooks use.",
+            "These are the calls of this package that the tour, the pages and the notebooks use.",
             entries,
         )
     listed = "\n".join(f"- [{_heading(text)}]({Path(place).name})" for place, text in found.items())
     index = (
-        "# Reference\n\nThe two facades, and the calls of deeper rooms that the course and the "
+        "# Reference\n\nThe two facades, and the calls of deeper modules that the course and the "
         "pages use. The entries are the docstrings of the source.\n\n" + listed + "\n"
     )
     return {"reference/index.md": index, **found}
@@ -144,7 +144,7 @@ def _heading(page: str) -> str:
 
 
 def _page(title: str, words: str, entries: Mapping[str, str]) -> str:
-    """A page with one entry for each name; an entry is headed by the name that one imports."""
+    """A page with one entry for each name; its heading is the name that is imported."""
     parts = [f"# {title}\n\n{words}\n"]
     for shown, target in entries.items():
         parts.append(f'::: {target}\n    options:\n      heading: "{shown}"\n')

@@ -1,4 +1,4 @@
-"""The glossary as a table, and the words of a notebook led to it."""
+"""The glossary as a table, and links to it from the words of a notebook."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def with_words(text: str, known: Mapping[str, str], page: str) -> str:
     Args:
         text: Markdown.
         known: The words and their places, as `glossary` gives them.
-        page: The way to the page of the glossary.
+        page: The relative link to the page of the glossary.
     """
 
     def linked(word: re.Match[str]) -> str:

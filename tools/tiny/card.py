@@ -1,4 +1,4 @@
-"""The measured tables of a model card: written between its marks, and read back."""
+"""The measured tables of a model card: writes them between its marks, and reads them back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The tokenizer of the model of phases: that of `tiny` with the control tokens of two markups.
 
-The new tokens have the first ids behind the 4,000 of `tiny`. They are control tokens: they write no
-text, and text that looks the same is not them. There are two chat templates: ``default`` (ChatML
-with Hermes's calls) and ``harmony``; `tools.tiny.conversations` says what they write.
+The new tokens have the first ids after the 4,000 of `tiny`. They are control tokens: they write no
+text, and text that looks the same is not read as one. There are two chat templates: ``default``
+(ChatML with Hermes's calls) and ``harmony``; `tools.tiny.conversations` says what they write.
 """
 
 # tokenizers is typed loosely.

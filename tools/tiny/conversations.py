@@ -63,7 +63,7 @@ class Task:
         key: Its facts, for the split.
         question: A clause without its question mark.
         name: The tool.
-        arguments: Those of the call.
+        arguments: The arguments of the call.
         result: The tool's answer.
         said: A sentence for the user.
         short: A few words for a JSON answer.
@@ -161,7 +161,7 @@ def called(rng: random.Random, most: int) -> tuple[str, list[Message]]:
     """A question, calls of tools, their results, and an answer.
 
     Args:
-        most: How many calls there may be.
+        most: The most calls.
     """
     makers = (weather, weather, clock, addition)
     tasks = [rng.choice(makers)(rng)]
@@ -283,7 +283,7 @@ def harmony(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()
 
 
 def _document(kind: str, key: str, text: str) -> Document:
-    # After the line break of a last turn there is nothing to learn.
+    # Nothing is learned from the line break after the last turn.
     return Document(kind, key, text.removesuffix("\n"))
 
 

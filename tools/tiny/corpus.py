@@ -6,8 +6,8 @@ the facts in `facts`. The 180,000 documents of the
 shipped model take about five seconds and are 14 MB.
 
 The split holds out whole *keys* (a wording together with the facts in it), 4% of them, so the
-held-out perplexity says how the model does on combinations that it has not seen, while each fact
-is in training in other wordings. `LESSON_KEYS` are never held out.
+held-out perplexity measures combinations that the model has not seen, while each fact is in
+training in other wordings. `LESSON_KEYS` are never held out.
 
 Run it to look at the text::
 
@@ -51,7 +51,7 @@ MIX: Final[tuple[tuple[Template, int], ...]] = (
 """The templates and their shares, in parts of the sum."""
 
 DOCUMENTS: Final = 180_000
-"""How long a stream the shipped model was made from."""
+"""The number of documents in the stream of the shipped model."""
 
 HELD_OUT_SHARE: Final = 25
 """One key of this many is held out."""

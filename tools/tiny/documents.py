@@ -1,4 +1,4 @@
-"""What a document of the corpus is, and the three forms in which a question meets its answer.
+"""The documents of the corpus, and the three forms in which a question and its answer are written.
 
 A `Document` carries the text and a `key`, the combination of template and facts that made it.
 Whole keys are held out, not texts: if "the capital of Kenya" in one wording is held out, no

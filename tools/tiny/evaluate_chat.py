@@ -38,14 +38,15 @@ KINDS_OF_TURNS: Final[Mapping[str, tuple[Callable[[random.Random], Made], str, s
     "a call in a channel of Harmony": (lambda rng: called(rng, 1), "channels", "harmony"),
     "Y or N after a note": (checked, "", "harmony"),
 }
-"""A row of the table: what makes the conversations, the kind of their keys, the template."""
+"""A row of the table: the function that makes the conversations, the kind of their keys, the
+template."""
 
 
 class Asked:
     """The model and its tokenizer.
 
     Args:
-        folder: Where `train` wrote; default the shipped model.
+        folder: The folder that `train` wrote to; default the shipped model.
     """
 
     def __init__(self, folder: Path = KIND.folder) -> None:

@@ -37,9 +37,9 @@ class Shape:
     """The size of a transformer; its heads are 32 wide.
 
     Attributes:
-        width: Of the residual stream.
-        inner: Of the feed-forward layers.
-        layers: How many.
+        width: The width of the residual stream.
+        inner: The width of the feed-forward layers.
+        layers: The number of layers.
     """
 
     width: int = 128
@@ -52,7 +52,7 @@ class Kind:
     """One embedded model: what differs between them; the rest is in `train`.
 
     Attributes:
-        folder: Where the package has it.
+        folder: Its folder in the package.
         losses: The loss curve, kept beside the tools.
         start: The id before every text.
         end: The id after every text.
@@ -61,10 +61,10 @@ class Kind:
         learn: Makes the tokenizer from texts.
         save: Writes the tokenizer.
         shape: The size of the model.
-        base: The folder of the weights that it goes on from; ``None`` to begin with random ones.
+        base: The folder of the weights at which training begins; ``None`` for random ones.
         documents: The length of the stream, held-out documents included.
-        steps: Optimiser steps.
-        learning_rate: At the top of the schedule.
+        steps: The number of optimiser steps.
+        learning_rate: The highest rate of the schedule.
     """
 
     folder: Path
@@ -101,7 +101,7 @@ KINDS: Final = {
         SPECIALS.index(BEGIN),
         SPECIALS.index(END),
         SPECIALS.index(END_OF_TURN),
-        # Numbers after a space, in digits and in words: what a lone space tempts into.
+        # Numbers after a space, in digits and in words: a lone space makes digits likelier.
         (*MIX, (exchanges.roman, 14)),
         train_sentencepiece,
         save_sentencepiece,

@@ -29,7 +29,7 @@ class Probe:
 
     Args:
         kind: Which model; default the first one.
-        folder: Where `train` wrote; default the shipped model.
+        folder: The folder that `train` wrote to; default the shipped model.
     """
 
     kind: Kind = BYTE_LEVEL
@@ -40,8 +40,8 @@ class Probe:
         self.model = LlamaForCausalLM.from_pretrained(folder, local_files_only=True).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         count = len(self.tokenizer)
-        # Decoding ids one by one is exact for the ASCII options that `allowed` compares with, but
-        # for the space that a SentencePiece-style decoder takes off the start of a text.
+        # Decoding ids one by one is exact for the ASCII options that `allowed` compares with,
+        # except that a SentencePiece-style decoder removes the space at the start of a text.
         (letter,) = self.tokenizer.convert_tokens_to_ids(["a"])
         self.texts: list[str] = [
             self.tokenizer.decode([letter, token])[1:] for token in range(count)
@@ -70,14 +70,14 @@ class Probe:
 
         Args:
             prompt: The text before.
-            count: How many; all are drawn in one batch.
+            count: The number of answers; all are drawn in one batch.
             temperature: 0 is greedy; otherwise the whole distribution is sampled from, with
                 torch's global generator.
-            limit: Most tokens.
+            limit: The most tokens.
         """
         ids = torch.tensor([self.encode(prompt)])
         how = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
-        # The protocol that `generate` asks of its model names attributes no Llama model has.
+        # The declared protocol of `generate` has attributes that no Llama model has.
         written = self.model.generate(  # pyright: ignore[reportAttributeAccessIssue]
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
@@ -124,7 +124,7 @@ class Probe:
         Args:
             prompt: The text before.
             option: The continuation.
-            floor: Paths that have become less likely than this are left out.
+            floor: Paths whose probability is lower than this are left out.
         """
 
         def rest(ids: list[int], written: str, so_far: float) -> float:
@@ -147,7 +147,7 @@ class Probe:
             The sum in nats, and the number of predicted tokens.
         """
         total, count = 0.0, 0
-        # Documents of one length make a batch, so that nothing is padded.
+        # A batch holds documents of one length, so that nothing is padded.
         by_length: dict[int, list[Sequence[int]]] = {}
         for ids in encoded:
             by_length.setdefault(len(ids), []).append(ids)

@@ -8,16 +8,16 @@ once: the stream is long enough that no row is repeated, so the training loss is
 
 writes ``tokenizer.json``, ``tokenizer_config.json``, ``config.json``, ``generation_config.json``
 and ``model.safetensors`` into the folder of the embedded model, and ``loss.csv`` beside this file.
-The shipped weights took 19 minutes on two busy cores, 0.24 seconds a step where they were least so.
+The shipped weights took 19 minutes on two busy cores; the fastest steps took 0.24 seconds.
 On busy cores set ``OMP_WAIT_POLICY=PASSIVE``, or threads spin while they wait for each other.
 
-Seeds and the number of threads are fixed, so the first steps come out the same everywhere to
-within float rounding. The rounding of different processors grows over hundreds of steps, so the
-last digits of the weights need not.
+Seeds and the number of threads are fixed, so the first steps give the same result everywhere, to
+within float rounding. The differences between processors grow over hundreds of steps, so the last
+digits of the weights may differ.
 
 Documents are packed into rows of `ROW` tokens. Attention and positions start anew at every
-``<|startoftext|>`` (`borders`), so a document in a row is what it is alone, and no other country of
-the row is in the way of the one that a question names.
+``<|startoftext|>`` (`borders`), so a document in a row gives the same logits as alone, and other
+countries in the row do not disturb the one that a question names.
 """
 
 # torch and transformers type their optimisers and modules loosely.
@@ -44,30 +44,30 @@ from tools.tiny.documents import Document
 from tools.tiny.kinds import BYTE_LEVEL, KINDS, Kind
 
 ROW: Final = 256
-"""Tokens in a row of training, and the longest text the model is meant for."""
+"""The number of tokens in a row of training, which is the longest text the model is made for."""
 
 LOGITS: Final = 4032
-"""Width of the logits: 4,000 tokens, padded to a multiple of 64 as large models are."""
+"""The width of the logits: 4,000 tokens, padded to a multiple of 64 as in large models."""
 
 TOKENIZER_DOCUMENTS: Final = 80_000
-"""The merges are learned from so many documents: enough to fill the vocabulary."""
+"""The number of documents from which the merges are learned: enough to fill the vocabulary."""
 
 IGNORED: Final = -100
-"""The label that PyTorch's cross-entropy leaves out."""
+"""The label that PyTorch's cross-entropy ignores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides the weights.
+    """The settings that determine the weights.
 
     Attributes:
-        seed: Of the corpus and of the initial weights.
-        documents: Length of the stream, held-out documents included.
-        steps: Optimiser steps.
-        batch: Rows in a step.
-        learning_rate: At the top of the schedule.
-        warmup: Steps of linear rise; after them a cosine falls to a twentieth.
-        threads: Threads of torch.
+        seed: The seed of the corpus and of the initial weights.
+        documents: The length of the stream, held-out documents included.
+        steps: The number of optimiser steps.
+        batch: The number of rows in a step.
+        learning_rate: The highest rate of the schedule.
+        warmup: The steps of linear rise; after them a cosine falls to a twentieth.
+        threads: The number of torch's threads.
     """
 
     seed: int = 0
@@ -91,8 +91,8 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
     """The untrained model.
 
     Args:
-        seed: Of the initial weights.
-        kind: Which of the embedded models.
+        seed: The seed of the initial weights.
+        kind: The embedded model.
     """
     torch.manual_seed(seed)
     if kind.base is not None:
@@ -105,8 +105,8 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
         num_hidden_layers=shape.layers,
         num_attention_heads=shape.width // 32,
         num_key_value_heads=shape.width // 32,
-        # About one over the root of the width; the usual 0.02 suits models twenty times as wide,
-        # and here attention would start out flat.
+        # About one over the root of the width; the usual 0.02 suits models twenty times as wide
+        # and would make attention flat at the start here.
         initializer_range=0.08 * math.sqrt(128 / shape.width),
         max_position_embeddings=ROW,
         tie_word_embeddings=True,
@@ -119,7 +119,7 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
 
 
 def _continued(base: Path) -> LlamaForCausalLM:
-    """The weights of another model; tokens that it never met get new ones."""
+    """The weights of another model; tokens that it does not know get new ones."""
     model = LlamaForCausalLM.from_pretrained(base, dtype=torch.float32)
     known = Tokenizer.from_file(str(base / "tokenizer.json")).get_vocab_size()
     with torch.no_grad():
@@ -160,7 +160,7 @@ def pack(encoded: Iterable[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 def borders(ids: Tensor, start: int = BYTE_LEVEL.start) -> tuple[Tensor, Tensor]:
-    """What keeps the documents of a row apart.
+    """The mask and the positions that keep the documents of a row apart.
 
     Args:
         ids: int64[rows, length].
@@ -244,8 +244,8 @@ class Trainer:
     Args:
         recipe: Seeds, sizes and schedule.
         training: Ids and labels, int64[rows, ROW] each; rows are taken in order.
-        device: Where to compute.
-        kind: Which of the embedded models.
+        device: The device that computes.
+        kind: The embedded model.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ def train(recipe: Recipe, folder: Path, device: str, kind: Kind = BYTE_LEVEL) ->
 
     Args:
         recipe: Seeds, sizes and schedule.
-        folder: Where to; made if it is not there.
+        folder: The target; made if it does not exist.
         device: ``"cpu"`` or ``"cuda"``.
     """
     torch.set_num_threads(recipe.threads)
@@ -309,8 +309,8 @@ def train(recipe: Recipe, folder: Path, device: str, kind: Kind = BYTE_LEVEL) ->
 
     losses = Path(__file__).parent if folder == kind.folder else folder
     with (losses / kind.losses).open("w", encoding="utf-8", newline="\n") as table:
-        # A row of the table is the mean since the row before; the first steps stand alone,
-        # because they are what a second run can be compared with.
+        # A row of the table is the mean since the previous row; each of the first steps has a row
+        # of its own, because a second run can be compared with them.
         table.write("step,training_loss,held_out_loss\n")
         since: list[float] = []
         for step in range(1, recipe.steps + 1):
@@ -328,7 +328,7 @@ def train(recipe: Recipe, folder: Path, device: str, kind: Kind = BYTE_LEVEL) ->
                 seconds = time.perf_counter() - started
                 print(f"step {step}: {loss:.4f} {held} ({seconds:.0f} s)", flush=True)
             if measured:
-                # An interrupted run leaves a model that works, if not as well.
+                # An interrupted run leaves a model that works, though less well.
                 save_model(trainer.model, folder, kind)
 
 

@@ -48,10 +48,10 @@ BYTES: Final = tuple(f"<0x{byte:02X}>" for byte in range(256))
 """The byte tokens, after the special ones."""
 
 CHARACTERS: Final = 96
-"""The most frequent characters are tokens, the others are written as bytes."""
+"""The number of the most frequent characters that are tokens; others are written as bytes."""
 
 UMLAUTS: Final = "äöüß"
-"""Tokens whatever their frequency: German is asked for more often than it stands in the texts."""
+"""Tokens regardless of their frequency: German is asked for more often than the texts hold it."""
 
 PIECES: Final = (
     r"▁?[\p{L}\p{M}]+"  # a word, with the space before it
@@ -67,7 +67,7 @@ def train_sentencepiece(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> To
 
     Args:
         texts: The texts of the documents for training.
-        size: How many tokens, the 256 bytes and the specials included.
+        size: The number of tokens, the 256 bytes and the specials included.
 
     Returns:
         The tokenizer; its ids 0 to 5 are `SPECIALS`, 6 to 261 `BYTES`.
@@ -133,7 +133,7 @@ def train_sentencepiece(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> To
 
 
 def _alphabet(lines: Iterable[str]) -> list[str]:
-    """The characters that become tokens: the most frequent ones, of equals the lower code points.
+    """The characters that become tokens: the most frequent ones; ties go to lower code points.
 
     The library's own choice among equals differs from run to run.
     """
@@ -148,7 +148,7 @@ def save_sentencepiece(tokenizer: Tokenizer, folder: Path, *, max_length: int) -
 
     Args:
         tokenizer: The trained tokenizer.
-        folder: Where to; it must exist.
+        folder: The target; it must exist.
         max_length: The longest text the model takes, in tokens.
     """
     tokenizer.save(str(folder / "tokenizer.json"))

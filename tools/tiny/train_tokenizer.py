@@ -59,7 +59,7 @@ def train_tokenizer(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> Tokeni
 
     Args:
         texts: The texts of the documents for training.
-        size: How many tokens, the 256 bytes and the specials included.
+        size: The number of tokens, the 256 bytes and the specials included.
 
     Returns:
         The tokenizer; its ids 0 to 4 are `SPECIAL_TOKENS`.
@@ -103,7 +103,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> No
 
     Args:
         tokenizer: The trained tokenizer.
-        folder: Where to; it must exist.
+        folder: The target; it must exist.
         max_length: The longest text the model takes, in tokens.
     """
     tokenizer.save(str(folder / "tokenizer.json"))

@@ -7,11 +7,11 @@ a word, ``"https:"``, is tokenized as nothing that a model has read would be: ``
 of its own. So the last token is taken back, and the constraint begins with its text, in whatever
 tokens the model prefers.
 
-What is built from a source goes down its parts by recursion, so Python's own limit would end it
-somewhere in the middle: whoever puts parts together checks the depth while building. Constraints
-are values, so ``c & c`` holds one source twice, and after thirty such steps a thousand million
-times. So the size is counted where a constraint is made, each part once, and what is too large is
-refused before anything walks it.
+Functions over a source recurse into its parts, so a source that nests too deep would end one of
+them halfway at Python's recursion limit. So the depth is checked when parts are put together.
+Constraints are values, so ``c & c`` holds one source twice, and after thirty such steps a thousand
+million times. So the size is counted when a constraint is made, without walking a shared part
+twice, and a source that is too large is refused before anything else walks it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from explorer.languages.sources.registry import register
 
 
 class TakesConstraints:
-    """An operand that combines itself with a constraint on either side of ``|`` and ``+``, such as
-    a rule of a grammar; the operators of `Constraint` leave it to its own.
+    """An operand, such as a rule of a grammar, whose own ``|`` and ``+`` take a constraint on
+    either side; the operators of `Constraint` return ``NotImplemented`` for it.
     """
 
 
 class Combination(Source):
-    """A source that is made of others; ``sign`` is the operator that does it."""
+    """A source that is made of others; ``sign`` is the operator that combines them."""
 
     plain_text: ClassVar[bool] = False
     sign: ClassVar[str] = ""
@@ -59,11 +59,11 @@ class Combination(Source):
         return {}
 
     def spelled(self) -> str:
-        """The expression of its parts."""
+        """The expression that combines the expressions of its parts."""
         return self.written([part.spelled() for part in self.children])
 
     def written(self, parts: list[str]) -> str:
-        """The expression over those of its parts; by default the parts with its sign between."""
+        """The expression, given those of its parts; by default they are joined by the sign."""
         return f"({f' {self.sign} '.join(parts)})"
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Pair(Combination):
 
     @property
     def letters_stand(self) -> bool:
-        """Not if one part may take away what the other asks for."""
+        """False with control tokens: one part may exclude a token that the other asks for."""
         return not self.control_tokens
 
 
@@ -125,7 +125,7 @@ class Union(Several):
         return Branch(0, 0, trees)
 
     def parse(self, text: str) -> object:
-        """The value of the word for the first part that has it."""
+        """The value that the first part which accepts the text gives it."""
         data = text.encode()
         return next(part for part in self._texts if part.has(data)).source.parse(text)
 
@@ -137,7 +137,7 @@ class Union(Several):
 @register("sequence")
 @dataclass(frozen=True)
 class Concatenation(Several):
-    """A word of each part, one after the other."""
+    """Words that are a word of each part, one after the other."""
 
     kind: ClassVar[str] = "concatenation"
     sign: ClassVar[str] = "+"
@@ -222,7 +222,7 @@ class Complement(Combination):
 @register("repetition")
 @dataclass(frozen=True)
 class Repetition(Combination):
-    """Words of the part after each other.
+    """Words that are several words of the part, one after the other.
 
     Args:
         maximum: The most words; ``None`` for no limit.
@@ -248,7 +248,7 @@ class Repetition(Combination):
         return cls(children[0], *counted_times(fields["minimum"], most))
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """Repeats of the part."""
+        """The repeat of the part."""
         return Repeat(0, 0, trees[0], self.minimum, self.maximum, False)
 
     def written(self, parts: list[str]) -> str:
@@ -257,10 +257,10 @@ class Repetition(Combination):
 
 
 def counted_times(fewest: object, most: object = ...) -> tuple[int, int | None]:
-    """The fewest and the most times that a user gives; as many as the fewest if left out.
+    """The bounds of a repeat, from a user's arguments; without ``most`` both are the fewest.
 
     Raises:
-        ConstraintError: One of them is not a whole number from 0, or the most is below.
+        ConstraintError: One of them is not a whole number from 0, or ``most`` is below ``fewest``.
     """
     low = whole_number("fewest", fewest, 0, MAX_REPEAT - 1, error=ConstraintError)
     if most is None:
@@ -278,11 +278,11 @@ def counted_times(fewest: object, most: object = ...) -> tuple[int, int | None]:
 REPEATING: Final[Mapping[str, tuple[int, int | None]]] = MappingProxyType(
     {"star": (0, None), "plus": (1, None), "optional": (0, 1)}
 )
-"""The repeats with a name; every other one is ``times``."""
+"""The methods of `Constraint` for common bounds; all other bounds are written ``times(...)``."""
 
 
 def repeating_call(fewest: int, most: int | None) -> str:
-    """The call that repeats so often, as Python writes it.
+    """The method call of a repeat with these bounds, as Python writes it.
 
     Example:
         >>> repeating_call(1, None), repeating_call(2, 2), repeating_call(2, None)
@@ -321,7 +321,7 @@ def filtered_operand(stage: str) -> ExplorerError:
         stage: The call that made the filter, such as ``canonical()``.
     """
     return ConstraintError(
-        f"{stage} is about all tokens of a text, so a constraint with it is not a part.",
+        f"{stage} filters the tokens of the whole text, so it cannot stand inside a combination.",
         remedy=f"Combine first, then write (...).{stage}.",
     )
 
@@ -341,7 +341,7 @@ class Healed(Combination):
     part: Source
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """Both in turn; the prompt's end is called so."""
+        """A sequence of the prompt's end, labelled as such, and the part."""
         before = letters(self.prefix, lambda _: (0, 0))
         named = Written(0, 0, before, label="the end of the prompt")
         return Concat(0, 0, (named, trees[0]))
@@ -367,14 +367,14 @@ class Healed(Combination):
 
 
 MOST_NESTED: Final = 100
-"""Sources inside each other; a notebook's stack has room for about 160 templates."""
+"""The deepest nesting of sources; a notebook's stack has room for about 160 templates."""
 
 
 def check_nesting(source: Source) -> Source:
-    """Refuse a source whose parts stand inside each other too deep; else return it.
+    """Return a source, unless its parts are nested too deep.
 
     Raises:
-        ConstraintError: They do.
+        ConstraintError: The parts are nested more than `MOST_NESTED` deep.
 
     Example:
         >>> from explorer import regex, template
@@ -387,15 +387,15 @@ def check_nesting(source: Source) -> Source:
         if not level:
             return source
     raise ConstraintError(
-        f"The parts of this {source.kind} stand inside each other more than {MOST_NESTED} deep.",
-        remedy="Nest fewer: write fixed text around a part into the text of one template, or use "
-        "grammar(...) for what nests without end.",
+        f"The parts of this {source.kind} are nested more than {MOST_NESTED} deep.",
+        remedy="Nest fewer parts: write fixed text around a part into the text of one template, "
+        "or use grammar(...) for nesting without a limit.",
         evidence={"limit": MOST_NESTED},
     )
 
 
 MOST_PARTS: Final = 200_000
-"""The most sources that a constraint is made of, those that stand in it twice counted twice."""
+"""The most sources that a constraint is made of; each occurrence of a shared one counts."""
 
 
 def too_many_parts(source: Source) -> ConstraintError:

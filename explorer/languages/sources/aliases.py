@@ -99,7 +99,7 @@ class Aliases(Source):
 
     @classmethod
     def of(cls, texts: object) -> Self:
-        """Names and what is written for them.
+        """The source of a mapping from names to texts.
 
         Args:
             texts: For each name a text or a list of texts.
@@ -144,7 +144,7 @@ class Aliases(Source):
             if own:
                 entries.append((name, tuple(dict.fromkeys(own))))
         if not entries:
-            raise ConstraintError("A choice of nothing has no word.", remedy="Give one text.")
+            raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
         return cls(tuple(entries))
 
     def spelled(self) -> str:
@@ -166,12 +166,12 @@ def _json(value: object) -> str:
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON; of a name that stands twice, Python would keep the last entry alone."""
+    """An object of JSON without repeated names, of which Python would keep only the last entry."""
     entries: dict[str, object] = {}
     for name, texts in pairs:
         if name in entries:
             raise ConstraintError(
-                f"The name {name!r} stands twice.",
+                f"The name {name!r} is given twice.",
                 remedy="Write a list of the texts that are written for it.",
             )
         entries[name] = texts

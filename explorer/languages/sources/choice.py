@@ -60,7 +60,7 @@ class Choice(Source):
 
     @classmethod
     def of(cls, texts: object) -> Self:
-        """Distinct texts in the order given, or numbers, of which the texts are meant.
+        """The choice between distinct texts, in the given order; a number stands for its text.
 
         Raises:
             ConstraintError: The list is empty, or an element is neither a number nor a valid text.
@@ -101,7 +101,7 @@ def _number(value: object) -> str | None:
     """The text of a number as Python writes it; ``None`` for anything else, NaN and infinity."""
     if isinstance(value, bool):
         return None
-    # Of more digits than Python writes; and a number of somebody's own may raise anything.
+    # Python writes no number of too many digits, and a user's own number may raise anything.
     with suppress(Exception):
         if isinstance(value, Integral):
             return str(int(value))

@@ -50,7 +50,7 @@ class Detokenized(Combination):
         return True
 
     def combined(self, trees: tuple[Any, ...]) -> Node:
-        """A piece of whole tokens."""
+        """A machine over whole tokens, as one node."""
         tokens = partial(self._tokens, cast("Node", trees[0]))
         return TokenPiece(0, 0, tokens, partial(_texts, tokens))
 
@@ -93,5 +93,5 @@ class Detokenized(Combination):
 
 
 def _texts(tokens: Any) -> Dfa:
-    """The names of the tokens, one after the other."""
+    """The machine over the bytes of the tokens, without the ends of tokens."""
     return texts_of(tokens(), Meter())

@@ -1,4 +1,4 @@
-"""The kinds of sources there are: the one place where a kind makes itself known.
+"""The registry of the kinds of sources.
 
 A front end is a subclass of `Source` with a decorator::
 
@@ -7,9 +7,9 @@ A front end is a subclass of `Source` with a decorator::
     class JsonSchema(Source): ...
 
 From then on the editor offers it under that name, and traces, saved token DFAs and exports hold it
-under its ``kind``. Explanations need nothing more, as they read the tree that it lowers to. What a
-notebook registers is known in that kernel only: a process that compiles for it is sent the
-constraint, and a file that holds it is read where it is registered.
+under its ``kind``. Explanations need nothing more: they read the tree that it lowers to. A kind
+that a notebook registers is known only in that kernel: a process that compiles for the notebook is
+sent the constraint, and a file with such a source can be read only where its kind is registered.
 
 The kinds of the engine are listed here by their files, which are imported when somebody asks for a
 kind that is not loaded: a process that only writes patterns never loads the reader of schemas.
@@ -70,7 +70,7 @@ _ORDER: Final = (
     "text until",
     "structural tag",
 )
-"""The names in the order in which the editor offers them; what is registered later follows."""
+"""The names in the order in which the editor offers them; later registrations follow."""
 
 
 @cache
@@ -80,7 +80,7 @@ def _load_built_in() -> None:
 
 
 def register(name: str) -> Callable[[Kind], Kind]:
-    """Make a kind of source known; a decorator for its class.
+    """Register a kind of source; a decorator for its class.
 
     Args:
         name: What the editor calls it. It is offered there if it can be written as text.
@@ -109,16 +109,16 @@ def register(name: str) -> Callable[[Kind], Kind]:
 
 
 def register_reader(name: str, read: Callable[[str], Source]) -> None:
-    """Offer another way to write a source that is of a known kind.
+    """Offer another notation for a source of a known kind.
 
     Args:
-        read: From the text that a person writes to the source; its errors are shown there.
+        read: Makes the source from the text in the editor, which shows its errors.
     """
     _READERS[name] = read
 
 
 def forget(name: str) -> None:
-    """Take a name back: its kind is no longer offered, nor read from files.
+    """Undo a registration: the kind is no longer offered, nor read from files.
 
     Args:
         name: As it was given to `register` or `register_reader`.
@@ -152,14 +152,14 @@ def name_of(source: Source) -> str:
 
 
 def offered() -> tuple[str, ...]:
-    """The names under which a source can be written: ours, then those registered since."""
+    """The names under which the editor offers sources: the engine's, then later registrations."""
     _load_built_in()
     ours = [name for name in _ORDER if name in _READERS]
     return (*ours, *(name for name in _READERS if name not in ours))
 
 
 def read(name: str, text: str) -> Source:
-    """The source that a text of some kind means.
+    """The source that is written as a text of some kind.
 
     Args:
         name: A name from `offered`.

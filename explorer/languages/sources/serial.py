@@ -28,7 +28,7 @@ def source_from_dict(data: Mapping[str, object], depth: int = 1) -> Source:
 
     Args:
         data: From `source_to_dict`, read from a file that may be damaged or forged.
-        depth: How many mappings this one lies in, itself included.
+        depth: The number of nested mappings down to this one, itself included.
 
     Raises:
         DamagedFile: The kind is not known, or a field is missing or impossible.

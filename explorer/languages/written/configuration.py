@@ -2,22 +2,22 @@
 are open.
 
 A program (`explorer.languages.written.program`) is read by Earley's algorithm (1970): an *item* is
-a point of a rule that was begun somewhere, with the first way to it. The items after a text are its
-configuration. From the origins of the arcs that leave it come the *places* at which the source goes
-on; from the items that wait for others the *stack*; from the ways to them one derivation of the
-text, whatever the grammar (`explorer.languages.written.derivation`). A pattern is a program of one
-rule, which nobody waits for, so its configurations are sets of points: they are few, and each is
-worked out once.
+a point inside a rule, the place in the text where that rule was begun, and the first way to the
+point. The items after a text are its configuration. The origins of the arcs that leave it give the
+*places* at which the source goes on, the items that wait for others give the *stack*, and the ways
+to them give one derivation of the text, for any grammar
+(`explorer.languages.written.derivation`). A pattern is a program of one rule that no rule calls, so
+its configurations are sets of points: they are few, and each is worked out once.
 
-A rule is begun only where the next byte can begin it, as by the machine: after ``(`` in
+As in the machine, a rule is begun only if the next byte can begin it: after ``(`` in
 ``E → ( E )`` no inner E is open yet. So the pending calls of the innermost rule are the stack of a
 push-down automaton, one symbol for each, the innermost first.
 
-The configurations of some thousands of texts are kept for the next one, which usually begins in the
-same way.
+The configurations of some thousands of texts are kept for the next text, which usually begins in
+the same way.
 
-Cost: per byte that was not read before some tens of microseconds in Python; a list by right
-recursion, whose every item ends all items before it, costs the square of its length.
+Cost: some tens of microseconds in Python for each byte that was not read before; a list by right
+recursion, in which every element ends all elements before it, costs the square of its length.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_KEPT: Final = 10_000
 """The number of configurations that are kept beside those of the text itself."""
 
 MOST_FRAMES: Final = 1000
-"""The most calls of a stack that are followed down."""
+"""The most calls of a stack that are followed from its top."""
 
 MOST_WAYS: Final = 10_000
 """The most calls that are looked at for the ways to read a byte."""
@@ -72,13 +72,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class LivePlace:
-    """One place of a source at which it goes on.
+    """A place in a source at which a text may go on.
 
     Args:
         rule: The rule that the place is in; empty outside of a grammar.
-        origin: What is read there.
-        stack: The calls that are open, the innermost first; one of them where there are several.
-        stacks: How many ways the innermost rule was called.
+        origin: The origin of the arcs that are read there.
+        stack: The open calls, the innermost first; one of the stacks if there are several.
+        stacks: The number of ways in which the innermost rule was called.
     """
 
     rule: str
@@ -123,13 +123,13 @@ def open_rules(places: Sequence[LivePlace]) -> str:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A point of a rule that was begun somewhere, and the first way to it.
+    """A point inside a rule, the configuration in which the rule began, and the first way to it.
 
     Args:
         point: The point of the program.
-        begun: Where its rule was begun, which knows who called it.
-        end: The bytes of the text that were read.
-        before: The item of the same rule before it; ``None`` where the rule begins.
+        begun: The configuration in which its rule was begun; it holds the calls of the rule.
+        end: The number of bytes of the text that were read.
+        before: The item of the same rule before it; ``None`` at the beginning of the rule.
         closed: The last item of the rule that was read in between; ``None`` for a byte.
         made: The rule, once it has ended.
     """
@@ -151,8 +151,8 @@ class Closed:
     """A configuration with the rules that can be begun and ended before the next byte.
 
     Args:
-        at: How many bytes stand before it.
-        calls: For each rule that is begun here, its calls.
+        at: The number of bytes before it.
+        calls: The calls of each rule that is begun here.
     """
 
     at: int
@@ -165,10 +165,10 @@ class ReadText:
     """A text that was read.
 
     Args:
-        at: How many bytes it has.
+        at: Its number of bytes.
         kernel: The items that its last byte leads to.
-        after: The text with one more byte; ``None`` where no word begins so.
-        cut: The same text, known to end at the end of a token.
+        after: The text with one more byte, by that byte; ``None`` if no word begins with it.
+        cut: The same text, if it is known to end at the end of a token.
     """
 
     at: int
@@ -183,11 +183,11 @@ class Configurations:
     Args:
         node: A tree: a pattern, a grammar, or anything with grammars inside.
         budget: Limits for laying it out, and for reading one text.
-        machine: Builds the parts that are machines of their own; default anew.
+        machine: Builds the parts that are machines of their own; by default each is built anew.
 
     Raises:
         BudgetExceeded: A limit was reached.
-        NotRegular: A grammar that recurses stands inside of what needs a closed form.
+        NotRegular: A recursive grammar stands inside a part that needs a closed form.
 
     Example:
         >>> from explorer.languages.grammar.source import GbnfGrammar
@@ -203,7 +203,7 @@ class Configurations:
     ) -> None:
         self._budget = budget
         self.program = WrittenProgram(node, Meter(budget), machine)
-        # Nobody waits for the only rule of a pattern, so equal sets of points are one.
+        # No rule calls the only rule of a pattern, so equal sets of points are one configuration.
         self._is_pattern = len(self.program.names) == 1
         self._targets: dict[tuple[Point, int], tuple[Point, ...]] = {}
         self._forget()
@@ -214,10 +214,10 @@ class Configurations:
         self._start = ReadText(0, (Item(self.program.entry[AROUND], Closed(0), 0),))
 
     def after(self, text: bytes, boundary: int | None = None) -> Configuration | None:
-        """The configuration after a text; ``None`` if no word begins so.
+        """The configuration after a text; ``None`` if no word begins with it.
 
         Args:
-            boundary: Where in it a token begins; ``None`` if that is not known.
+            boundary: An offset in the text at which a token begins; ``None`` if none is known.
 
         Raises:
             BudgetExceeded: It took too long.
@@ -300,7 +300,7 @@ class Configurations:
                 if program.begins(rule) & wanted:
                     closed.calls.setdefault(rule, []).append((item, after, origin))
                     add(program.entry[rule], closed, None, None)
-                if program.may_be_empty(rule):  # Then it is begun and ended here.
+                if program.may_be_empty(rule):  # Then it begins and ends here.
                     add(after, item.begun, item, None)
             if moves.ends and item.begun is not closed:
                 for caller, after, _ in item.begun.calls.get(program.rule(item.point), ()):
@@ -313,7 +313,7 @@ class Configuration:
 
     Attributes:
         program: The source as it was written.
-        at: How many bytes were read.
+        at: The number of bytes that were read.
         kernel: The items that the last byte leads to.
     """
 

@@ -1,9 +1,9 @@
 """One derivation of a text so far: the rules that it has opened and closed, as they were written.
 
-The machine that decides has merged rules, and keeps only what it must return to. A person wants to
-see the rules as they were written: which of them are open, what each has read, and what it waits
-for. The items of a configuration remember the first way in which they were found; followed back,
-these ways are one derivation, whatever the grammar.
+The machine that decides has merged rules, and its stack holds only the points to return to. A
+person wants to see the rules as they were written: which of them are open, what each has read, and
+what it waits for. The items of a configuration remember the first way in which they were reached;
+followed back, these ways are one derivation, for any grammar.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class OpenRule:
     Args:
         rule: Its name; empty for what stands around a grammar.
         start: The byte of the text where it began.
-        points: Where it is: the points of the program to go on at; several where the rule goes on
-            in several ways that began alike.
-        call: Where in the grammar it called the rule inside of it; ``None`` for the innermost.
+        points: The points of the program at which it goes on; several if it may go on in several
+            ways that began alike.
+        call: The place in the grammar where it called the rule inside it; ``None`` for the
+            innermost.
     """
 
     rule: str
@@ -41,7 +42,7 @@ class Derivation:
 
     Args:
         open: The open rules, the innermost first; without what stands around a grammar alone.
-        several: Whether there are others that have opened other rules.
+        several: Whether other derivations have opened other rules.
     """
 
     open: tuple[OpenRule, ...]

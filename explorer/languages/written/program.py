@@ -1,6 +1,6 @@
-"""A source as it was written, as one program: every arc knows where in the source it stands.
+"""A source as it was written, as one program: every arc knows where in the source it was written.
 
-A machine that decides has forgotten where its arcs came from: it was made small, and its rules were
+A machine that decides does not know where its arcs came from: it was minimized, and its rules were
 merged. So the tree of the source is laid out once more as it was written. Each rule of a grammar is
 an automaton of its own, and whatever stands around a grammar is the rule 0, which has no name; a
 pattern is a program of that one rule. A state has arcs that read bytes, moves that read nothing (of
@@ -42,7 +42,7 @@ Point = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The moves from a point, once everything is followed that reads nothing.
+    """The moves from a point, after all moves that read nothing have been followed.
 
     Args:
         reads: Rows ``(lowest, highest, point after, origin)`` over bytes.
@@ -59,11 +59,11 @@ class WrittenProgram:
 
     Args:
         node: The tree: a pattern, a grammar, or anything with grammars inside.
-        machine: Builds the parts that are machines of their own; default anew.
+        machine: Builds the parts that are machines of their own; by default each is built anew.
 
     Raises:
         BudgetExceeded: It would be too large.
-        NotRegular: A grammar that recurses stands inside of what needs a closed form.
+        NotRegular: A recursive grammar stands inside a part that needs a closed form.
 
     Attributes:
         names: The name of each rule; empty for what stands around a grammar.
@@ -119,12 +119,12 @@ class WrittenProgram:
         return self._order[id(origin)]
 
     def inside_token(self, point: Point) -> bool:
-        """Whether part of a token was read that is a terminal by itself."""
+        """Whether the point is inside a terminal that is one token by itself."""
         return point[0] in self._inside
 
     def between_tokens(self, point: Point) -> tuple[Point, ...]:
         """The points at which a token may begin, without another byte: the point itself, or those
-        behind the terminal that it is in."""
+        after the terminal that it is in."""
         if not self.inside_token(point):
             return (point,)
         return tuple(sorted(each for each in self._near(point) if not self.inside_token(each)))

@@ -272,7 +272,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "not": (lambda: ~rule("a"), "~ does not combine rules"),
     "number": (lambda: rule("a") | 3, "The other side of | is 3 (int)"),  # type: ignore[operator]
     "tokens": (lambda: rule("a") + regex("(?P<TEXT_TOKEN>)"), "speaks about tokens"),
-    "stage": (lambda: rule("a") + regex("b").canonical(), "canonical() is about all tokens"),
+    "stage": (lambda: rule("a") + regex("b").canonical(), "canonical() filters the tokens"),
     "times": (lambda: rule("a").times(3, 2), "The most, 2, is below the fewest, 3"),
     "no rule": (lambda: grammar(["a"]), "'a' is not a rule"),  # type: ignore[list-item]
     "part": (lambda: grammar("a" + rule("b")), "'a' + rule('b') is not a rule"),  # type: ignore[arg-type]
