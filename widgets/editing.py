@@ -1,9 +1,9 @@
 """Edits from the page: the prompt, the constraint, the preset.
 
-A constraint takes long to compile now and then, and a page can only say "cancel" to a kernel that
-is not waiting. So an edit that compiles is answered later: its `Later` is worked out without the
-cursor's lock, while everything else goes on with the old constraint, and is put in place under it.
-At most one edit of a cursor counts; a newer one, or a cancel, calls the older one off.
+Some constraints take long to compile, and a page can send "cancel" only to a kernel that is not
+blocked. So an edit that compiles is answered later: its `Later` is computed without the cursor's
+lock, while everything else goes on with the old constraint, and its result is put in place under
+the lock. Only the latest edit of a cursor counts; a newer one, or a cancel, ends the older one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from widgets.figures.machines.character_fsa import character_view
 from widgets.toy import ToyModel, toy_constraint
 
 COMPILE: Final = Budget(seconds=10.0)
-"""Limits for a constraint that is typed: one waits for it."""
+"""The limits for a constraint that is typed, for which the user waits."""
 
 GRACE: Final = 0.5
-"""Seconds that a compilation may still take when a newer one waits: a new process takes as long."""
+"""The seconds that a compilation may still take when a newer one waits: about as long as starting
+a new process takes."""
 
 
 EMBEDDED_OFFERED: Final = ("tiny", "tiny-sp", "tiny-chat")
@@ -49,11 +50,11 @@ class Editing:
     """The edits of one cursor.
 
     Args:
-        top_k: How many tokens of the distributions are shown, in a session that an edit begins.
+        top_k: The number of tokens shown of a distribution, in a session that an edit begins.
 
     Attributes:
-        budget: Limits of each compilation.
-        worker: What compiles; ``None`` until a page has shown the editor, or has edited.
+        budget: The limits of each compilation.
+        worker: The worker that compiles; ``None`` until a page has shown the editor, or has edited.
     """
 
     def __init__(self, cursor: Cursor, *, top_k: int = 10) -> None:
@@ -62,14 +63,14 @@ class Editing:
         self._cursor = cursor
         self._top_k = top_k
         self._newest = CallOff()
-        self._aside: Aside | None = None  # The lines that a preset's own model stands in for.
+        self._aside: Aside | None = None  # The user's lines, while a preset's own model is shown.
         self._guest: LanguageModel | None = None  # That model, if it is not the toy.
         self._own = cursor.session.lm
-        self._prompt = ""  # The prompt that the page held when the toy came.
+        self._prompt = ""  # The prompt that the page had when the toy replaced the model.
         self._written: WeakKeyDictionary[TokenMachine, tuple[str, str]] = WeakKeyDictionary()
 
     def ready(self) -> None:
-        """A page shows the editor: have a warm worker, so that the first edit finds it."""
+        """Start a warm worker when a page shows the editor, so that the first edit is quick."""
         if self.worker is None:
             self.worker = shared_worker()
             self.worker.warm(self._cursor.session.vocabulary)
@@ -80,20 +81,20 @@ class Editing:
         return known or written_constraint(self._cursor.session.constraint)
 
     def cancel(self) -> None:
-        """Call off what is being compiled; the last good constraint stays."""
+        """Cancel the running compilation; the last good constraint stays."""
         self._newest.call()
 
     def edit(self, kind: str, text: str, prompt: str, preset: str | None = None) -> Later | None:
-        """Ask something else.
+        """Change the constraint and the prompt.
 
         Args:
-            preset: The name of the preset that they come from, if they do.
+            preset: The name of the preset that they come from, if they come from one.
 
         Returns:
-            The rest of it, if something has to be compiled; ``None`` if it is done.
+            The rest of the edit, if something has to be compiled; ``None`` if it is done.
 
         Raises:
-            ExplorerError: What the session says about the prompt.
+            ExplorerError: The session refuses the prompt.
         """
         self._newest.call(GRACE)
         mine = self._newest = CallOff()
@@ -105,7 +106,7 @@ class Editing:
             return None
         chosen = None if preset is None else kinds.preset_of(preset)
         brings = chosen is not None and bool(chosen.model)
-        # A preset of another language needs a vocabulary that can write it.
+        # A preset in another language needs a vocabulary that can write it.
         elsewhere = preset is not None and self._has_guest() and not brings
         typed = prompt
         if preset is not None:
@@ -132,7 +133,7 @@ class Editing:
                 vocabulary = lm.vocabulary
             around = kinds.preset_stages(chosen, vocabulary) if chosen and staged else stages
             dfa = worker.compile(asked, vocabulary, self.budget, mine, around)
-            character_view(dfa)  # The page needs it at once, and here no step waits for it.
+            character_view(dfa)  # The page needs it at once, and no step waits for it here.
 
             def put() -> None:
                 mine.check()
@@ -166,24 +167,24 @@ class Editing:
 
     @property
     def remark(self) -> str:
-        """The options of the constraint that its text does not say."""
+        """The options of the constraint that are not in its text."""
         constraint = self._cursor.session.constraint
         return "" if constraint is None else unstaged(without_healing(constraint).source).remark
 
     def models(self) -> tuple[str, ...]:
         """The names of the models that a page may choose: the user's own, and the embedded ones."""
         if self._own is None:
-            return ()  # A run from elsewhere is of one vocabulary.
+            return ()  # A run from elsewhere belongs to one vocabulary.
         return tuple(dict.fromkeys([self._own.name, *EMBEDDED_OFFERED]))
 
     def choose_model(self, name: str) -> Later:
-        """Ask another model the same, with its own tokenizer.
+        """Ask another model the same question, with its own tokenizer.
 
         Args:
             name: One of `models`.
 
         Returns:
-            The rest of it: the constraint is compiled for the other vocabulary.
+            The rest of the edit: the constraint is compiled for the other vocabulary.
 
         Raises:
             ExplorerError: There is no such model.
@@ -218,7 +219,7 @@ class Editing:
         """Switch a stage of the constraint on or off.
 
         Returns:
-            The rest of it: compiling.
+            The rest of the edit: compiling.
 
         Raises:
             ExplorerError: There is no such stage.
@@ -233,7 +234,7 @@ class Editing:
         """Put another stage around the constraint.
 
         Returns:
-            The rest of it: compiling.
+            The rest of the edit: compiling.
 
         Raises:
             ExplorerError: There is no such stage, or there is no constraint.
@@ -244,14 +245,14 @@ class Editing:
         return self._restage((*self._stages(self._cursor.session), (made[0], True)))
 
     def rewrite(self, token: int, writes: str | None, missing: bool) -> Later:
-        """Change an arc of the detokenizing transducer: what a token writes, or that it is there.
+        """Change an arc of the detokenizing transducer: the text that a token writes, or remove it.
 
         Args:
             writes: The text; ``None`` for the usual bytes.
-            missing: Whether the token has no arc any more.
+            missing: Whether the token's arc is removed.
 
         Returns:
-            The rest of it: compiling.
+            The rest of the edit: compiling.
 
         Raises:
             ExplorerError: It is not an id of text, or there is no constraint.
@@ -301,13 +302,13 @@ class Editing:
     def ask(
         self, constraint: Callable[[], Constraint], stages: tuple[Placed, ...] | None = None
     ) -> Later:
-        """Ask another constraint, with the stages that are there or with others.
+        """Change the constraint, with the present stages or with others.
 
         Args:
-            constraint: Makes it, where nothing waits.
+            constraint: Makes it; called outside the cursor's lock.
 
         Returns:
-            The rest of it: compiling.
+            The rest of the edit: compiling.
         """
         self._newest.call(GRACE)
         mine = self._newest = CallOff()
@@ -341,14 +342,14 @@ class Editing:
         return isinstance(lm, ToyModel) or (lm is not None and lm is self._guest)
 
     def _set_aside(self, prompt: str) -> None:
-        """Keep the user's own lines, for when the model that a preset brings goes again."""
+        """Keep the user's own lines until the model that a preset brought is left again."""
         lm = self._cursor.session.lm
         if lm != ToyModel() and (lm is None or lm is not self._guest):
             self._aside = self._cursor.aside()
             self._prompt = prompt
 
     def _prompt_for(self, preset: str, typed: str) -> str:
-        """The prompt that a preset is asked after: the user's own, else the one it brings."""
+        """The prompt for a preset: the user's own, else the one that the preset brings."""
         chosen, aside = kinds.preset_of(preset), self._aside
         if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
             before = aside.session.prompt
@@ -366,7 +367,7 @@ class Editing:
             self._cursor.edit(constraint=dfa, prompt=changed)
 
     def _back(self, aside: Aside, dfa: TokenMachine, prompt: str) -> None:
-        """The lines from before the toy, and the current one asked something else."""
+        """Restore the lines from before the toy, and change the current one's constraint."""
         old, sampler = aside.session, self._cursor.session.sampler
         typed = isinstance(old.prompt, str) and prompt not in ("", old.prompt)
         self._cursor.restore(
@@ -416,7 +417,7 @@ def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     """
     if constraint is None:
         return "regex", ""
-    # The session puts the prompt's end before it; the pipeline bar shows the stages.
+    # The session puts the end of the prompt before it; the pipeline bar shows the stages.
     source = unstaged(without_healing(constraint).source)
     return name_of(source), source.text
 

@@ -1,30 +1,27 @@
-"""The stand-alone page: one file that replays a line, with the views of the notebook and no kernel.
+"""The stand-alone page, and the still below a view: both show a line without a kernel.
 
-The page holds the run as data, and the very script that the widget runs; a small model in the page
-(`static/replay.js`) answers the views in place of a kernel. Stored are the positions, the figures
-around each, and for the bars of each position the walk through the machines and the reason.
-Nothing is fetched.
+The stand-alone page is one file that replays a line with the views of the notebook. It holds the
+run as data, and the same script as the widget; a small model in the page (`static/replay.js`)
+answers the views in place of a kernel. It stores the positions, the figures around each, and for
+the bars of each position the walk through the machines and the reason. It fetches nothing. The data
+is base64 of zlib, so that no token text can end a script element.
 
-Data stands in the page as base64 of zlib, so that no token text can end a script element.
+Cost: 1 ms per bar, and a little more for the first `MOST_HINTS` bars, whose hints are searched for.
 
-Cost: 1 ms a bar, and a little more where hints are searched for, which the first `MOST_HINTS` are.
-
-The collapsed output under a view with a still: what it shows, without a kernel and without widgets.
-
-A widget is a view on a kernel. A notebook that is opened again without one, or converted, or shown
-on GitHub has nothing to draw, whatever the widget's own output holds besides. So such a
-view has a second, ordinary output: a closed `<details>` with the picture of the place and the
-same in words. It is replaced in the notebook's document, by its display id, once things are quiet:
-a quarter of a second after the last step, which is sooner than a hand saves the notebook, and at
-the end of a cell that moved the cursor. Never during play, and never by a step itself: the picture
-is drawn on a thread of its own, outside the cursor's lock. The widget's own output then keeps no
-picture: it would stay at the first place, and a page without widgets would show it above the last.
+The still is a collapsed output below a view. A widget needs a kernel: a notebook that is opened
+without one, converted, or shown on GitHub has nothing to draw. So a view has a second, ordinary
+output: a closed `<details>` with a picture of the present position and the same in words. It is
+replaced in the notebook's document, by its display id, when the view has come to rest: a quarter of
+a second after the last step, before a user can save the notebook, and at the end of a cell that
+moved the cursor. It is not replaced during play or by a step itself: the picture is drawn on a
+separate thread, outside the cursor's lock. The widget's own output then holds no picture, because
+that would stay at the first position, and a page without widgets would show it above the last one.
 
 The picture is an image with its data inside, not markup of the page: no style of the notebook
 reaches it, nothing in it can run, and an untrusted notebook still shows it.
 
-Cost: one picture (30 ms, 30 kB in the notebook) per pause. What it does not do: a page that was
-loaded again keeps the last picture until the cell runs again, because Jupyter forgets display ids.
+Cost: one picture (30 ms, 30 kB in the notebook) per pause. Limit: a page that was loaded again
+keeps the last picture until the cell runs again, because Jupyter forgets display ids.
 """
 
 from __future__ import annotations
@@ -56,7 +53,7 @@ from widgets.views import bundle
 
 MOST_HINTS: Final = 200
 MOST_SUMMARIES: Final = 100
-"""For how many positions the groups of reasons and the pairs of stages are stored."""
+"""The most positions for which the groups of reasons and the pairs of stages are stored."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Explorer</title>
@@ -82,7 +79,7 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 
 
 def exported(place: ShownPlace) -> Later:
-    """Make the page later, with its progress."""
+    """The page, to be made later with a report of its progress."""
     progress = Progress()
     take = taken(place)
     return Later.of(
@@ -100,7 +97,7 @@ def page(place: ShownPlace) -> str:
 
 
 def page_of_take(take: Taken, progress: Progress) -> str:
-    """The page for what was taken of an explorer.
+    """The page for the data copied from an explorer.
 
     Returns:
         HTML, without any reference to elsewhere.
@@ -120,10 +117,10 @@ def page_of_take(take: Taken, progress: Progress) -> str:
 
 @dataclass(frozen=True)
 class Taken:
-    """The data of a page, copied when the page is asked for, because the line may go on meanwhile.
+    """The data of a page, copied when the page is asked for, because the line may change later.
 
     Args:
-        traits: The values that the page has from the start, by the names of the widget's traits.
+        traits: The initial values of the widget's traits, by name.
     """
 
     data: PageData
@@ -141,11 +138,11 @@ def taken(place: ShownPlace) -> Taken:
         trace, told = cursor.full_trace(), place.state()
         question, line = told.question, {**cast("Packet", told.line)}
         if session.finished:
-            line["index"] = 0  # The end of a text shows nothing; a replay begins at the beginning.
-        # The line grows in place, and a file shows it as it is now.
+            line["index"] = 0  # A replay begins at the start, because the end shows little.
+        # The line grows in place, but the file must show its present state.
         tokens = list(told.line["strip"]["tokens"])
         line["strip"] = {**told.line["strip"], "tokens": tokens, "forks": []}
-        del line["generation"]  # There is no kernel that would count.
+        del line["generation"]  # No kernel counts generations for a file.
         traits: Packet = {
             "about": question["about"],
             "machine": data.machine_name,
@@ -163,7 +160,7 @@ def taken(place: ShownPlace) -> Taken:
 
 
 def recorded(take: Taken, progress: Progress) -> Packet:
-    """Everything that the page can be asked for.
+    """The answers to everything that the page may ask for.
 
     Raises:
         CalledOff: The page no longer waits for it.
@@ -219,16 +216,18 @@ def recorded(take: Taken, progress: Progress) -> Packet:
 
 
 QUIET: Final = 0.25
-"""Seconds without a step before the picture follows: a saved notebook shows what the screen did."""
+"""The seconds after the last step until the picture is drawn; short, so that a saved notebook
+shows the same as the screen."""
 
 MOST_QUIET: Final = 1.0
-"""The same where a picture takes long: a fifth of the time at most is spent on pictures."""
+"""The longest such wait, for slow pictures. The wait is four times the time of the last picture, so
+that up to there at most a fifth of the time is spent on pictures."""
 
 LOST: Final = 60.0
-"""Seconds without a step after which a page that still plays is taken for closed."""
+"""The seconds without a step after which a playing page counts as closed."""
 
-BELOW: Final = "Explorer: its last place is in the next output."
-"""The text of the widget's own output where widgets are not available."""
+BELOW: Final = "Explorer: its last position is in the next output."
+"""The text of the widget's own output for pages without widgets."""
 
 
 class Still:
@@ -250,13 +249,13 @@ class Still:
         self._stops = [cursor.subscribe(self._moved) for cursor in cursors]
 
     def show(self, widget: tuple[dict[str, Any], dict[str, Any]] | None) -> None:
-        """Display the widget, and this below it.
+        """Display the widget, and the still below it.
 
-        In a terminal only the widget's own text is shown. In a notebook the
-        widget's output is the view alone, because what it showed first is not kept up to date.
+        In a terminal only the widget's own text is shown. In a notebook the widget's own output
+        holds only the view, because its first picture would not be kept up to date.
 
         Args:
-            widget: Its data and metadata by media type; ``None`` if it is closed.
+            widget: The widget's data and metadata by media type; ``None`` if it is closed.
         """
         ipython = cast("Any", import_module("IPython.display"))
         shell = _notebook()
@@ -269,7 +268,7 @@ class Still:
         with self._lock:
             first, self._shown, self._behind = not self._shown, True, False
         if first:
-            # Not `post_execute`: that is after every message of a widget, too.
+            # Not `post_execute`, which is also called after every message of a widget.
             shell.events.register("post_run_cell", self._cell_ended)
 
     def close(self) -> None:
@@ -308,7 +307,7 @@ class Still:
             quiet = time.monotonic() - self._moved_at
             if self._playing and quiet < LOST:
                 return self._wait(self._quiet)
-            if quiet < self._quiet:  # There were steps meanwhile.
+            if quiet < self._quiet:  # A step was taken meanwhile.
                 return self._wait(self._quiet - quiet)
         self._update()
 
@@ -329,7 +328,7 @@ class Still:
         begun = time.thread_time()
         try:
             shown = media_bundle(self._picture())
-        except Exception as error:  # On this thread nobody would hear of it.
+        except Exception as error:  # An error on this thread would be lost.
             words = f"The picture could not be drawn: {type(error).__name__}: {error}"
             shown = {"text/html": f"<pre>{escape(words)}</pre>", "text/plain": words}
         self._quiet = min(max(QUIET, 4 * (time.thread_time() - begun)), MOST_QUIET)
@@ -343,10 +342,10 @@ def media_bundle(snapshot: Snapshot) -> dict[str, str]:
         >>> media_bundle(Snapshot("<svg/>", "Position 0: <b>", "Position 0"))["text/plain"]
         'Position 0: <b>'
     """
-    # Nothing in an image can be hovered: of the titles only the picture's own is of use.
+    # Nothing inside an image can be hovered, so only the picture's own title is useful.
     first = snapshot.svg.find("</title>")
     svg = snapshot.svg[:first] + re.sub("<title>[^<]*</title>", "", snapshot.svg[first:])
-    # In our markup quotation marks only end attributes: those of text are entities.
+    # In our markup quotation marks only delimit attributes; those in text are entities.
     image = quote(svg.replace('"', "'"), safe=" =:/;,()'!*+-._~", errors="replace")
     words = escape(snapshot.text)
     return {

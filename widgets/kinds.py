@@ -3,12 +3,11 @@
 The kinds themselves are registered in the engine (`explorer.languages.sources.registry`): a source
 that registers itself is offered here without further code.
 
-The field's well-known examples, as one may start from in the constraint editor.
-
-They are larger than the presets and stand after them in the list. The same
-character is written in five ways: as a pattern, as a pydantic model (JSON, and a call of it), as a
-template, and as a template whose parts are interleaved with text. Every kind of constraint that the
-editor offers has at least one; the prompts are such that the embedded model goes on in kind.
+The well-known examples of the field follow, to start from in the constraint editor. They are larger
+than the first presets and come after them in the list. One character is written in five ways: as a
+pattern, as a pydantic model (JSON, and a call of it), as a template, and as a template whose parts
+are interleaved with text. Every kind of constraint that the editor offers has at least one example;
+after its prompt the embedded model is likely to write a text of that kind.
 """
 
 from __future__ import annotations
@@ -38,18 +37,26 @@ _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered(
 
 
 def register_kind(name: str, constraint_of_kind: Callable[[str], Constraint]) -> None:
-    """Offer another way to write a constraint in the editor.
+    """Offer another notation for constraints in the editor, in this kernel.
 
-    For a kind with a text of its own, which is explained and saved as what it is, register a
-    `explorer.automata.tree.nodes.Source` instead.
+    The constraint is explained and saved as what the function returns. For a kind that keeps its
+    own text there, register a `explorer.automata.tree.nodes.Source` instead.
 
     Args:
         name: The name in the editor.
-        constraint_of_kind: From the text that the user writes to a constraint; its errors are shown
-            there.
+        constraint_of_kind: Makes a constraint from the text that the user writes; the editor shows
+            the errors that it raises.
 
     Raises:
-        ConstraintError: The name is not a str, or the other is not a function.
+        ConstraintError: The name is not a str, or the other argument is not a function.
+
+    Example:
+        >>> from explorer import literal
+        >>> from explorer.languages.sources.registry import forget
+        >>> register_kind("shouting", lambda text: literal(text.upper()))
+        >>> constraint_of_kind("shouting", "stop").accepts("STOP")
+        True
+        >>> forget("shouting")
     """
     instance("name", name, str, "the name of a kind", error=ConstraintError)
     if not callable(constraint_of_kind):
@@ -64,14 +71,14 @@ def kinds(current: str | None = None) -> tuple[str, ...]:
     """The names of all kinds that can be written.
 
     Args:
-        current: The kind of the constraint at hand, which is named even if it cannot be written.
+        current: The kind of the present constraint, which is named even if it cannot be written.
     """
     names = registry.offered()
     return names if current is None or current in names else (*names, current)
 
 
 def constraint_of_kind(kind: str, text: str) -> Constraint:
-    """The constraint that a text of some kind means.
+    """The constraint that is written as a text of some kind.
 
     Args:
         kind: A name from `kinds`.
@@ -88,7 +95,7 @@ def constraint_of_kind(kind: str, text: str) -> Constraint:
 
 
 def is_built_in(kind: str) -> bool:
-    """Whether a kind is ours, so that another process knows it too.
+    """Whether a kind is built in, so that other processes know it too.
 
     Example:
         >>> is_built_in("regex"), is_built_in("sonnet")
@@ -103,7 +110,7 @@ class Preset:
 
     Args:
         kind: A name from `kinds`.
-        model: The model that it is asked of; empty for the one at hand.
+        model: The model that it is for; empty for the present one.
         stages: The names of stages around it; see `widgets.kinds.STAGES`.
         heal: Whether the prompt is a part of the constraint; see `explorer.Session`.
     """
@@ -187,7 +194,7 @@ _SINGLE_PATTERN: Final = (
     r'\{"title":"[A-Z][A-Za-z \',]{0,40}","year":(19[67][0-9]|198[0-9]|199[0-4]),'
     r'"chart":([1-9][0-9]?|100|null)\}'
 )
-"""By hand, as one would before there were schemas; it knows no escapes."""
+"""JSON written by hand as a pattern; it allows no escapes."""
 
 _SINGLE: Final = """{
   "type": "object",
@@ -361,7 +368,7 @@ EXAMPLES: Final = (
         "Tell me about France.\n",
     ),
 )  # fmt: skip
-"""Each has a prompt; a larger model than the embedded one goes on as it says."""
+"""The examples, each with a prompt; a larger model than the embedded one follows it."""
 
 PITFALLS: Final = (
     Preset(
@@ -412,8 +419,8 @@ def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
 
 
 def preset_model(preset: Preset) -> LanguageModel:
-    """The model that a preset brings; the first embedded one where it brings none."""
-    # A process that only compiles does without torch.
+    """The model that a preset brings; the first embedded one if it brings none."""
+    # Imported here, because a process that only compiles must not load torch.
     from explorer.decoding.models.compression import CompressionModel
     from explorer.decoding.models.load import load_model
 
@@ -463,7 +470,7 @@ TAGS: Final = tuple(
 """Runs of several phases: reasoning, calls of tools, answers."""
 
 OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS, *PIECES, *TAGS)
-"""All that the editor's list holds."""
+"""All presets in the editor's list."""
 
 
 def preset_of(name: str) -> Preset | None:

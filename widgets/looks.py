@@ -1,10 +1,10 @@
-"""Looks ahead for a page: unasked while they are quick, else on request.
+"""Looks ahead for a page: without a request while they are quick, else on request.
 
-The bars and the traps of a page ask for the same look at the same time, and a page that went back
-asks again; so the last answer is kept. The cursor's lock is not held meanwhile, so a click does
+The bars and the traps of a page need the same look at the same time, and a page that went back
+needs it again; so the last answer is kept. The cursor's lock is not held meanwhile, so a click does
 not wait. But a forward pass takes processor time, so after two looks in a row that took longer than
-`QUIET_SECONDS` no look is taken unasked. A single slow one proves little: the first of a process
-loads machine code, and other processes may be busy.
+`QUIET_SECONDS` a look is taken only on request. A single slow look proves little: the first one in
+a process loads machine code, and other processes may be busy.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ QUIET_SECONDS: Final = 0.5
 
 
 class Looks:
-    """The last look ahead over one machine and model, and the time of the faster of the last two.
+    """The last look ahead with one machine and model, and the time of the faster of the last two.
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> looks, session = Looks(), Session(ToyModel(), toy_constraint())
         >>> [entry.data for entry in looks.ahead(session, asked=False)]
         [b'foo', b'food', b'f']
-        >>> looks.seconds = 3.0  # So long took the last two.
+        >>> looks.seconds = 3.0  # As if the last two had taken so long.
         >>> _ = session.step()
         >>> looks.packet(session, asked=False)
         {'ahead': None, 'seconds': 3.0}
@@ -45,7 +45,7 @@ class Looks:
         """Look at what comes after the likeliest allowed tokens at a session's cursor.
 
         Args:
-            asked: Whether a person waits for it. Else ``None`` if the last looks took too long.
+            asked: Whether a person asked for it. If not, the answer is ``None`` after slow looks.
         """
         if session.lm is None or session.constraint is None:
             return ()
@@ -62,7 +62,7 @@ class Looks:
             return self._last[1]
 
     def traps(self, session: Session) -> tuple[Trap, ...]:
-        """The greedy traps that the next step may fall into, where a look is quick."""
+        """The greedy traps that the next step may fall into; empty if looks are slow."""
         entries = self.ahead(session, asked=False)
         return session.traps_ahead(entries) if entries else ()
 

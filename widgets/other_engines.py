@@ -18,7 +18,7 @@ MOST_WITNESSES: Final = 8
 """The number of positions for which masks of other engines are kept."""
 
 WITNESS_SECONDS: Final = 10.0
-"""The most that another engine may take for a position."""
+"""The limits of another engine for a position."""
 
 
 class OtherEngines:

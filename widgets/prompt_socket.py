@@ -1,10 +1,10 @@
-"""A Jupyter server extension: small messages of a kernel leave at once.
+"""A Jupyter server extension that sends small messages of a kernel without delay.
 
-A kernel first says that it is busy, then answers. Both are small, and a TCP connection by default
-holds the second back until the first is acknowledged (RFC 896), which the browser's side puts off
-for up to 40 ms (RFC 1122, section 4.2.3.2, allows 500). Every click on a widget would wait for
-that. `explorer lab` loads this extension into the server that it starts; another server is given
-it by the option ``--ServerApp.jpserver_extensions=widgets.prompt_socket=True``.
+A kernel first says that it is busy, then answers. Both messages are small, and by default a TCP
+connection holds the second one back until the first is acknowledged (RFC 896), which the browser's
+side delays by up to 40 ms (RFC 1122, section 4.2.3.2, allows 500). Every click on a widget would
+wait for that. `explorer lab` loads this extension into the server that it starts; another server
+loads it with the option ``--ServerApp.jpserver_extensions=widgets.prompt_socket=True``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 def _load_jupyter_server_extension(server: Any) -> None:
     """Switch the delay off for every connection between a page and a kernel.
 
-    The class that the server chose for them, also a gateway's, is kept as the base class.
+    The server's own class for connections, such as a gateway's, becomes the base class.
 
     Args:
         server: The running ``ServerApp``.

@@ -1,28 +1,22 @@
-"""A row of a sweep as a stand-alone page that replays it.
+"""The report of a sweep: replays of its worst rows, its figures, and the page with both.
 
-The row's tokens are taken again, one by one, by a session with the row's own model, so that the
-page shows what the model wanted at each of them; where the model cannot be opened here, there is no
-page, and the report says why. A row that another release wrote may hold tokens that its constraint
-does not allow; that is said too.
+*Replays.* A session with the row's own model takes the row's tokens again, one by one, so that the
+page shows the model's preferences at each of them. If the model cannot be opened here, there is no
+page, and the report says why. A row from another release may have tokens that its constraint does
+not allow; the report says that too.
 
-Cost: the row's tokens through the model, and about 0.1 s a token for the reasons in the page.
-
-The figures of a report as data for plotly, each with a sentence and the table it is drawn from.
-
-Pure functions of the figures of a sweep. What is drawn is also told: `ReportFigure.text` is the
-picture in a sentence, for who does not see it, and `ReportFigure.rows` is the table below it. No
-text of a model or of a vocabulary becomes markup: plotly reads tags in labels, so they are escaped
+*Figures* are data for plotly. Each has the same content in words: `ReportFigure.text` is the figure
+in a sentence, for readers who cannot see it, and `ReportFigure.rows` is the table below it. No text
+of a model or of a vocabulary becomes markup: plotly reads tags in labels, so they are escaped
 there, and the page sets everything else as text.
 
-The report as one HTML file that fetches nothing.
+*The page* is one HTML file that fetches nothing. It holds plotly's own script (4.8 MB), the
+figures, their tables, and the worst runs, each as a stand-alone page of `widgets.export` that opens
+in a frame on request. All data is base64 of zlib, so that no text of a model can end a script
+element. The frames are sandboxed: a replay can run its script but cannot reach the report.
 
-The file holds plotly's own script (4.8 MB), the figures, their tables, and the worst runs, each as
-the stand-alone page of `widgets.export`, opened in a frame of its own when it is asked for. All
-data stands in the page as base64 of zlib, so that no text of a model can end a script element, and
-the page sets text as text. The frames are sandboxed: a replay may run its script, and reach nothing
-of the report.
-
-Cost: that of the replays, 1 to 3 seconds each, and the time that is given for looking up places.
+Cost: 1 to 3 seconds per replay (the row's tokens through the model, and about 0.1 s per token for
+the reasons), and the time that is allowed for looking up places.
 """
 
 from __future__ import annotations
@@ -59,8 +53,8 @@ class Replay:
     """A row as a page.
 
     Args:
-        html: The page; empty where there is none.
-        why_not: Why there is none; empty where there is one.
+        html: The page; empty if there is none.
+        why_not: The reason why there is no page; empty if there is one.
     """
 
     html: str
@@ -71,7 +65,7 @@ class Replays:
     """Makes the pages of rows; models are opened once.
 
     Args:
-        known: What the sweep was asked for; ``None`` if the table does not say.
+        known: The description of the sweep; ``None`` if the table has none.
     """
 
     def __init__(self, known: KnownSweep | None, models: Mapping[str, LanguageModel]) -> None:
@@ -79,9 +73,9 @@ class Replays:
         self._models = dict(models)
 
     def of(self, row: Mapping[str, Any]) -> Replay:
-        """The page of a row, or why there is none."""
+        """The page of a row, or the reason why there is none."""
         if self._known is None:
-            return Replay("", "the table does not say what its sweep was asked for")
+            return Replay("", "the table has no description of its sweep")
         try:
             return Replay(self._page(row, self._known), "")
         except ExplorerError as error:
@@ -99,8 +93,8 @@ class Replays:
             masking_budget=known.masking_budget,
         )
         for token in cast("list[int]", row["tokens"]):
-            # As the sampler would, so that the page says so, unless rounding decides otherwise.
-            # The sampler is not asked where somebody else writes.
+            # A step by the sampler, so that the page says so, unless rounding makes it choose
+            # another token. The sampler is not asked in a phase that the model does not write.
             drawn = None if session.waits_for else session.step().token
             if drawn != token:
                 session.back(int(drawn is not None))
@@ -129,13 +123,13 @@ LABEL: Final = 44
 """The most characters of a label beside a bar."""
 
 BAR: Final = 26
-"""Pixels for each bar."""
+"""The pixels for each bar."""
 
 PATTERNS: Final = ("", "/", "x", ".")
-"""Hatchings, so that nothing is told by colour alone."""
+"""Hatchings, so that no meaning is in colour alone."""
 
 COLOURS: Final = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")
-"""Okabe–Ito: valid alone, valid with help, cut off, failed."""
+"""Colours of Okabe and Ito for: valid alone, valid with interventions, cut off, failed."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ class ReportFigure:
     axis: str
 
     def packet(self) -> dict[str, Any]:
-        """The figure as the page gets it."""
+        """The figure as data for the page."""
         return {
             "name": self.name, "title": self.title, "text": self.text, "head": self.head,
             "rows": self.rows, "data": self.data, "height": self.height, "axis": self.axis,
@@ -245,7 +239,7 @@ def part_costs(cost: ConstraintCost, which: int) -> ReportFigure:
     said = (
         "Nothing was lost."
         if worst is None or not cost.nats
-        else f"Most is lost at {worst.part}: {figure_number(worst.nats / texts)} nats a text, "
+        else f"Most is lost at {worst.part}: {figure_number(worst.nats / texts)} nats per text, "
         f"{percent(worst.nats / cost.nats)} of all that the mask takes from the model here, with "
         f"{counted(worst.interventions, 'intervention')}."
     )
@@ -313,7 +307,7 @@ def trap_figure(summary: SweepSummary) -> ReportFigure:
 
 
 def _group_names(groups: Sequence[GroupFigures]) -> list[str]:
-    """Names that tell the groups apart, without what is the same in all of them."""
+    """Names that distinguish the groups, without the parts that all of them share."""
     parts = [(group.constraint, group.model, group.sampler) for group in groups]
     kept = [k for k in range(3) if len({each[k] for each in parts}) > 1] or [0]
     return [" · ".join(shorten(each[k], LABEL // len(kept)) for k in kept) for each in parts]
@@ -372,7 +366,7 @@ def report_page(
     """The report of a sweep's table.
 
     Args:
-        models: Models by their names in the table, where the sweep was not given names.
+        models: Models by their names in the table, for models that were not given by name.
 
     Returns:
         HTML, without any reference to elsewhere.

@@ -66,8 +66,8 @@ class ShownPlace:
     def of(cls, cursor: Cursor, *, top_k: int = 10) -> ShownPlace:
         """The place of a cursor, shared by all widgets that show it.
 
-        So results for one widget serve the others, and all of them show a constraint in the words
-        in which it was written in one.
+        So all widgets share results, and all of them show a constraint in the form in which the
+        user wrote it in one of them.
         """
         # A place holds its cursor, so no other cursor gets this id meanwhile.
         place = _PLACES.get(id(cursor))
@@ -134,7 +134,7 @@ class ShownPlace:
 
     @property
     def offered(self) -> Offered:
-        """The choices of the editor, which depend on no place."""
+        """The choices of the editor, which do not depend on the place."""
         models = list(self.editing.models())
         return {"kinds": list(kinds.kinds()), "presets": _PRESETS, "models": models}
 
@@ -156,7 +156,7 @@ class ShownPlace:
         return ToldPlace(question, told.line, told.history, position, moved)
 
     def _question(self, session: Session, page: PageData) -> AskedState:
-        """The part that is the same at every position, worked out once per edit."""
+        """The part that is the same at every position, computed once per edit."""
         known, setting, seed = self._asked, session.setting, session.seed
         if known is None or known[0] is not setting or known[1] != seed:
             question: AskedState = {
@@ -191,7 +191,7 @@ _PRESETS: Final[list[OfferedPreset]] = [
 
 
 _PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()
-"""By the address of the cursor."""
+"""The places by the address of their cursor."""
 
 
 def _sampler_state(session: Session) -> SamplerState:
@@ -201,6 +201,6 @@ def _sampler_state(session: Session) -> SamplerState:
         "top_k": sampler.top_k,
         "top_p": sampler.top_p,
         "min_p": sampler.min_p,
-        # A number of a page has 53 bits; a larger seed is shown as text and left alone.
+        # A page's numbers have 53 bits; a larger seed is shown as text and is not changed.
         "seed": seed if seed < 2**53 else str(seed),
     }

@@ -64,7 +64,7 @@ def _text(form: _Json) -> str:
 
 
 def _lines(value: object, indent: int) -> str:
-    """JSON in which a member that fits on a line stands on one."""
+    """JSON in which a member is on one line if it fits."""
     flat = json.dumps(value)
     if len(flat) + indent <= WIDTH or not isinstance(value, dict | list):
         return flat

@@ -1,12 +1,12 @@
-"""Models small enough to see through: a vocabulary and probabilities that are written down.
+"""Models that are small enough to be read: a vocabulary and a table of probabilities.
 
 Without arguments `ToyModel` is the paper's toy: the vocabulary {f, oo, foo, for, food}, for
-``(foo)+d``, and probabilities that were set by hand. Everything of it fits on one screen, so it is
-where one sees what a mask does. It is a table from the last characters of the text to six
-probabilities, such that each kind of mask occurs: an impossible first byte, an impossible later
-byte, an end that comes too early.
+``(foo)+d``, and probabilities that were set by hand. All of it fits on one screen, so the effect of
+a mask can be seen. It is a table from the last characters of the text to six probabilities, chosen
+so that each kind of masked token occurs: an impossible first byte, an impossible later byte, and an
+end that comes too early.
 
-With ``tokens`` it is a toy of one's own.
+With ``tokens`` it is a toy with your own vocabulary and weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _TABLE: Final[dict[bytes, tuple[float, ...]]] = {
 
 
 class ToyModel:
-    """A language model that is a table; see the module.
+    """A language model that is a table: weights of tokens by the last characters of the text.
+
+    It can be used wherever the toolkit takes a language model, and it ignores the prompt.
 
     Args:
         tokens: The vocabulary and the weight of each token, by its bytes or its text. The weights
@@ -101,7 +103,7 @@ class ToyModel:
 
     @property
     def name(self) -> str:
-        """The name to show."""
+        """The name of the model, for display."""
         return "toy"
 
     @property
@@ -110,21 +112,20 @@ class ToyModel:
         return _vocabulary(self._tokens)
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        """Return no ids, because a toy ignores the prompt.
-
-        Args:
-            prompt: Ignored.
-        """
+        """No ids, because a toy ignores the prompt."""
         return ()
 
     def read(self, tokens: Sequence[int]) -> Reading:
         """The table's row for the text so far.
 
         Args:
-            tokens: Ids.
+            tokens: The ids of the text so far.
+
+        Returns:
+            A reading whose ``logits`` are the logarithms of the probabilities, float32[tokens].
 
         Raises:
-            ExplorerError: They are something else.
+            ExplorerError: The ids are not a list of whole numbers from 0 on.
         """
         known = self._tokens
         ids = [whole_number("token", token) for token in listed("tokens", tokens, "a list of ids")]

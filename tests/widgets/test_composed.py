@@ -66,7 +66,7 @@ def test_a_filter_is_nobodys_composition(worker: CompileWorker) -> None:
     machine = explorer.compile(explorer.regex("[a-c]{1,3}").canonical(), lm.vocabulary)
     made = drawn_machine(machine, worker, BUDGET)
     said = SAID.fullmatch(made.line or "")
-    assert said is not None and said[1] == "; then the filter canonical, which nobody composes"
+    assert said is not None and said[1] == "; then the filter canonical, which is not composed"
     assert made.machine is machine
 
 

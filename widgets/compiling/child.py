@@ -1,4 +1,4 @@
-"""The process that compiles, seen from the kernel: started, asked, killed."""
+"""The process that compiles, as the kernel sees it: started, sent messages, killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widgets.compiling.worker_process import (
     send,
 )
 
-# An interrupt of the kernel goes to its whole process group, and is not meant for the child.
+# An interrupt of the kernel goes to its whole process group; the child must ignore it.
 _PROGRAM: Final = (
     "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "sys.path[:] = json.loads(sys.argv[1]); "
@@ -35,7 +35,7 @@ class Child:
 
     def __init__(self) -> None:
         self.killed = False
-        # What it says when it breaks; a file without a name, closed with the rest.
+        # Its standard error, for when it breaks; a file without a name, closed with the pipes.
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self.process = subprocess.Popen(
@@ -73,14 +73,14 @@ class Child:
         return answer
 
     def ask(self, message: TokenBytes | Job) -> Outcome:
-        """Send it something, and wait for the answer.
+        """Send it a message, and wait for the answer.
 
         Raises:
             Gone: It ended instead.
         """
         try:
             send(self.outbox, pickle.dumps(message))
-        except (OSError, ValueError) as error:  # The second where it was released.
+        except (OSError, ValueError) as error:  # A ValueError if the pipes were closed.
             raise Gone from error
         return self.receive()
 
@@ -98,5 +98,5 @@ class Child:
     def release(self) -> None:
         """Close our ends of the pipes."""
         for pipe in (self.inbox, self.outbox):
-            with suppress(OSError):  # The rest of a question that nobody takes any more.
+            with suppress(OSError):  # The rest of a message that is no longer read.
                 pipe.close()

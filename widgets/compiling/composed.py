@@ -1,13 +1,13 @@
-"""The machine that is drawn, and who composed it.
+"""The machine that is drawn, and how it was composed.
 
-What decodes is composed by functions. What people look at comes from pynini wherever that is
-installed and can compose it, in the process that compiles: the arrays that are drawn are pynini's,
-after both machines were found to be one, state by state and token by token. Only the numbers of its
-token classes are changed to those of the machine that decodes, because the page knows masks by
-them.
+The machine that decodes is composed by functions. The machine that is drawn is composed by pynini
+wherever that is installed and can do it, in the process that compiles: the arrays that are drawn
+are pynini's, after both machines were compared state by state and token by token. Only its token
+classes are renumbered to those of the machine that decodes, because the page's masks use these
+numbers.
 
-Nobody waits long for it. A machine that is small enough to be drawn whole takes milliseconds.
-Larger ones are composed when the page has come to rest, and an edit that comes meanwhile ends that.
+The page never waits long for it. A machine that is small enough to be drawn whole takes
+milliseconds. Larger ones are composed when the page has come to rest, and an edit ends that.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from explorer.tokens.words import DEAD
 from widgets.compiling.worker import CompileWorker
 
 MOST_FOR_PYNINI: Final = 20_000
-"""The ids of a vocabulary up to which pynini composes what is drawn."""
+"""The most ids of a vocabulary over which pynini composes the machine that is drawn."""
 
 MOST_FOR_ALGORITHM_3: Final = 32
-"""The ids of a vocabulary up to which a grammar that recurses is composed by pynini."""
+"""The most ids of a vocabulary over which pynini composes a grammar that recurses."""
 
 TOKENS_WRITTEN_OUT: Final = 4
-"""The tokens of the texts that are written out for it: 32 ids have a million such sequences."""
+"""The most tokens of a text that is written out for it: 32 ids have a million such sequences."""
 
 SECONDS: Final = 5.0
 """The most time that pynini may take."""
@@ -44,8 +44,8 @@ class Composed:
     """The machine that is drawn.
 
     Args:
-        machine: Its states and classes have the numbers of the machine that decodes.
-        line: Who composed it, for a person; ``None`` while the process that composes is busy.
+        machine: The machine; its states and classes have the numbers of the machine that decodes.
+        line: A line that says how it was composed; ``None`` while the compiling process is busy.
     """
 
     machine: TokenMachine
@@ -53,17 +53,17 @@ class Composed:
 
 
 def drawn_machine(machine: TokenMachine, worker: CompileWorker | None, budget: Budget) -> Composed:
-    """The machine to draw for one that decodes: as pynini composes it, where it does.
+    """The machine to draw for one that decodes: pynini's, if pynini can compose it.
 
     Args:
-        worker: The process that compiles; ``None`` where no page has needed it.
+        worker: The process that compiles; ``None`` if no page has needed one yet.
     """
     constraint, report = machine.constraint, machine.report
     if constraint is None or worker is None:
         return Composed(machine, "")
     table = table_of(machine)
     filters = report.method.partition(", then ")[2]
-    behind = f"; then the filter {filters}, which nobody composes" if filters else ""
+    behind = f"; then the filter {filters}, which is not composed" if filters else ""
     if table is None and not filters:
         why = (report.reason or "rows are worked out when visited").rstrip(".")
         return Composed(machine, f"not composed as a whole: {why}{_by_algorithm_three(machine)}")
@@ -92,9 +92,9 @@ def drawn_machine(machine: TokenMachine, worker: CompileWorker | None, budget: B
 
 
 def _by_algorithm_three(machine: TokenMachine) -> str:
-    """A clause on a grammar that recurses: its texts by OpenFST's push-down composition, and ours.
+    """A clause on a recursive grammar: its texts by OpenFST's push-down composition, and by ours.
 
-    Only over a vocabulary that fits on a page: every sequence of some tokens is written out.
+    Empty unless the vocabulary is small, because every sequence of some tokens is written out.
     """
     stacks = None if machine.byte_machine is None else machine.byte_machine.stacks
     words = machine.vocabulary.tokens
@@ -116,7 +116,9 @@ def _by_algorithm_three(machine: TokenMachine) -> str:
                 if after is not None:
                     waiting.append((after, (*ids, token)))
     if sorted(ours) != theirs:
-        raise ExplorerError("pynini's push-down composition has other texts; that is a fault.")
+        raise ExplorerError(
+            "pynini's push-down composition has other texts; that is a fault of the explorer."
+        )
     return (
         f"; pynini's push-down composition (Algorithm 3) has the same {len(theirs)} texts of up to "
         f"{TOKENS_WRITTEN_OUT} tokens"
@@ -124,7 +126,7 @@ def _by_algorithm_three(machine: TokenMachine) -> str:
 
 
 def numbered_like(one: TokenDFA, other: TokenTable) -> TokenDFA:
-    """A machine, its token classes numbered as in another table of the same machine.
+    """A machine whose token classes are renumbered as in another table of the same machine.
 
     Raises:
         ExplorerError: They are not the same machine.

@@ -1,20 +1,22 @@
-"""Compiling in a process of its own, which a cancel or a wall limit can kill.
+"""Compiling in a separate process, which a cancel or a wall limit can kill.
 
-A budget is asked between pieces of work, reading a pattern is under no budget at all, and a C++
+A budget is checked only between pieces of work, reading a pattern has no budget at all, and a C++
 call cannot be interrupted from a thread. Only the end of a process stops everything. So one warm
 process per kernel compiles what is typed; it is killed when its answer is no longer wanted, and the
 next one starts in the background at once.
 
 The process is started with ``python -c``, so no ``__main__`` of a notebook is imported and no
-thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA comes back
-as the file that `TokenDFA.save` writes; the rest is pickled: both ends of the pipe are ours. Where
-the table is not ready soon, the answer says so, and the lazy machine is made here at once.
+thread is forked. The vocabulary is sent once per process, as its bytes; the token DFA comes back
+as the file that `TokenDFA.save` writes; the rest is pickled, because both ends of the pipe are our
+own code. If the table is not ready soon, the answer says so, and the kernel makes the lazy machine
+at once.
 
-A constraint of a kind that a notebook registered is built here, where nothing can kill it, and
-travels as a value; one of a class of the notebook cannot, and is compiled here within its budget,
-as is everything on a host that starts no processes. A cancel then only drops the answer.
-On Linux each job may take twice its budget's bytes of addresses on top of what the process has;
-past that allocations fail in the child, not in the kernel that holds the model.
+A constraint of a kind that a notebook registered is built in the kernel, where nothing can kill it,
+and sent as a value. A constraint of a class of the notebook cannot be sent; it is compiled in the
+kernel within its budget, like every constraint on a host that starts no processes. A cancel then
+only drops the answer.
+On Linux each job may take twice its budget's bytes of address space beyond what the process has;
+past that, allocations fail in the child and not in the kernel that holds the model.
 """
 
 from __future__ import annotations
@@ -57,20 +59,20 @@ from widgets.compiling.worker_process import (
 from widgets.dialogue.later import CalledOff
 
 MARGIN: Final = 3.0
-"""Seconds past the budget's at which a job is killed: for reading the constraint and answering."""
+"""The seconds after the budget's at which a job is killed; reading and answering need them."""
 
 START: Final = 60.0
-"""Seconds that a process may take until it is warm; half a second is usual."""
+"""The most seconds until a process is warm; half a second is usual."""
 
 GRACE: Final = 0.2
-"""Seconds that a composition for a picture may still take when a constraint is asked for: that is
-enough for nearly all, and a new process takes longer."""
+"""The seconds that a composition for a picture may still take when a constraint is asked for:
+enough for nearly all of them, and starting a new process takes longer."""
 
 _POLL: Final = 0.05
 
 
 class CallOff:
-    """Calls one compilation off, from any thread.
+    """A handle that cancels one compilation, from any thread.
 
     Example:
         >>> off = CallOff()
@@ -85,11 +87,11 @@ class CallOff:
         self.called = False
 
     def call(self, grace: float = 0.0) -> None:
-        """Drop the answer, and kill the process if it is at this compilation.
+        """Drop the answer, and kill the process if it is working on this compilation.
 
         Args:
-            grace: Seconds that it may still take: a process that is done soon need not be
-                started anew.
+            grace: The seconds that it may still take: a process that finishes soon need not be
+                replaced.
         """
         self.called = True
         if grace > 0:
@@ -100,7 +102,7 @@ class CallOff:
             self.stop()
 
     def stop(self) -> None:
-        """Kill the process if it is at this compilation."""
+        """Kill the process if it is working on this compilation."""
         with self._lock:
             if self._kill is not None:
                 self._kill()
@@ -112,7 +114,7 @@ class CallOff:
 
     @contextmanager
     def over(self, kill: Callable[[], None]) -> Generator[None]:
-        """A context in which calling off kills the process."""
+        """A context in which a cancel kills the process."""
         with self._lock:
             self._kill = kill
         try:
@@ -126,7 +128,7 @@ class CallOff:
 
 @dataclass(frozen=True, slots=True)
 class _OnlyLazy:
-    """The process found that the table is over the budget."""
+    """The answer that the table is over the budget."""
 
     reason: str
 
@@ -165,7 +167,7 @@ class CompileWorker:
         """Start the process in the background, if none is running.
 
         Returns:
-            The thread that does it.
+            The thread that starts it.
         """
         thread = threading.Thread(target=self._warm, args=(vocabulary,), daemon=True)
         thread.start()
@@ -184,15 +186,15 @@ class CompileWorker:
         Args:
             question: A constraint, or its kind and text.
             vocabulary: The tokens.
-            budget: Limits of the compilation. The wall limit is its seconds and the margin.
-            call_off: A handle that can stop it.
-            stages: The stages around it; default those that the constraint has.
+            budget: Limits of the compilation. The wall limit is its seconds plus the margin.
+            call_off: A handle that can cancel it.
+            stages: The stages around it; by default those of the constraint.
 
         Returns:
-            The token DFA, with its constraint and report: the one that is in use in this kernel
-            for an equal constraint, if there is one; where it is too large or not ready soon, a
-            lazy machine, whose ``report.reason`` says why.
-            Stages that filter tokens are put around it here.
+            The token DFA, with its constraint and report. If this kernel already uses one for an
+            equal constraint, it is that one. If the table is too large or not ready soon, it is a
+            lazy machine, whose ``report.reason`` says why. Stages that filter tokens are put around
+            it in the kernel.
 
         Raises:
             CalledOff: It was called off.
@@ -228,14 +230,14 @@ class CompileWorker:
 
         Returns:
             Both times and pynini's machine, or the reason why it composed nothing; the outcome
-            ``"busy"`` where somebody waits for a constraint, or the process is not ready yet;
-            ``None`` where it cannot do it.
+            ``"busy"`` if a constraint is being compiled, or the process is not ready yet;
+            ``None`` if the process cannot do it.
 
         Raises:
             ExplorerError: The compilation raised it, or the two machines differ.
         """
         stages = stages_of(constraint.source)
-        if self._turn.locked():  # Somebody waits for a constraint; nobody waits for this.
+        if self._turn.locked():  # A page waits for a constraint, which is more urgent.
             return Outcome("busy")
         off = self._composing = CallOff()
         try:
@@ -255,7 +257,7 @@ class CompileWorker:
         child, self._child = self._child, None
         if child is not None:
             child.kill()
-            # Who waited for it is told, and cleans up; at the end of the kernel threads just stop.
+            # A thread that waits for it gets an error and cleans up; at exit, threads just stop.
             told = self._turn.acquire(timeout=1)
             child.close()
             if told:
@@ -283,22 +285,22 @@ class CompileWorker:
         off: CallOff,
         both: bool = False,
     ) -> TokenMachine | _OnlyLazy | Outcome | None:
-        """The token DFA from the process, or why there is only a lazy machine.
+        """The token DFA from the process, or the reason why there is only a lazy machine.
 
-        ``None`` if it cannot be compiled there.
+        ``None`` if it cannot be compiled in the process.
         """
         try:
             if stages and isinstance(question, Constraint):
                 question = Constraint(unstaged(question.source))
             packed = pickle.dumps((question, tuple((one.to_send(), on) for one, on in stages)))
-        except Exception:  # What a notebook's own class raises is not known.
+        except Exception:  # A notebook's own class may raise anything.
             return None
         child = self._started()
         if child is None:
             return None
         try:
             handle, name = tempfile.mkstemp(prefix="explorer-", suffix=".dfa")
-        except OSError:  # Nowhere to write an answer to.
+        except OSError:  # There is no place for the file of the answer.
             return None
         os.close(handle)
         path = Path(name)
@@ -357,7 +359,7 @@ class CompileWorker:
         return load_texts(path, vocabulary)
 
     def _started(self) -> Child | None:
-        """The process, started and warm; ``None`` if it cannot start. Called only in one's turn."""
+        """The process, started and warm; ``None`` if it cannot start. The caller has the turn."""
         if self._child is not None and self._child.ended:
             self._lose(self._child)
         if self._child is None and not self._closed and not self.unavailable:
@@ -387,12 +389,12 @@ class CompileWorker:
                     child.ask(_words(vocabulary))
 
     def forget(self) -> None:
-        """Leave the process alone in a fork of the kernel, which also holds the pipe open."""
+        """Give up the process in a fork of the kernel, which also holds the pipe open."""
         self._turn = threading.Lock()
         child, self._child = self._child, None
         if child is not None:
             child.release()
-            child.process.returncode = 0  # Not a child of the fork: nothing to wait for.
+            child.process.returncode = 0  # It is not a child of the fork, which cannot wait for it.
 
 
 _WORKERS: Final[WeakSet[CompileWorker]] = WeakSet()
@@ -414,7 +416,7 @@ def _words(vocabulary: Vocabulary) -> TokenBytes:
 
 
 def _key(vocabulary: Vocabulary) -> str:
-    """A name for the tokens and for the names of those that are not text."""
+    """A fingerprint of the tokens and of the names of those that are not text."""
     return f"{vocabulary.fingerprint} {hash(frozenset(vocabulary.special.items()))}"
 
 
@@ -427,7 +429,7 @@ def _timer(seconds: float, function: Callable[[], None]) -> Generator[None]:
         yield
     finally:
         timer.cancel()
-        timer.join()  # Afterwards it has fired, or never will.
+        timer.join()  # Afterwards it has fired or never will.
 
 
 def _broke_down(code: int | None, said: str) -> ExplorerError:

@@ -42,14 +42,14 @@ VOCABULARIES_KEPT: Final = 3
 """The most vocabularies that are kept; one of 131,072 tokens takes some 30 MB with its trie."""
 
 TABLE_SHARE: Final = 0.3
-"""The part of the seconds after which a table is given up: one waits for it, and the lazy machine
-begins at once."""
+"""The share of the seconds after which a table is given up: the user waits for it, and a lazy
+machine is ready at once."""
 
 WATCHDOG: Final = 5.0
-"""Seconds after the wall limit at which the process ends itself, if nobody killed it."""
+"""The seconds after the wall limit at which the process ends itself, if it was not killed."""
 
 QUICK: Final = 0.02
-"""Seconds up to which a machine is composed once more, for the time that composing takes."""
+"""The most seconds of a composition that is repeated, to measure composing alone."""
 
 _BOTH: Final[tuple[Method, Method]] = ("functions", "pynini")
 
@@ -59,11 +59,11 @@ Question = Constraint | tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TokenBytes:
-    """A vocabulary as it is sent: the part that a compilation needs.
+    """The part of a vocabulary that a compilation needs, as it is sent.
 
     Args:
         fingerprint: Its name in a `Job`.
-        special: Names of ids that are not text, by which a constraint calls them.
+        special: The names of ids that are not text, which a constraint may use.
     """
 
     fingerprint: str
@@ -78,8 +78,8 @@ class Job:
     """One compilation.
 
     Args:
-        question: A pickled `Question` and the stages around it; by itself, because its class may
-            not exist in the worker.
+        question: A pickled `Question` and the stages around it; pickled separately, because its
+            class may not exist in the worker.
         both: Whether to compose by pynini and by functions and to compare, instead of answering
             with the machine.
     """
@@ -97,11 +97,10 @@ class Outcome:
     """The outcome of a message.
 
     Args:
-        outcome: ``"ready"``, ``"done"``, ``"lazy"``, when the table is over the budget and a
-            machine that works its rows out is not, ``"failed"``, ``"unknown vocabulary"`` or
-            ``"foreign"``, when the question cannot be read here.
-            ``"composed"`` has the milliseconds of pynini and those of functions in ``times``;
-            ``"busy"`` is said in the kernel, where a question may be asked again.
+        outcome: ``"ready"``; ``"done"``; ``"lazy"`` if the table is over the budget and a lazy
+            machine is not; ``"failed"``; ``"unknown vocabulary"``; or ``"foreign"`` if the question
+            cannot be read in the process. ``"composed"`` has the milliseconds of pynini and those
+            of functions in ``times``. ``"busy"`` is used only in the kernel, which may ask again.
         error: The exception, if it failed.
     """
 
@@ -113,7 +112,7 @@ class Outcome:
 
 
 def send(pipe: BinaryIO, message: bytes) -> None:
-    """Send a message, its length in front: pipes of the standard streams are on every system."""
+    """Send a message, preceded by its length; pipes of standard streams exist on every system."""
     pipe.write(len(message).to_bytes(8, "little"))
     pipe.write(message)
     pipe.flush()
@@ -123,7 +122,7 @@ def receive(pipe: BinaryIO) -> bytes:
     """The next message.
 
     Raises:
-        EOFError: There is none, or it breaks off.
+        EOFError: There is no further message, or it is incomplete.
     """
     length = int.from_bytes(_exactly(pipe, 8), "little")
     return _exactly(pipe, length)
@@ -140,8 +139,8 @@ def serve(inbox: BinaryIO, outbox: BinaryIO) -> NoReturn:
     """Answer messages until the pipe is closed.
 
     Args:
-        inbox: Where `TokenBytes` and `Job` come from.
-        outbox: Where an `Outcome` to each goes, the first when the process is warm.
+        inbox: The pipe with `TokenBytes` and `Job` messages.
+        outbox: The pipe for an `Outcome` per message, and a first one when the process is warm.
     """
     messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(inbox, messages), daemon=True).start()
@@ -163,7 +162,7 @@ def _listen(inbox: BinaryIO, messages: SimpleQueue[bytes]) -> None:
         while True:
             last = receive(inbox)
             messages.put(last)
-    # The kernel is gone: nobody else removes the file for the answer.
+    # The kernel is gone, so the file for the answer is removed here.
     with suppress(Exception):
         message: TokenBytes | Job = pickle.loads(last)
         if isinstance(message, Job):
@@ -172,7 +171,7 @@ def _listen(inbox: BinaryIO, messages: SimpleQueue[bytes]) -> None:
 
 
 def _warm() -> None:
-    """Load the compiled loops, and everything else that a first compile imports."""
+    """Load the machine code of the kernels, and everything else that a first compile imports."""
     toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
     compile(regex("(foo)+d"), toy)
     import_module("explorer.tokens.filtered.apply")
@@ -198,7 +197,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     vocabularies.move_to_end(job.fingerprint)
     try:
         question, stages = cast("tuple[Question, tuple[Placed, ...]]", pickle.loads(job.question))
-    except Exception:  # A class of the notebook: there is no knowing what its absence raises.
+    except Exception:  # The absence of a notebook's class may raise anything.
         return Outcome("foreign")
     faulthandler.dump_traceback_later(job.seconds + WATCHDOG, exit=True)
     limit = _limit_memory(2 * job.budget.bytes)
@@ -206,8 +205,8 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         made = staged_constraint(question, stages)
         if job.both:
             return compose_both(made, vocabulary, job.budget, Path(job.path))
-        # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
-        # has the tokenizer.
+        # A table, or else a lazy machine. The kernel, which has the tokenizer, puts the filters
+        # over tokens around it.
         machine = compile_soon(made, vocabulary, job.budget)
         storable = storable_of(machine)
         if storable is None:
@@ -215,7 +214,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         storable.save(Path(job.path))
     except MemoryError:
         return Outcome("failed", _out_of_memory(limit))
-    except Exception as error:  # Whatever it is, the kernel shows it.
+    except Exception as error:  # The kernel shows any error.
         if not isinstance(error, ExplorerError):
             error.add_note(traceback.format_exc())
         return Outcome("failed", error)
@@ -226,7 +225,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
 
 @cache
 def _with_pynini() -> bool:
-    """Whether pynini is there; its code is loaded, so that the time of a composition is its own."""
+    """Whether pynini is installed; loads it, so that loading does not count as composing."""
     if find_spec("pynini") is None:
         return False
     toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
@@ -250,7 +249,7 @@ def compose_both(
     tables: dict[Method, TokenTable] = {}
     times: dict[Method, float] = {}
     began = time.perf_counter()
-    # The first time of a vocabulary also lays its trie out; a later one is composition alone.
+    # The first composition over a vocabulary also builds its trie; the second is composition alone.
     while len(tables) < len(_BOTH) or time.perf_counter() - began < QUICK:
         for method in _BOTH:
             machine = compile_texts(constraint, vocabulary, Meter(budget), None, method)
@@ -258,7 +257,7 @@ def compose_both(
             if table is None or storable is None:
                 return Outcome("composed", reason=machine.report.reason)
             tables[method] = table
-            # Of functions, trimming is a stage of its own; of pynini it is a part.
+            # For functions, trimming is a separate stage; for pynini it is part of composing.
             stages = table.report.milliseconds
             spent = stages["composition"] + (method == "functions") * stages["trimming"]
             times[method] = min(spent, times.get(method, spent))
@@ -267,7 +266,7 @@ def compose_both(
     ours, theirs = (tables[method] for method in _BOTH)
     if not same_machine(ours, theirs):
         raise ExplorerError(
-            "pynini composes another machine than we do; that is a fault of the explorer.",
+            "pynini composes a different machine; that is a fault of the explorer.",
             evidence={"constraint": str(constraint)},
         )
     return Outcome("composed", times=(times["pynini"], times["functions"]))
@@ -276,7 +275,7 @@ def compose_both(
 def compile_soon(
     constraint: Constraint, vocabulary: Vocabulary, budget: Budget
 ) -> TokenDFA | LazyMachine:
-    """Compile for somebody who waits: a table if it is ready soon, else a lazy machine.
+    """Compile for a waiting user: a table if it is ready soon, else a lazy machine.
 
     Args:
         budget: Limits. A table may take `TABLE_SHARE` of the seconds, the lazy machine all of them.
@@ -308,9 +307,9 @@ def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constra
 
 
 def _limit_memory(more: int) -> int:
-    """Let the process take some more bytes of address space than it has, and return the new limit.
+    """Limit the process to some more bytes of address space than it has; return the new limit.
 
-    Linux only, because elsewhere neither the present size nor the limit can be relied on.
+    Linux only, because elsewhere neither the present size nor the limit is reliable.
     """
     if sys.platform != "linux":
         return 0
@@ -336,7 +335,7 @@ def _out_of_memory(limit: int) -> ExplorerError:
 def _dumps(answer: Outcome) -> bytes:
     try:
         return pickle.dumps(answer)
-    except Exception:  # An error of a library that cannot be pickled: its text can.
+    except Exception:  # A library's error that cannot be pickled is sent as text.
         told = RuntimeError(f"{type(answer.error).__name__}: {answer.error}")
         for note in getattr(answer.error, "__notes__", ()):
             told.add_note(note)
@@ -344,9 +343,9 @@ def _dumps(answer: Outcome) -> bytes:
 
 
 def main() -> NoReturn:
-    """Run the process: questions on its standard input, answers on its standard output.
+    """Run the process: messages on its standard input, answers on its standard output.
 
-    What anything here prints goes to standard error, which the kernel keeps.
+    Everything that is printed goes to standard error, which the kernel keeps.
     """
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -4,9 +4,9 @@ In reading order:
 
 `drawing`             the parts of every drawing: labels, places, curves
 `machines`            the machines of the pipeline as nodes and edges, and what is lit in them
-`panels`              what is shown beside them: tokens, probabilities, reasons, the mask
+`panels`              the data beside them: tokens, probabilities, reasons, the mask
 `told`                the packets that a page is sent without asking, as types
-`packets`             what a page gets once, and at each step
+`packets`             the values that a page gets once, and at each step
 `snapshot`            a static picture of one position
 """
 

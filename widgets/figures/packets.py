@@ -1,16 +1,16 @@
-"""The packets that travel to the page: once, and at each position.
+"""The packets that are sent to the page: once, and at each position.
 
-*Once*: the vocabulary's text per page, by fingerprint, compressed, because it is the same for every
-explorer on it; the class of each token and the machines per constraint. A whole run, for a page
-without a kernel, stores each distinct row once.
+*Once*: per page the text of each vocabulary, by fingerprint and compressed, because all explorers
+on the page share it; per constraint the class of each token, and the machines. A whole run, for a
+page without a kernel, stores each distinct row once.
 
 *At each position*: position k is after k tokens and holds the distribution from which token k + 1
 is drawn. The mask is a bit per token class. The lit path is sent as names of nodes and arcs
-(`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
-would otherwise grow with the square of the text. It takes one or two milliseconds, besides the
-verdicts of the bars.
+(`widgets.figures.machines.lit`); for a long text only the end of the path is sent, because all
+packets together would otherwise grow with the square of the text. Compressed parts are zlib in
+base64, which a page can inflate.
 
-Compressed parts are zlib in base64, which a page inflates by itself.
+Cost: one or two milliseconds per position, besides the verdicts of the bars.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from widgets.figures.panels.stack import stack_packet
 from widgets.figures.panels.tokens import BARS, bars, strip_packet, table_text
 
 SPANS: Final = 64
-"""The most places of the pattern that are marked."""
+"""The most marked places in the pattern."""
 
 
 def position_packet(
@@ -58,11 +58,11 @@ def position_packet(
         trace: The record.
         k: A position, 0 to ``len(trace)``.
         machine: The token machine of the trace; `Free` has no reasons and no path.
-        bars_shown: How many bars.
+        bars_shown: The number of bars.
 
     Returns:
         Plain values for JSON. Probabilities 0 to 1, entropies in bits, times in milliseconds;
-        what is not known is ``None``.
+        unknown values are ``None``.
     """
     position = trace.positions[k]
     step = trace.steps[k] if k < len(trace.steps) else None
@@ -114,7 +114,7 @@ def position_packet(
 
 
 def _row(trace: Trace, k: int, machine: TokenMachine) -> str:
-    """The mask: a bit per token class, or per id where the machine has no classes."""
+    """The mask: a bit per token class, or per id if the machine has no classes."""
     if trace.masks is None:
         return ""
     known = table_of(machine) is not None
@@ -136,12 +136,12 @@ def expected_words(machine: TokenMachine, state: int) -> str:
 
 
 def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...]:
-    """The places of the pattern that read what comes next.
+    """The places of the pattern that read the next byte.
 
     Returns:
-        ``(start, end)`` in characters of its text; empty where its text has no live places,
-        or too large to be laid out, or where all of it is one place, as of a schema: then a mark
-        would say nothing.
+        ``(start, end)`` in characters of its text. Empty if there are no such places, if the
+        source is too large to be laid out, or if the whole text is one place, as for a schema,
+        because a mark would then say nothing.
 
     Example:
         >>> import explorer
@@ -162,7 +162,7 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
 
 
 DIGIT: Final = re.compile(r"(?<!\\)(?:\\\\)*\\d")
-"""``\\d`` in a pattern, not the end of an escaped backslash."""
+"""Matches ``\\d`` in a pattern, but not a ``d`` after an escaped backslash."""
 
 
 def compress(value: object) -> str:
@@ -189,8 +189,8 @@ def vocabulary_packet(vocabulary: Vocabulary) -> dict[str, object]:
 
     Returns:
         ``fingerprint``, ``size``, ``eos``, ``special`` (names by id) and ``data``, which inflates
-        to ``{"text": [...], "hex": {id: bytes}}``: hexadecimal only for tokens that are not valid
-        UTF-8, whose bytes do not follow from their text.
+        to ``{"text": [...], "hex": {id: bytes}}``. ``hex`` has only the tokens that are not valid
+        UTF-8, because their bytes cannot be told from their text.
     """
     texts: list[str] = []
     odd: dict[str, str] = {}
@@ -235,7 +235,7 @@ def class_packet(machine: TokenMachine) -> dict[str, object]:
 
 
 def lean(figure: dict[str, object]) -> dict[str, object]:
-    """A figure without its empty fields, because it travels with every step."""
+    """A figure without its empty fields, because it is sent with every step."""
 
     def said(part: dict[str, object]) -> dict[str, object]:
         return {
@@ -257,8 +257,8 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
         key: The page's name for this constraint.
 
     Returns:
-        Plain values for JSON. The machines are included if they can be drawn whole; otherwise the
-        part near a position travels with the position.
+        Plain values for JSON. The machines are included if they can be drawn whole; otherwise each
+        position is sent with the part near it.
     """
     whole = drawn_whole(machine)
     drawn = draw_whole(machine) if whole else Drawn({}, {})
@@ -281,13 +281,13 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
 
 
 def narrower(machine: TokenMachine) -> dict[str, object] | None:
-    """The note on a pattern whose ``\\d`` is wider than one thinks, and what to write instead.
+    """A note on a pattern whose ``\\d`` is wider than most users expect, with other patterns.
 
     In Python ``\\d`` is every decimal digit of Unicode, hundreds of them, most in several bytes,
     which a drawing of a machine over bytes shows.
 
     Returns:
-        ``said`` and ``patterns`` that mean the ten digits; ``None`` where nothing is to be said.
+        ``said``, and ``patterns`` that mean the ten digits; ``None`` if there is nothing to note.
 
     Example:
         >>> import explorer
@@ -317,7 +317,7 @@ def narrower(machine: TokenMachine) -> dict[str, object] | None:
 
 
 def written_pattern(machine: TokenMachine) -> str:
-    """The constraint as it is written out; empty if there is none."""
+    """The text of the constraint; empty if there is no constraint."""
     if machine.constraint is None:
         return ""
     return unstaged(machine.constraint.source).shown

@@ -1,9 +1,9 @@
 """One position as a static picture and as text: for reports, nbconvert, and pages without a kernel.
 
-The picture holds the central idea: the three machines, with the path so far, where we are and what
-the next token takes. The numbers, the reasons and the mask are in the text. No script, all text
-escaped; light colours, and dark ones on dark ground. A drawing that does not fit shows the part
-around the present state.
+The picture shows the central idea: the three machines, with the path so far, the present states and
+the path of the next token. The numbers, the reasons and the mask are in the text. The picture has
+no script, all its text is escaped, and it has light colours and dark ones for a dark background. A
+drawing that does not fit shows the part around the present state.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from widgets.figures.panels.tokens import bars, table_text
 WIDTH: Final = 760.0
 PAD: Final = 14.0
 TALLEST: Final = 270.0
-"""The tallest drawing of one machine."""
+"""The greatest height of the drawing of one machine, in pixels."""
 
 HEADING: Final = 26.0
-"""The room of a heading above one of several pictures."""
+"""The height of a heading above one of several pictures, in pixels."""
 
 BARS: Final = 10
 LAST_TOKENS: Final = 12
-"""The most tokens of the text that are shown, the last ones."""
+"""The most tokens of the text that are shown; of a longer text the last ones."""
 
 TITLES: Final = {
     "character_fsa": "Character FSA",
@@ -69,7 +69,7 @@ class Snapshot:
     """A static picture.
 
     Args:
-        height: In pixels; 0 where nobody puts it beside another.
+        height: The height in pixels; 0 for a picture that is never stacked with others.
     """
 
     svg: str
@@ -78,11 +78,11 @@ class Snapshot:
     height: float = 0.0
 
     def to_mimebundle(self) -> dict[str, str]:
-        """By media type, as notebooks want it."""
+        """The picture and its text by media type, as notebooks display them."""
         return {"image/svg+xml": self.svg, "text/plain": self.text}
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """At the end of a cell it shows itself."""
+        """The bundle that a notebook displays at the end of a cell."""
         return self.to_mimebundle()
 
 
@@ -105,7 +105,7 @@ def snapshot(
 
 
 def stacked(pictures: Mapping[str, Snapshot]) -> Snapshot:
-    """Several pictures under each other, each below its heading; one is itself.
+    """Several pictures below each other, each with a heading; a single picture is unchanged.
 
     Example:
         >>> one, other = Snapshot("<svg/>", "a", "A", 10.0), Snapshot("<svg/>", "b", "B", 10.0)
@@ -127,7 +127,7 @@ def stacked(pictures: Mapping[str, Snapshot]) -> Snapshot:
 
 
 def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine) -> float:
-    """The constraint, and the tokens so far with the one that is taken next."""
+    """The constraint, and the tokens so far with the next one."""
     parts.append(box(0, 0, WIDTH, 34, fill=PANEL))
     parts.append(line(0, 34, WIDTH, 34, LINE))
     spans = live_spans(machine, trace.positions[k].data)
@@ -154,7 +154,7 @@ def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine) -> floa
 
 
 def _pattern(pattern: str, spans: Iterable[tuple[int, int]], y: float) -> str:
-    """The pattern, its live places underlined; of a long one the part around the first of them."""
+    """The pattern with its live places underlined; of a long one the part around the first."""
     most = 84
     spans = list(spans)
     first = spans[0][0] if spans else 0
@@ -180,7 +180,7 @@ def _machines(
     tokens: tuple[int, ...],
     y: float,
 ) -> float:
-    """The three drawings under each other."""
+    """The three drawings below each other."""
     vocabulary = machine.vocabulary
     shown = shown_tokens(trace, k, machine, tokens)
     masked = masked_tokens(trace, k, shown)
@@ -217,9 +217,9 @@ def _machines(
 
 
 def _named(figure: MachineFigure, taken: Mapping[str, str]) -> MachineFigure:
-    """The figure with the arcs that were taken named by the token that took them.
+    """The figure, with the arcs of the path labelled by the tokens that were taken on them.
 
-    An arc of many tokens is named by its first else, which nobody may have taken.
+    An arc of many tokens would otherwise be labelled by the first of them.
     """
     edges = [
         replace(edge, label=tokens_label([taken[edge.id]], edge.count))
@@ -235,7 +235,7 @@ def _short(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    """A probability in per cent: whole where that says it, else two digits."""
+    """A probability in per cent: a whole number if that is exact enough, else two digits."""
     percent = 100 * value
     if percent >= 9.95 or (round(percent) >= 1 and abs(percent - round(percent)) < 0.005):
         return str(int(percent + 0.5))

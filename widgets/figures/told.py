@@ -1,12 +1,12 @@
-"""The packets that a page is sent without asking: the values of a widget's traits, as types.
+"""The packets that a page is sent without a request: the values of a widget's traits, as types.
 
-*Once*: `Offered`, and per question the fields of `AskedState`. *At each place*: `ShownPosition`,
-whole, and what became of the line as a `Moved`. A `Line` is sent whole where a page begins and
-where another line is shown; after that the page keeps it, and each `Moved` says what to keep of
-it and what follows (`static/page_reading.js`). So a step sends as much after a thousand tokens as
-after one, and nothing is compared to find out what to send.
+*Once*: `Offered`, and per question the fields of `AskedState`. *At each position*: the whole
+`ShownPosition`, and the change of the line as a `Moved`. A whole `Line` is sent when a page begins
+and when another line is shown; after that the page keeps it, and each `Moved` says how much of it
+stays and what follows (`static/page_reading.js`). So a step sends as much after a thousand tokens
+as after one, and nothing is compared to find out what to send.
 
-What a page asks for is answered by the functions of `widgets.dialogue.handlers`.
+Requests of a page are answered by the functions of `widgets.dialogue.handlers`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NotRequired, TypedDict
 
 
 class TokenBox(TypedDict):
-    """A token of the strip; what is usual is left out, see `widgets.figures.panels.tokens`."""
+    """A token of the strip; default values are left out, see `widgets.figures.panels.tokens`."""
 
     id: int | None
     text: str
@@ -53,7 +53,7 @@ class Phases(TypedDict):
 
 
 class LineBeside(TypedDict):
-    """One of several lines, the current one among them; ``tokens`` of that are the strip's own."""
+    """One of several lines; the current one has the same ``tokens`` as the strip."""
 
     name: str
     current: bool
@@ -74,7 +74,7 @@ class Strip(TypedDict):
 
 
 class Line(TypedDict):
-    """The current line. It grows in place, so that whoever comes later is sent all of it.
+    """The current line. It grows in place, so that a page that begins later is sent all of it.
 
     ``generation`` counts the cursor's changes; the page sends it back with its requests.
     """
@@ -100,10 +100,10 @@ class LineHistory(TypedDict):
 
 
 class Moved(TypedDict):
-    """A move of the line that the page has.
+    """A change of the line that the page has.
 
-    The first ``kept`` tokens stay, and ``tokens`` follow them; so do the values of the positions
-    from ``kept`` on. A page whose line is not that of generation ``after`` asks for the whole.
+    The first ``kept`` tokens stay, and ``tokens`` follow them; the same holds for the values of the
+    positions from ``kept`` on. A page whose line is not of generation ``after`` asks for all of it.
     """
 
     after: int
@@ -119,14 +119,14 @@ class Moved(TypedDict):
 
 
 class Named(TypedDict):
-    """The name of a vocabulary: its texts are asked for."""
+    """The name of a vocabulary; the page requests its texts by it."""
 
     fingerprint: str
     size: int
 
 
 class OfferedPreset(TypedDict):
-    """A preset, as far as the page writes it; the kernel knows the rest by its name."""
+    """The part of a preset that the page shows; the kernel finds the rest by its name."""
 
     name: str
     kind: str
@@ -142,7 +142,7 @@ class Offered(TypedDict):
 
 
 class Editor(TypedDict):
-    """The prompt and the constraint, and what became of that."""
+    """The prompt and the constraint, with the report on its compilation."""
 
     prompt: str
     prompt_fixed: str
@@ -167,7 +167,7 @@ class SamplerState(TypedDict):
 
 
 class AskedState(TypedDict):
-    """The part of a place that is the same at every position."""
+    """The values that are the same at every position of a line."""
 
     place: str
     about: str
@@ -212,8 +212,8 @@ class ToldPlace:
     """The message to the widgets on one cursor after a change.
 
     Args:
-        question: The same object as long as nothing else is asked.
-        line: Of which ``moved`` says what became; a new object where that is ``None``.
+        question: The same object as long as constraint, model and settings stay the same.
+        line: The line, as it is after the change ``moved``; a new object if that is ``None``.
     """
 
     question: AskedState

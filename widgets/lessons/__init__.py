@@ -1,7 +1,7 @@
-"""All that a lesson needs, by one line: ``from widgets.lessons import *``.
+"""Everything that a lesson needs, by one line: ``from widgets.lessons import *``.
 
 These are pictures, small functions from values to a static picture with its words; questions that
-keep their answer until somebody has guessed; and the names of the engine that lessons take apart.
+hide their answer until the reader has guessed; and the names of the engine that lessons take apart.
 A picture is a `Snapshot`: SVG with a title for people who cannot see it, and the same as text for
 a terminal. Reading order: `rows` (bars, tables, tokens in boxes), `lettered` (small machines as
 textbooks draw them, the figures of a paper, and whether two of them are the same), `film` (one of
@@ -232,7 +232,7 @@ _LATER = {
     "stack_reader": "explorer.analysis.places.stack",
     "subsets_of": "explorer.automata.textbook.steps",
 }
-"""Names that a lesson takes from elsewhere; looked up on first use."""
+"""The names from other modules that lessons use; they are imported on first use."""
 
 _MODULES = ("course", "explorer", "terminals")
 

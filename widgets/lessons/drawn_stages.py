@@ -1,14 +1,15 @@
-"""The machine of a constraint, or of one of its stages, as a static picture.
+"""Static pictures of the machines in a pipeline: a constraint, a stage, spellings, a scanner.
 
-All the ways to write one text in tokens, as a picture; the tokenizer's own way is marked.
+`machine_picture` and `stage_picture` draw the machine of a constraint, or of one of its stages.
 
-It is the token DFA of the text, each state drawn as the place in the text that it stands for. The
-marked way is that of the canonical filter: what the tokenizer itself writes.
+`spelling_picture` draws all the ways to write one text in tokens: the token DFA of the text, each
+state at the offset in the text that it stands for. The marked way is that of the canonical filter:
+the tokens that the tokenizer itself writes.
 
-The scanner of a grammar's terminals, and the subterminal tree of a place in it, as pictures.
-
-Figures 3 and 4 of Beurer-Kellner, Fischer, Vechev (2024), for any grammar over terminals and any
-vocabulary: which terminals a token runs through, and which of those ways the parser prunes.
+`scanner_picture` and `subterminal_picture` draw the scanner of a grammar's terminals, and the
+subterminal tree of a place in it. They are figures 3 and 4 of Beurer-Kellner, Fischer, Vechev
+(2024), for any grammar over terminals and any vocabulary: the terminals that a token runs through,
+and which of these ways the parser prunes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def machine_picture(constraint: Constraint, title: str = "", *, in_bytes: bool =
 
     Args:
         constraint: A language with few states.
-        title: What it is; default the call that makes the constraint.
+        title: The title; default the call that makes the constraint.
         in_bytes: Draw bytes, and the states in the middle of a character.
 
     Raises:
@@ -69,8 +70,8 @@ def stage_picture(constraint: Constraint, number: int = -1, title: str = "") -> 
 
     Args:
         constraint: A constraint with stages.
-        number: Which of them, counted from 0; the last one by default.
-        title: What it is; default the call that makes the stage.
+        number: The number of the stage, counted from 0; default the last one.
+        title: The title; default the call that makes the stage.
 
     Raises:
         ExplorerError: There is no such stage, or it has no machine that could be drawn.
@@ -121,7 +122,7 @@ class Spellings:
     """Every sequence of tokens that writes a text.
 
     Args:
-        arcs: ``(from, token, to)``, places in the text counted in bytes.
+        arcs: ``(from, token, to)``, with offsets in the text in bytes.
     """
 
     text: str
@@ -138,7 +139,8 @@ def spellings_of(vocabulary: Vocabulary, written: str) -> Spellings:
         written: The text.
 
     Raises:
-        ExplorerError: It has more than `LONGEST` bytes, or the tokenizer's rules are not followed.
+        ExplorerError: The text is empty or has more than `LONGEST` bytes, or the rules of the
+            tokenizer are not supported.
 
     Example:
         >>> import explorer
@@ -167,7 +169,7 @@ def spellings_of(vocabulary: Vocabulary, written: str) -> Spellings:
 
 
 def _sorted_states(dfa: TokenMachine, vocabulary: Vocabulary, place: dict[int, int]) -> list[int]:
-    """The states that tokens reach, in the order of their places, which are added to ``place``."""
+    """The states that tokens reach, by offset in the text; the offsets are added to ``place``."""
     waiting = [dfa.start]
     for state in waiting:
         for token in _text_tokens(dfa, vocabulary, state):
@@ -184,7 +186,7 @@ def _text_tokens(dfa: TokenMachine, vocabulary: Vocabulary, state: int) -> list[
 
 
 def _own(vocabulary: Vocabulary, written: str) -> tuple[int, ...]:
-    """The one way through the canonical machine."""
+    """The tokens of the only path through the canonical machine."""
     dfa = compile(literal(written).canonical(), vocabulary)
     state, ids = dfa.start, list[int]()
     while not dfa.is_final(state):
@@ -262,11 +264,11 @@ _WANTED: Final = "a machine that lookahead_machine(...) made"
 
 
 def scanner_picture(grammar: TerminalGrammar, terminal: str = "") -> Snapshot:
-    """The character scanner: the machine of each terminal, and ε to what may stand beside it.
+    """The character scanner: the machine of each terminal, and ε arcs to those that may follow it.
 
     Args:
         grammar: Terminals and rules.
-        terminal: Draw the machine of this one alone.
+        terminal: Draw only the machine of this terminal.
 
     Raises:
         ExplorerError: There is no such terminal.
@@ -337,11 +339,11 @@ def _ranges(read: bytes) -> list[tuple[int, int]]:
 
 
 def subterminal_picture(scheme: FilteredMachine[Threads], state: int | None = None) -> Snapshot:
-    """The subterminal tree of a place: which terminals a token completes, and where it ends.
+    """The subterminal tree of a place: the terminals that a token completes, and where it ends.
 
     An arc to a single ring is a terminal that is completed within a token; an arc to a double ring
-    has the tokens that end there, and the terminal that they end in. Blue is what the parser and k
-    let through here; a dashed ring is what they prune.
+    has the tokens that end there, and the terminal that they end in. Blue arcs are those that the
+    parser and k allow here; dashed rings are those that they prune.
 
     Args:
         scheme: The machine, for its grammar, vocabulary and k.

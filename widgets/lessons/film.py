@@ -1,8 +1,6 @@
-"""A machine reading a text as a strip of pictures: one frame for each arc that it takes.
+"""A machine reading a text as a strip of pictures, one frame for each arc; and a stack likewise.
 
-What moves in the explorer stands still here, so it can be printed, and compared frame by frame.
-
-A stack as it grows and shrinks.
+The motion of the explorer becomes still pictures, which can be printed and compared.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ MOST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class WayThrough:
-    """A way of a machine through a text."""
+    """A path of a machine through a text."""
 
     arcs: tuple[Arc, ...]
     states: tuple[int, ...]
@@ -45,7 +43,7 @@ class WayThrough:
 
 
 def way_through(machine_read: DrawnTransducer, symbols: Sequence[str]) -> WayThrough | None:
-    """A shortest way to read a sequence of symbols to an end; ``None`` if it is not accepted.
+    """A shortest path that reads and accepts a sequence of symbols; ``None`` if there is none.
 
     Args:
         symbols: Characters, or tokens.
@@ -106,14 +104,14 @@ def reading_picture(
     names: Sequence[str] = (),
     loops: bool = False,
 ) -> Snapshot:
-    """A machine reading, one frame below the other.
+    """A machine that reads symbols, one frame below the other.
 
     Args:
-        title: What it reads.
+        title: The title, such as the text that it reads.
         shown: The machine.
         symbols: Characters, or tokens.
         names: Words in the circles; default the numbers of the states.
-        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
+        loops: Whether to draw it as a tree whose branches all lead back to the start.
 
     Raises:
         ExplorerError: The machine does not accept the symbols, or it takes more than `MOST` arcs.
@@ -130,7 +128,7 @@ def reading_picture(
     way = way_through(shown, symbols)
     if way is None or len(way.arcs) > MOST:
         raise ExplorerError(
-            f"The machine has no way through {''.join(symbols)!r} of at most {MOST} arcs.",
+            f"The machine has no path of at most {MOST} arcs through {''.join(symbols)!r}.",
             remedy="Give a text that it accepts, and a short one.",
         )
     figure = lettered_figure(shown, names, loops=loops)
@@ -185,8 +183,8 @@ def stack_picture(
     """The stack after each token, from left to right.
 
     Args:
-        title: What is read.
-        whole: An automaton in which each token has one arc at most.
+        title: The title, such as the text that is read.
+        whole: An automaton in which each token has at most one arc.
         words: The text of each token.
         ids: The tokens that are read.
 

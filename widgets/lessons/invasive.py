@@ -1,6 +1,6 @@
 """The changes of constraints in what a model writes: schemes as rows, and as lines of an explorer.
 
-`invasiveness_picture` draws the texts of several schemes under each other; `scheme_lines` puts
+`invasiveness_picture` draws the texts of several schemes below each other; `scheme_lines` puts
 the same texts into a cursor, so that an explorer shows them beside each other and a click opens a
 step with its mask, its machines and its reasons.
 """
@@ -34,18 +34,18 @@ def invasiveness_picture(
     grammar: TerminalGrammar | None = None,
     title: str = TITLE,
 ) -> Snapshot:
-    """The texts of several schemes under each other, token by token.
+    """The texts of several schemes below each other, token by token.
 
-    Below each token stand its bits under the model (-log2 of its probability), which also shade
-    the box; ``‿`` marks a token that crosses a border of terminals. The first token that differs
-    from what the model writes by itself has a thick blue edge.
+    Below each token are its bits under the model (-log2 of its probability), which also shade the
+    box; ``‿`` marks a token that crosses a border of terminals. The first token that differs from
+    the model's own text has a thick blue edge.
 
     Args:
         found: A pair of runs for each scheme, all from one prompt; see
             `explorer.analysis.invasiveness.invasiveness`.
         vocabulary: The tokens.
-        grammar: Its terminals, for the tokens that cross their borders.
-        title: What is shown.
+        grammar: The grammar whose terminals have the borders; ``None`` marks no borders.
+        title: The title.
 
     Raises:
         ExplorerError: There is no scheme.
@@ -65,7 +65,7 @@ def invasiveness_picture(
 
 
 def rows_picture(rows: Sequence[Mapping[str, Any]], title: str = TITLE) -> Snapshot:
-    """A picture of rows that were worked out already.
+    """A picture of rows that are already computed.
 
     Args:
         rows: From `widgets.figures.panels.schemes.scheme_rows`.
@@ -110,11 +110,11 @@ def scheme_lines(
         lm: The model that wrote them.
         prompt: The prompt.
         found: A pair of runs for each scheme.
-        machines: What constrained each: the scheme's machine, or the language.
+        machines: The machine or the constraint of each scheme.
 
     Returns:
-        A cursor at the start of the first; ``Explorer(cursor=...)`` shows the lines in its strip,
-        and a click on one makes it current.
+        A cursor at the start of the first line; ``Explorer(cursor=...)`` shows the lines in its
+        strip, and a click on one makes it current.
 
     Raises:
         ExplorerError: A scheme has no machine, or its machine does not allow its text.

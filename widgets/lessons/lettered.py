@@ -1,13 +1,13 @@
 """Small machines with letters on their arcs, as textbooks draw them: acceptors and transducers.
 
-A value of one type serves both: an acceptor writes what it reads. So the machines of a paper's
-figures, those of a notebook and those of the engine can be drawn in one way and compared arc by
-arc. `matched` allows only the numbers of the states to differ: a machine that accepts the same with
-one more state is another one.
+Both are values of one type, because an acceptor is a transducer that writes what it reads. So the
+machines of a paper's figures, of a notebook and of the engine can be drawn in one way and compared
+arc by arc. `matched` allows only the numbers of the states to differ: a machine that accepts the
+same texts with one more state does not match.
 
-The figures are those of Koo, Liu and He (2024), 1 to 5 and 9, written down by hand from what the
-captions say, so that they are independent of the engine; the tests compare each of them with what
-the engine or pynini builds. Figures 6 and 7, which have a stack, stand in
+The figures are 1 to 5 and 9 of Koo, Liu and He (2024), written down by hand from their captions, so
+that they are independent of the engine; the tests compare each of them with the machine that the
+engine or pynini builds. Figures 6 and 7, which have a stack, are in
 `widgets.figures.machines.pushdown_figure`, and `widgets.lessons.film` compares them.
 """
 
@@ -28,7 +28,7 @@ from widgets.figures.snapshot import Snapshot
 
 
 def figure_words(figure: MachineFigure) -> list[str]:
-    """The arcs of a machine, one on a line, and where it starts and may end."""
+    """The arcs of a machine, one per line, and the states in which it starts and may end."""
     names = {node.id: node.label or node.id for node in figure.nodes}
     lines = [f"{names[e.source]} -{e.label}-> {names[e.target]}" for e in figure.edges]
     starts = ", ".join(names[node.id] for node in figure.nodes if node.start)
@@ -37,7 +37,7 @@ def figure_words(figure: MachineFigure) -> list[str]:
 
 
 Arc = tuple[int, str, str, int]
-"""A state, what is read, what is written, and the state after; an empty text is ε."""
+"""An arc: its state, the text read, the text written, and the next state; an empty text is ε."""
 
 
 def acceptor(
@@ -130,7 +130,7 @@ def _together(arcs: Iterable[tuple[int, int, int, int]]) -> list[tuple[int, str,
 
 
 def arc_words(read: str, written: str, *, both: bool) -> str:
-    """The words on an arc: what is read, and in a transducer what is written.
+    """The label of an arc: the text read, and in a transducer also the text written.
 
     Args:
         read, written: Texts; an empty one is ε.
@@ -146,7 +146,7 @@ def lettered_figure(
 
     Args:
         names: Words in the circles; default the numbers of the states.
-        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
+        loops: Whether to draw it as a tree whose branches all lead back to the start.
 
     Example:
         >>> swap = DrawnTransducer(1, ((0, "a", "b", 0),), frozenset([0]))
@@ -205,11 +205,11 @@ def lettered_picture(
     """A machine under its title.
 
     Args:
-        title: What it is.
+        title: The title.
         shown: The machine.
         names: Words in the circles; default the numbers of the states.
-        lit: States that are lit: where a machine is.
-        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
+        lit: The states that are lit, such as the present ones.
+        loops: Whether to draw it as a tree whose branches all lead back to the start.
 
     Example:
         >>> print(lettered_picture("ab", acceptor(3, [(0, "a", 1), (1, "b", 2)], [2])).text)
@@ -260,7 +260,7 @@ def matched(one: DrawnTransducer, other: DrawnTransducer) -> Match | None:
 
 
 def _extended(one: DrawnTransducer, other: DrawnTransducer, pairs: Match) -> Match | None:
-    """A pairing of all states that holds the given pairs, found by trying."""
+    """A pairing of all states that contains the given pairs, found by trying all of them."""
     if not _fits(one, other, pairs):
         return None
     if len(pairs) == one.num_states:
@@ -293,7 +293,7 @@ FIGURE_1: Final = {
     "a(aa)*": acceptor(2, [(0, "a", 1), (1, "a", 0)], [1]),
     "a+|b+": acceptor(3, [(0, "a", 1), (1, "a", 1), (0, "b", 2), (2, "b", 2)], [1, 2]),
 }
-"""By pattern: the text ab, an odd number of a, and a run of a or a run of b."""
+"""The figures by pattern: the text ab, an odd number of a, and a run of a or a run of b."""
 
 FIGURE_2: Final = (
     acceptor(4, [(0, "a", 1), (1, "a", 1), (0, "a", 2), (2, "b", 3)], [1, 3]),
@@ -320,7 +320,7 @@ FIGURE_3: Final = {
         frozenset([4]),
     ),
 }
-"""By what they do."""
+"""The figures of transducers, by what they do."""
 
 FIGURE_4: Final = DrawnTransducer(
     5,

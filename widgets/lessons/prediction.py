@@ -1,9 +1,9 @@
-"""A question that keeps its answer until somebody has guessed.
+"""A question that hides its answer until the reader has guessed.
 
-`predict` ends a cell. The page gets the kind of the guess, not the answer: buttons, a field for a
-number, a text or a pattern, or a drawing whose states can be clicked. After the guess the kernel
-says whether it is right, what a wrong one would mean, and shows what the cell has worked out. *Run
-All* leaves it waiting. Where there are no widgets, the answer is folded.
+`predict` ends a cell. The page gets the kind of the guess but not the answer: it shows buttons, a
+field for a number, a text or a pattern, or a drawing whose states can be clicked. After the guess
+the kernel says whether it is right and what a wrong one would mean, and shows the results of the
+cell. *Run All* leaves it waiting. On a page without widgets the answer is folded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, cast
 from urllib.parse import quote
 
-import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
+import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
 import traitlets
 
 from explorer.arguments import wrong as wrong_argument
@@ -31,7 +31,7 @@ WAITING: Final = "Your guess first: the result is shown after it."
 
 Kind = Literal["choice", "number", "text", "pattern", "state"]
 Part = dict[str, Any]
-"""What is shown after the guess: ``text``, or ``svg`` with ``alt``, or a table."""
+"""A part of the result, shown after the guess: ``text``, ``svg`` with ``alt``, or a table."""
 
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _CODE: Final = re.compile(r"`([^`]*)`")
@@ -42,14 +42,14 @@ class Prediction(anywidget.AnyWidget):
     """A question that waits for a guess; made by `predict`.
 
     Args:
-        answer: What is the case.
-        parts: What is shown after the guess.
-        kind: How one guesses.
+        answer: The right answer.
+        parts: The results that are shown after the guess.
+        kind: The kind of the guess.
         choices: The buttons of a choice.
         picture: The drawing whose states are clicked.
         meanings: What each foreseen wrong guess would mean.
         otherwise: What any other wrong guess would mean.
-        within: How far a number may be off.
+        within: The largest error of a number that still counts as right.
     """
 
     _esm: ClassVar[str] = files("widgets.lessons").joinpath("prediction.js").read_text("utf-8")
@@ -123,7 +123,7 @@ class Prediction(anywidget.AnyWidget):
     def _heard(self, _widget: object, content: Any, _buffers: object) -> None:
         try:
             self.guess(content["guess"])
-        except Exception as error:  # A page would never hear of it.
+        except Exception as error:  # The page would otherwise get no answer.
             self.reply = {"said": f"{type(error).__name__}: {error}"}
 
     @property
@@ -138,7 +138,7 @@ class Prediction(anywidget.AnyWidget):
         return "\n".join([f"It is {_in_words(self._answer)}.", *meanings, self._otherwise]).strip()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The widget, and the folded answer for where there are no widgets."""
+        """The widget, and the folded answer for pages without widgets."""
         bundled: object = super()._repr_mimebundle_(**kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Untyped.
         bundles = cast("tuple[dict[str, Any], dict[str, Any]] | None", bundled)
         data, metadata = ({}, {}) if bundles is None else bundles
@@ -161,17 +161,17 @@ def predict(
     """Ask before the result is shown.
 
     Args:
-        answer: What is the case. Truth values ask for yes or no, numbers for a number.
+        answer: The right answer. A truth value asks for yes or no, a number for a number.
         shown: Texts, pictures and tables that are shown after the guess.
-        choices: What one may choose from; the answer is among them.
+        choices: The choices, the answer among them.
         click: A picture of a machine; the guess is a state, by its name.
         pattern: Whether the guess is a pattern, which is compared as a set of texts.
         wrong: What a wrong guess would mean, by the guess.
         otherwise: What any other wrong guess would mean.
-        within: How far a number may be off.
+        within: The largest error of a number that still counts as right.
 
     Returns:
-        A widget that waits; in code, ``.guess(value)`` answers it.
+        A widget that waits for the guess; in code, ``.guess(value)`` answers it.
 
     Raises:
         ExplorerError: The answer is not among the choices.

@@ -1,7 +1,7 @@
 """Bars, tables and rows of tokens as pictures.
 
-Tokens stand in boxes: spellings of a text, or texts as they were written. Bars compare a few
-numbers, one row for each name and one bar for each series; no meaning is in colour alone: the bars
+Tokens are drawn in boxes: spellings of a text, or texts as they were written. Bars compare a few
+numbers, one row for each name and one bar for each series. No meaning is in colour alone: the bars
 of the second series are hatched, and every bar has its number beside it. A table is HTML in a
 notebook and lines in a terminal.
 """
@@ -39,7 +39,7 @@ ROOM: Final = 330.0
 
 COLOURS: Final = (OK, NO, SOFT)
 LONGEST_NAME: Final = 28
-"""Characters of a name that are shown."""
+"""The most characters of a name that are shown."""
 
 
 def bar_picture(
@@ -53,11 +53,11 @@ def bar_picture(
     """Bars, one row for each name.
 
     Args:
-        title: What is compared; it is also what a screen reader says first.
-        rows: A number of each name, or one of each series; none below zero.
-        series: Names of the series, at most three.
-        unit: What stands behind each number, such as `` %``.
-        digits: Decimal places of the numbers.
+        title: The title, which a screen reader says first.
+        rows: For each name a number, or one number per series; none may be negative.
+        series: The names of the series, at most three.
+        unit: The text after each number, such as `` %``.
+        digits: The decimal places of the numbers.
 
     Returns:
         The picture; its text is a table.
@@ -142,7 +142,7 @@ class LessonTable:
         return "\n".join([self.caption, *lines])
 
     def to_mimebundle(self) -> dict[str, str]:
-        """By media type, as notebooks want it."""
+        """The table and its text by media type, as notebooks display them."""
         left, kept = "text-align:left", "white-space:pre;font-family:monospace"
         head = "".join(f'<th scope="col" style="{left}">{markup(h)}</th>' for h in self.head)
         body = "".join(
@@ -154,7 +154,7 @@ class LessonTable:
         return {"text/html": table, "text/plain": self.text}
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """At the end of a cell it shows itself."""
+        """The bundle that a notebook displays at the end of a cell."""
         return self.to_mimebundle()
 
 
@@ -189,10 +189,10 @@ def table_picture(
 
 WIDTH: Final = 760.0
 LONGEST: Final = 34
-"""Characters of a row's name that are shown."""
+"""The most characters of a row's name that are shown."""
 
 SHADED_FROM: Final = (0.01, 0.7, 3.0, 7.0)
-"""Bits of surprise from which on a box is a shade darker."""
+"""The bits of surprise from which a box is one shade darker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +200,15 @@ class TokenRow:
     """One row of tokens.
 
     Args:
-        name: What the row is.
-        tokens: The tokens as text, such as `widgets.figures.drawing.labels.token_names` gives them.
+        name: The name of the row.
+        tokens: The tokens as text, such as those of `widgets.figures.drawing.labels.token_names`.
         notes: Words below the tokens, such as log-probabilities: none, or one for each token.
         marked: The tokens that are marked, counted from 0.
         end: Words after the last token.
-        masked: Whether the row is one that a mask takes away; it is drawn in another colour, and
-            named so in the text.
-        shades: Bits of surprise of each token, which shade its box as in the explorer; their
-            numbers belong into ``notes``.
+        masked: Whether a mask forbids the row; it is drawn in another colour, and called masked in
+            the text.
+        shades: The bits of surprise of each token, which shade its box as in the explorer; give
+            the numbers in ``notes`` too.
     """
 
     name: str
@@ -224,9 +224,9 @@ def token_picture(title: str, rows: Sequence[TokenRow], *, mark: str = "marked")
     """Rows of tokens below each other; a long row is broken.
 
     Args:
-        title: What the rows show.
+        title: The title.
         rows: The rows.
-        mark: What it means that a token is marked; said in the text and below the title.
+        mark: The meaning of a marked token, which is written below the title and in the text.
 
     Example:
         >>> row = TokenRow("Rome", ("R", "ome"), end="refused", masked=True)

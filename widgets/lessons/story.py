@@ -1,6 +1,6 @@
 """Parts that lessons share: the machines of the course in one picture, one more in each lesson; a
-transducer that a reader has written, with what it writes; the size of a detokenizing one; and the
-record that goes through the course.
+transducer that a reader has written, with its output; the size of a detokenizing FST; and the
+record that is used throughout the course.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ WIDE: Final = 620.0
 
 
 def hero_picture(known: int) -> Snapshot:
-    """The machines of the course as far as a reader knows them; the others are empty frames.
+    """The machines of the course that a reader knows already; the others are empty frames.
 
     Args:
-        known: How many of the eight parts are known, from the top.
+        known: The number of known parts, counted from the top, 0 to 8.
 
     Raises:
         ExplorerError: It is not a number from 0 to 8.
@@ -99,7 +99,7 @@ pattern: S → ab | aSb, with a stack (08)
 
 
 def own_picture(arcs: Sequence[tuple[str, str, str, str]], tokens: Sequence[str]) -> Snapshot:
-    """A transducer that a reader has written, and what it writes for each token.
+    """A transducer that a reader has written, and its output for each token.
 
     Args:
         arcs: Rows (from, read, written, to); the root is ``"r"``, an empty text is ε.
@@ -168,7 +168,7 @@ RECORD_SCHEMA: Final[dict[str, object]] = {
     "required": ["name", "age", "city", "job"],
     "additionalProperties": False,
 }
-"""The schema of the record that goes through the course."""
+"""The schema of the record that is used throughout the course."""
 
 RECORD: Final = '{"name": "Felix", "age": 71, "city": "Berlin", "job": "teacher"}'
 """The record that the embedded model `tiny` writes under this schema, with seed 1."""

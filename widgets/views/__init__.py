@@ -1,5 +1,5 @@
 """The widgets themselves.
 
-Read in this order: `bundle` (their ES modules), `view` (what they share), `stilled` (the picture
-that outlives the kernel), `explorer` (with its parts), `compare`, `invasiveness`.
+Read in this order: `bundle` (their ES modules), `view` (their common base), `stilled` (the picture
+that remains without a kernel), `explorer` (with its parts), `compare`, `invasiveness`.
 """

@@ -1,12 +1,13 @@
 """One ES module per widget, joined from small files.
 
-A widget loads one module and cannot import a neighbour, and there is no build step. So a view is a
-file that only declares, and its module is the files that every view needs, the views it is made of,
-and one line that exports a renderer. The stand-alone page runs the same text.
+A widget loads one module, which cannot import other files of ours, and there is no build step. So
+the file of a view contains only declarations, and the view's module consists of the files that
+every view needs, the files of the views inside it, and one line that exports a renderer. The
+stand-alone page runs the same text.
 
-Every widget sends its module over the wire, and a notebook that keeps widgets keeps it too. So
-comments and indentation are left out, and what travels is a few lines that inflate the rest and
-import it, once per page however many widgets there are.
+Every widget sends its module to the page, and a notebook that stores widgets stores it too. So
+comments and indentation are left out, and the module that is sent is a few lines that inflate the
+rest and import it, once per page for any number of widgets.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from widgets.dialogue.dialogue import table_for_page
 
 
 class ViewPart(NamedTuple):
-    """A view that stands alone, or in another one.
+    """A view that is shown alone or inside another one.
 
     Args:
-        wants: What its page asks for unasked, see ``pageState``: the classes of the tokens, their
-            texts, the figures around the position.
+        wants: The data that its page always requests, see ``pageState``: the classes of the tokens,
+            their texts, the figures around the position.
     """
 
     render: str
@@ -46,7 +47,7 @@ EVERY: Final[tuple[str, ...]] = (
     "page_state",
     "frame",
 )
-"""The files that every view needs; a file has no imports, and its names are plain."""
+"""The files that every view needs; a file has no imports and shares one scope with the others."""
 
 VIEWS: Final = {
     "machines": ViewPart(
@@ -86,7 +87,7 @@ VIEWS: Final = {
     "sampler": ViewPart("renderSampler"),
     "over_time": ViewPart("renderOverTime"),
 }
-"""The parts; each is declared in the file of its name."""
+"""The parts; each is declared in the file with its name."""
 
 WHOLES: Final = {
     "explorer": ("renderExplorer", (*VIEWS, "drawers")),
@@ -96,7 +97,7 @@ WHOLES: Final = {
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
     ),
 }
-"""The widgets made of parts: the renderer, and the parts, of which one may be such a whole."""
+"""The widgets made of parts: the renderer, and the parts, one of which may itself be such a one."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _INDENTATION: Final = re.compile(r"^[ \t]+", re.MULTILINE)

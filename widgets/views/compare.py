@@ -1,8 +1,8 @@
 """`Compare`: two constraints, two samplers, or two schemes, side by side on one prompt.
 
 The two lines share their steps: both are at the same position, except that a line which has ended
-stays at its end. Both draw with the same random number at the same position, so what differs
-between them is the constraint or the sampler and nothing else.
+stays at its end. Both draw with the same random number at the same position, so every difference
+between them comes from the constraint or the sampler.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from widgets.views.stilled import Stilled
 from widgets.views.view import SIZES, checked_size, moved_for, warm
 
 ASKED: Final = ("place", "machine", "editor", "sampler")
-"""The parts of a column's question; each is a trait whose name begins with the side's name."""
+"""The values that each side has; each is a trait whose name begins with the side's name."""
 
 
 def _packet() -> traitlets.Dict[str, Any]:
@@ -47,20 +47,20 @@ class Compare(Stilled):
 
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset.
-        left: What the text on the left must be, or the name of a scheme; ``None`` for anything.
+        left: The constraint on the left, or the name of a scheme; ``None`` for any text.
         right: The same on the right.
-        prompt: A text that both go on with.
-        left_sampler: How a token is chosen on the left; default greedy.
-        right_sampler: How a token is chosen on the right; default greedy.
-        seed: Of the random numbers of both.
-        top_k: How many tokens of each distribution are shown.
-        size: ``"projector"`` for larger text and marks.
-        schemes: Ways of constraining by name, such as `Invasiveness.machines`; each side has a list
-            to choose from. In the strip, tokens that cross a border of terminals and fixed text
-            are marked.
+        prompt: The text that both lines continue.
+        left_sampler: The sampler on the left; default greedy.
+        right_sampler: The sampler on the right; default greedy.
+        seed: The seed of the random numbers, which both lines share.
+        top_k: The number of tokens shown of each distribution.
+        size: ``"normal"``, or ``"projector"`` for text and marks that are 1.4 times as large.
+        schemes: Constraints or machines by name, such as `Invasiveness.machines`; each side has a
+            list to choose from. In the strip, tokens that cross a border of terminals and fixed
+            text are marked.
 
     Raises:
-        ExplorerError: There is no scheme of a name, or an argument is something else.
+        ExplorerError: There is no scheme with this name, or an argument has the wrong type.
 
     Example:
         >>> from explorer.languages.constraint import regex
@@ -98,7 +98,7 @@ class Compare(Stilled):
     right_moved = _packet()
     right_position = _packet()
 
-    _stops: tuple[Callable[[], None], ...] = ()  # What is refused is closed all the same.
+    _stops: tuple[Callable[[], None], ...] = ()  # Also for a widget whose arguments were refused.
 
     def __init__(
         self,
@@ -154,45 +154,48 @@ class Compare(Stilled):
 
     @property
     def left(self) -> Cursor:
-        """The place on the left; other views can show it too."""
+        """The cursor on the left; other views can show it too."""
         return self._sides["left"].cursor
 
     @property
     def right(self) -> Cursor:
-        """The place on the right; other views can show it too."""
+        """The cursor on the right; other views can show it too."""
         return self._sides["right"].cursor
 
     @property
     def index(self) -> int:
-        """The position of the line that is farther ahead."""
+        """The position of the line that is further ahead."""
         return max(self.left.session.index, self.right.session.index)
 
     def close(self) -> None:
-        """End the widget; the cursors no longer tell it."""
+        """Close the widget; it no longer follows its cursors."""
         for stop in self._stops:
             stop()
         super().close()
 
     def step(self, tokens: int = 1) -> None:
-        """Move both lines on, each by its own tokens; a line that has ended stays.
+        """Take steps on both lines, each with its own tokens; a line that has ended stays.
 
         Args:
-            tokens: How many.
+            tokens: The number of steps.
+
+        Raises:
+            ExplorerError: It is not a whole number from 0 on.
         """
         tokens = whole_number("tokens", tokens)
         with self.left.lock, self.right.lock:
             self._go(self.index + tokens)
 
     def take(self, side: str, token: int, *, both: bool = False) -> None:
-        """Take a token of the user's on one side; the other side takes its own.
+        """Take a given token on one side; the other side takes its own.
 
         Args:
             side: ``"left"`` or ``"right"``.
-            token: The id.
+            token: The token's id.
             both: Take it on the other side too, if it is allowed there.
 
         Raises:
-            ExplorerError: The token is not allowed on that side.
+            ExplorerError: There is no such side, or the token is not allowed on it.
         """
         both = flag("both", both)
         with self.left.lock, self.right.lock:
@@ -206,11 +209,11 @@ class Compare(Stilled):
             self._go(to)
 
     def choose_scheme(self, side: str, scheme: str) -> None:
-        """Constrain one side in another way; it is written anew up to the present position.
+        """Show another scheme on one side; its text is written anew up to the present position.
 
         Args:
             side: ``"left"`` or ``"right"``.
-            scheme: The name of one of the schemes.
+            scheme: A name from ``schemes``.
 
         Raises:
             ExplorerError: There is no such side or scheme.
@@ -221,7 +224,10 @@ class Compare(Stilled):
         """Go to a position; a line that ended before it stays at its end.
 
         Args:
-            k: 0 or more.
+            k: The position, from 0; lines that are shorter are written up to there.
+
+        Raises:
+            ExplorerError: It is not a whole number from 0 on.
         """
         k = whole_number("k", k)
         with self.left.lock, self.right.lock:
@@ -235,7 +241,7 @@ class Compare(Stilled):
         return self._schemes[name]
 
     def _chosen(self, side: str, scheme: str) -> Callable[[], None]:
-        """Make the line of a scheme; the function that is returned puts it on a side."""
+        """Make the line of a scheme; the returned function puts it on a side."""
         cursor = self._sides[self._side(side)].cursor
         with cursor.lock:
             old = cursor.session
@@ -254,10 +260,10 @@ class Compare(Stilled):
         return put
 
     def _side(self, side: str) -> str:
-        """The name of a side.
+        """The name of a side, checked.
 
         Raises:
-            ExplorerError: It is something else.
+            ExplorerError: It is neither ``"left"`` nor ``"right"``.
         """
         side = instance("side", side, str, "'left' or 'right'")
         if side not in self._sides:

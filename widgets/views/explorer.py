@@ -1,12 +1,10 @@
-"""`Explorer`: constrained decoding that one can see, as one widget.
+"""`Explorer`, the widget that shows constrained decoding, and its parts as separate widgets.
 
-It is the view that holds all the others. In addition it has a still of the present place and the
-file that replays the line without a kernel.
+The explorer contains all the other views. In addition it has a still of the present position, and
+it can write a file that replays the line without a kernel.
 
-The parts of the explorer, each as a widget of its own.
-
-A part takes what `Explorer` takes. Two on one cursor follow each other, and so do a part and
-an explorer; a token that is pointed at in one is lit in the others.
+A part takes the same arguments as `Explorer`. Widgets on one cursor show the same position, and a
+token that is pointed at in one is lit in the others.
 
     from widgets import Explorer, Machines, Stepper
     steps = Stepper()
@@ -37,17 +35,21 @@ class Explorer(Stilled, View):
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
             which needs no model.
-        constraint: What the text must be; with a model ``None`` starts with a quoted text.
-        prompt: A text to go on with.
-        cursor: Show this place instead, with others that show it too; the first three arguments
-            and those of the session are then left aside.
-        sampler: How a token is chosen; default greedy.
+        constraint: The constraint; with a model, ``None`` starts with a quoted text.
+        prompt: The text to continue.
+        cursor: A cursor to show, which other views may show too. It has a session of its own, so
+            ``lm``, ``constraint``, ``prompt``, ``heal``, ``restrict`` and ``response_prefix`` are
+            refused beside it, and the other settings of a session are ignored.
+        sampler: The sampler; default greedy.
         seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
-        top_k: How many tokens of each distribution are shown.
-        heal, restrict, response_prefix: As `Session` has them; see `View`.
-        size: ``"projector"`` for text and marks that are 1.4 times as large; the button "A A" of
-            the page sets it too.
+        top_k: The number of tokens shown of each distribution.
+        heal, restrict, response_prefix: As in `Session`; see `View`.
+        size: ``"normal"``, or ``"projector"`` for text and marks that are 1.4 times as large; the
+            button "A A" of the page changes it too.
+
+    Raises:
+        ExplorerError: An argument has the wrong type, or is given beside ``cursor``.
 
     Example:
         >>> explorer = Explorer()
@@ -71,17 +73,23 @@ class Explorer(Stilled, View):
         """Write one offline file that replays this line, with the same views and no kernel.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file; an existing one is replaced.
 
         Returns:
             The path.
 
         Raises:
-            FileError: There is no such folder, or it is not writable.
+            FileError: The folder does not exist or is not writable.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     Explorer().to_html(f"{folder}/run.html").name
+            'run.html'
         """
         target = file_path("path", path)
         with file_errors(target, writing=True):
-            target.parent.stat()  # The page takes a while: what cannot work is said first.
+            target.parent.stat()  # Fail before the slow work.
         write_whole(target, page(self.shown).encode())
         return target
 
@@ -90,7 +98,7 @@ __all__ = ["Explorer"]
 
 
 class ConstraintEditor(View):
-    """The editor of prompt and constraint, which compiles while one types.
+    """The editor of prompt and constraint, which compiles during typing.
 
     Takes the arguments of `View`.
 
@@ -121,7 +129,7 @@ class Pipeline(View):
 
 
 class Stack(View):
-    """The open rules of a grammar: what the machine has on its stack, and the tree so far.
+    """The open rules of a grammar: the machine's stack, and the derivation tree so far.
 
     Takes the arguments of `View`.
 
@@ -141,8 +149,8 @@ class Stack(View):
 
 
 class Stepper(View):
-    """The controls to go to the start, back, one step, play, to the end, fork and reset, as buttons
-    and keys.
+    """The controls of a session, as buttons and keys: to the start, back, step, play, to the end,
+    fork and reset.
 
     Takes the arguments of `View`.
 
@@ -157,7 +165,7 @@ class Stepper(View):
 
 
 class TokenStrip(View):
-    """The tokens of prompt and output, each in its box; a click goes there.
+    """The tokens of prompt and output, each in its box; a click goes to its position.
 
     Takes the arguments of `View`.
 
@@ -186,7 +194,7 @@ class Distribution(View):
 
 
 class Mask(View):
-    """The vocabulary as a bitmap: which tokens are allowed at the position.
+    """The mask at the position, as a bitmap of the vocabulary.
 
     Takes the arguments of `View`.
 
@@ -247,7 +255,7 @@ class Reasons(View):
 
 
 class SamplerControls(View):
-    """Temperature and filters; a change keeps the tokens that were chosen.
+    """Temperature and filters of the sampler; a change keeps the tokens chosen so far.
 
     Takes the arguments of `View`.
 

@@ -1,13 +1,13 @@
-"""`Invasiveness`: what each way of constraining makes of one prompt, as rows of tokens.
+"""`Invasiveness`: the texts that a model writes under several schemes, as rows of tokens.
 
-A row for what the model writes alone and one for each scheme, under each other. A click on a token
+There is a row for the model alone and one for each scheme, below each other. A click on a token
 opens its step, with its mask, machines and reasons, in an explorer below the rows, and in every
 other view on the same cursor. The rows are written anew for another prompt, temperature or seed.
 
-Cost: the texts of all schemes are written when the widget is made, the example in about a second of
-CPU on one thread (more where the threads of torch wait for each other); the model
-reads what rows have in common once. The first time after an installation the engine itself is
-compiled, about a minute of CPU. A row becomes a line of the explorer when it is first opened.
+Cost: the texts of all schemes are written when the widget is made; the example takes about a second
+of CPU on one thread (more if the threads of torch wait for each other). The model reads a common
+beginning of rows only once. The first use after an installation also compiles the engine, which
+takes about a minute of CPU. A row becomes a line of the explorer when it is first opened.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
 
 PROMPT: Final = "Write a JSON record of a person on one line.\n"
-"""The prompt of the example that is shown where no constraint is given."""
+"""The prompt of the example that is shown without a constraint."""
 
 FIRST_SECONDS: Final = 30.0
-"""The most for compiling all schemes."""
+"""The limits for compiling all schemes."""
 
 
 def example_template() -> Constraint:
@@ -67,18 +67,18 @@ class Invasiveness(Explorer):
         lm: A language model, or the name of one for `load_model`.
         constraint: A grammar over terminals (`explorer.tokens.schemes.terminals`), or any other
             constraint; ``None`` for an example with its own prompt and template.
-        prompt: What stands before.
-        template: A template to compare with; a constraint that is one is compared anyway.
-        lookaheads: How many borders a token may cross, for each such scheme.
-        sampler: How the model chooses, without filters; greedy by default.
-        seed: Of the random numbers, the same for every row.
+        prompt: The text before every row; ``None`` for that of the example.
+        template: A template to compare with; a constraint that is a template is compared anyway.
+        lookaheads: The values of k, the number of borders that a token may cross; one scheme each.
+        sampler: The sampler, without filters; default greedy.
+        seed: The seed of the random numbers, the same for every row.
         max_tokens: The most tokens of a row, and of the text that naturalises a template.
-        top_k: How many tokens of each distribution are shown in the explorer.
-        size: ``"projector"`` for larger text and marks.
+        top_k: The number of tokens shown of each distribution in the explorer.
+        size: ``"normal"``, or ``"projector"`` for text and marks that are 1.4 times as large.
 
     Raises:
-        ExplorerError: The sampler has a filter, an argument is something else, or no scheme can
-            write its text. Where only some cannot, their rows say why.
+        ExplorerError: The sampler has a filter, an argument has the wrong type, or no scheme can
+            write its text. If only some schemes cannot, their rows say why.
 
     Example:
         >>> import explorer
@@ -134,12 +134,12 @@ class Invasiveness(Explorer):
 
     @property
     def pairs(self) -> Mapping[str, RunPair]:
-        """The runs that the rows show, by the name of the scheme."""
+        """The pair of runs of each row, by the name of the scheme."""
         return dict(self._pairs)
 
     @property
     def machines(self) -> Mapping[str, TokenMachine]:
-        """The machine of each scheme by its name, such as `Compare` takes them."""
+        """The machine of each scheme by its name, as the ``schemes`` of `Compare`."""
         return {scheme.name: scheme.machine for scheme in self._schemes}
 
     def write(
@@ -152,12 +152,12 @@ class Invasiveness(Explorer):
         """Write all rows anew.
 
         Args:
-            prompt: What stands before; ``None`` for the one that is shown.
-            temperature: 0 is greedy; ``None`` leaves it.
-            seed: Of the random numbers; ``None`` leaves it.
+            prompt: The text before every row; ``None`` for the present one.
+            temperature: The temperature, 0 for greedy; ``None`` for the present one.
+            seed: The seed of the random numbers; ``None`` for the present one.
 
         Raises:
-            ExplorerError: An argument is something else.
+            ExplorerError: An argument has the wrong type, or no scheme can write its text.
         """
         put = self._written(*self._settings(prompt, temperature, seed), Progress())
         with self.cursor.lock:
@@ -168,7 +168,7 @@ class Invasiveness(Explorer):
 
         Args:
             scheme: The name of a row, or its number; 0 is the model alone.
-            k: How many tokens stand before it.
+            k: The number of tokens before the step.
 
         Raises:
             ExplorerError: There is no such row or no such position.
@@ -187,8 +187,8 @@ class Invasiveness(Explorer):
 
         Args:
             left: The name of a row; default the first scheme that has a text and is not
-                ``right``, and the model alone where there is no such scheme.
-            right: The name of another one.
+                ``right``, or the model alone if there is no such scheme.
+            right: The name of another row.
 
         Raises:
             ExplorerError: There is no scheme of that name.
@@ -252,7 +252,7 @@ class Invasiveness(Explorer):
     def _written(
         self, prompt: str, sampler: Sampler, seed: int, progress: Progress
     ) -> Callable[[], dict[str, Any]]:
-        """Write the rows; the function that is returned puts them in place of the old ones."""
+        """Write the rows; the returned function puts them in place of the old ones."""
         constraint, template, lookaheads = self._asked
         lm, known, unmade = self._lm, self._schemes, dict(self._unmade)
         if not known:
@@ -263,7 +263,7 @@ class Invasiveness(Explorer):
         else:
             known = self._naturalised_anew(known, prompt, unmade)
         pairs: dict[str, RunPair] = {}
-        store = logits_store(lm)  # What the rows have in common is read once.
+        store = logits_store(lm)  # A common beginning of rows is read once.
         failed = dict(unmade)
         for number, scheme in enumerate(known):
             progress.at(f"{number} of {len(known)} schemes")
@@ -322,7 +322,7 @@ class Invasiveness(Explorer):
         self.cursor.replace(self._line(0))
 
     def _opened(self, row: int, k: int) -> Callable[[], None]:
-        """Make a row a line; the function that is returned shows it."""
+        """Make a line of a row; the returned function shows it."""
         line = self._line(row).copy()
         line.jump(k)
 
@@ -334,7 +334,7 @@ class Invasiveness(Explorer):
         return put
 
     def _line(self, row: int) -> Session:
-        """The line of a row; it stands at its start."""
+        """The line of a row, at its start."""
         lines = self._lines
         if row not in lines:
             prompt, sampler, seed = self._place

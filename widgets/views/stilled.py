@@ -1,11 +1,11 @@
-"""The views with a still: an ordinary output below the view, for where there is no kernel."""
+"""The views with a still: an ordinary output below the view, for pages without a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
+import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
 
 from widgets.cursor import Cursor
 from widgets.export import Still
@@ -13,12 +13,12 @@ from widgets.figures.snapshot import Snapshot, snapshot, stacked
 
 
 class Stilled(anywidget.AnyWidget):
-    """A view that displays, below itself, the picture that outlives the kernel."""
+    """A view that displays a still below itself, which remains without a kernel."""
 
     _still: Still | None = None
 
     def _pictured(self) -> Mapping[str, Cursor]:
-        """The places that the picture shows, each with its heading."""
+        """The cursors that the picture shows, by heading."""
         raise NotImplementedError
 
     def snapshot(self) -> Snapshot:
@@ -28,24 +28,24 @@ class Stilled(anywidget.AnyWidget):
             with cursor.lock:
                 trace, k = cursor.full_trace(), cursor.session.index
                 machine = cursor.session.machine
-            # Outside the lock: a step does not wait for a picture.
+            # Outside the lock, so that a step does not wait for a picture.
             pictures[heading] = snapshot(trace, k, machine)
         return stacked(pictures)
 
     def close(self) -> None:
-        """End the widget; the cursor no longer tells it."""
+        """Close the widget; it no longer follows its cursor."""
         if self._still is not None:
             self._still.close()
         super().close()
 
     def _ipython_display_(self) -> None:
-        """Display the widget, and below it, collapsed, the still that outlives the kernel."""
+        """Display the widget, and a collapsed still below it."""
         if self._still is None:
             self._still = Still(tuple(self._pictured().values()), self.snapshot)
         self._still.show(self._repr_mimebundle_())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The widget, and a still for where there are no widgets: nbconvert, GitHub, a terminal."""
+        """The widget, and a still for pages without widgets: nbconvert, GitHub, a terminal."""
         bundled: object = super()._repr_mimebundle_(**kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Untyped.
         bundles = cast("tuple[dict[str, Any], dict[str, Any]] | None", bundled)
         if bundles is None:

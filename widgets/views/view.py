@@ -1,9 +1,9 @@
 """The base of the widgets on a cursor.
 
-A widget only wires: it hands what its page says to its `Dialogue`, and sends what its `ShownPlace`
-tells (`widgets.figures.told`), each part under the name of a trait. The line grows in place, so
-what is sent of a step is what happened, and a page that begins later is sent all of it. Large
-things are asked for by the page, and are not kept in a saved notebook.
+A widget only connects: it passes messages of its page to its `Dialogue`, and sends the packets of
+its `ShownPlace` (`widgets.figures.told`), each part as a trait. The line grows in place: a step
+sends only the change, and a page that begins later is sent the whole line. Large values are
+requested by the page and are not stored in a saved notebook.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, cast
 
-import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
+import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
 import traitlets
 
 from explorer.analysis.session import Session
@@ -44,33 +44,39 @@ SIZES: Final = ("normal", "projector")
 
 
 class View(anywidget.AnyWidget):
-    """A widget on a cursor. Each part of the explorer is one, and so is the explorer.
+    """A widget on a cursor: the base class of the explorer and of its parts.
 
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
             which needs no model.
-        constraint: What the text must be; with a model ``None`` starts with a quoted text.
-        prompt: A text to go on with.
-        cursor: Show this place instead, with others that show it too; the first three arguments
-            and those of the session are then left aside.
-        sampler: How a token is chosen; default greedy.
+        constraint: The constraint; with a model, ``None`` starts with a quoted text.
+        prompt: The text to continue.
+        cursor: A cursor to show, which other views may show too. It has a session of its own, so
+            ``lm``, ``constraint``, ``prompt``, ``heal``, ``restrict`` and ``response_prefix`` are
+            refused beside it, and the other settings of a session are ignored.
+        sampler: The sampler; default greedy.
         seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
-        top_k: How many tokens of each distribution are shown.
-        heal: Whether the text may begin inside the prompt; see `Session`. What is written again is
-            marked in the strip.
-        restrict: What every constraint is kept to, such as ``"ascii"``; see `Session`. It is a
+        top_k: The number of tokens shown of each distribution.
+        heal: Whether the text may begin inside the prompt; see `Session`. The text that is written
+            again is marked in the strip.
+        restrict: A restriction on every constraint, such as ``"ascii"``; see `Session`. It is a
             stage on the pipeline bar.
-        response_prefix: What the answer begins with; see `Session`. It is marked in the strip.
-        size: ``"projector"`` for larger text and marks.
+        response_prefix: The beginning of the answer; see `Session`. It is marked in the strip.
+        size: ``"normal"``, or ``"projector"`` for text and marks that are 1.4 times as large.
+
+    Raises:
+        ExplorerError: An argument has the wrong type, or is given beside ``cursor``.
     """
 
     _css = bundle.style()
     _sent: ClassVar[tuple[str, ...]] = ()
-    """The traits that this widget's page gets besides the place itself, such as ``"history"``."""
+    """The traits that this widget's page gets besides the position, such as ``"history"``."""
 
     _question: AskedState | None = None
-    _stop: Callable[[], None] = staticmethod(no_op)  # What is refused is closed all the same.
+    _stop: Callable[[], None] = staticmethod(
+        no_op
+    )  # Also for a widget whose arguments were refused.
 
     place = traitlets.Unicode("").tag(sync=True)
     about = traitlets.Unicode("").tag(sync=True)
@@ -142,17 +148,17 @@ class View(anywidget.AnyWidget):
 
     @property
     def cursor(self) -> Cursor:
-        """The place that is shown; pass it to another view to show it there too."""
+        """The cursor that is shown; pass it to another view to show it there too."""
         return self.shown.cursor
 
     @property
     def session(self) -> Session:
-        """The current line."""
+        """The session of the current line."""
         return self.cursor.session
 
     @property
     def trace(self) -> Trace:
-        """The record up to the cursor."""
+        """The trace of the current line up to the cursor."""
         return self.session.trace
 
     @property
@@ -169,7 +175,7 @@ class View(anywidget.AnyWidget):
                 what comes after each likely token (`Session.ahead`, one forward pass).
 
         Raises:
-            ExplorerError: ``of`` is something else, or there is no distribution at the cursor.
+            ExplorerError: ``of`` is another value, or there is no distribution at the cursor.
             MissingDependency: plotly is not installed.
 
         Example:
@@ -190,16 +196,16 @@ class View(anywidget.AnyWidget):
         return step_figure(trace, session.index, session.machine, ahead)
 
     def close(self) -> None:
-        """End the widget; the cursor no longer tells it."""
+        """Close the widget; it no longer follows its cursor."""
         self._stop()
         super().close()
 
     def refresh(self) -> None:
-        """Send the present place once more; a user need not, the cursor tells of every move."""
+        """Send the present position again; users need not, because every move is sent."""
         self.shown.refresh()
 
     def _show(self, told: ToldPlace) -> None:
-        """Send a place. The position goes last, for it is drawn with what came before it."""
+        """Send a place. The position is sent last, because the page draws it with the rest."""
         if self._question is not told.question:
             self._question = told.question
             for name in ("place", "vocabulary", "machine", *self._sent):
@@ -210,7 +216,7 @@ class View(anywidget.AnyWidget):
             self.line = told.line
             if history:
                 if told.moved is None:
-                    self.history = {}  # It goes with the line, also where the values are the same.
+                    self.history = {}  # So that it is sent with the line, even if it is equal.
                 self.history = told.history
             if told.moved is not None:
                 self.moved = moved_for(told.moved, history=history)
@@ -228,10 +234,10 @@ class View(anywidget.AnyWidget):
 
 
 def _check_cursor(cursor: object, **beside: object) -> None:
-    """Refuse what is not a cursor, and what a cursor's session says already.
+    """Refuse a value that is not a cursor, and arguments of a session beside a cursor.
 
     Args:
-        beside: Arguments that make a session, by name; ``None`` where they are not given.
+        beside: The arguments of a session by name; ``None`` for those that are not given.
     """
     instance("cursor", cursor, Cursor, "a Cursor", remedy="Give Cursor(session), or view.cursor.")
     given = " and ".join(name for name, value in beside.items() if value is not None)
@@ -248,7 +254,7 @@ def checked_size(size: str) -> str:
     """The size of a widget, if it is one of `SIZES`.
 
     Raises:
-        ExplorerError: It is something else.
+        ExplorerError: It is another value.
     """
     wanted = " or ".join(repr(name) for name in SIZES)
     size = instance("size", size, str, wanted)
@@ -258,11 +264,11 @@ def checked_size(size: str) -> str:
 
 
 def moved_for(moved: Moved, *, history: bool) -> dict[str, Any]:
-    """The move of a line, for a page that shows its history or one that does not."""
+    """The change of a line, with the history only for a page that shows it."""
     return {name: value for name, value in moved.items() if history or name != "history"}
 
 
 @cache
 def warm() -> None:
-    """Load the compiled loops once, so that the milliseconds shown are those of the constraint."""
+    """Load the machine code once, so that the milliseconds shown are those of the constraint."""
     compile(toy_constraint(), ToyModel().vocabulary)

@@ -1,6 +1,6 @@
-"""The parts that drawings are made of.
+"""The parts of drawings.
 
 In reading order: `labels` (words), `geometry` (shapes, and a drawing in its frame), `columns`
-(where states stand, with Graphviz), `placing` and `routing` (labels and curves), `layout` (a whole
-drawing, and the tree of prefixes), `svg` (as a picture).
+(the places of states, with Graphviz), `placing` and `routing` (labels and curves), `layout` (a
+whole drawing, and the tree of prefixes), `svg` (the picture).
 """

@@ -1,18 +1,15 @@
-"""The places of a machine's states: in columns, by how far they are from the start.
+"""The places of a machine's states: in columns, by their distance from the start.
 
-Positions come from Graphviz, or, where there is none or the machine is one line, from a layered
-layout of our own. The gaps between the columns have room for the words on their arcs and no more.
-The character FSA and the token DFA share their places: they are the same states; a node that only
-the second has is placed with them.
+Positions come from Graphviz; if there is none, or the machine is a single line, they come from our
+own layered layout. The gaps between the columns have just enough room for the words on the arcs.
+The character FSA and the token DFA share their places, because they have the same states; a node
+that only the token DFA has is placed with them.
 
-Layout by Graphviz: the DOT text, and the program that places the nodes.
+DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot` if it
+is installed, else the pygraphviz wheel, which contains Graphviz (in this process it would hold the
+interpreter's lock). Graphviz only places nodes named ``n0``, ``n1``, …: no token text reaches it.
 
-DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot`
-where it is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it
-would hold the interpreter's lock). Only positions are asked for, of nodes named ``n0``, ``n1``,
-…: no token text ever reaches Graphviz.
-
-Past `FAST` nodes the search for few crossings is cut short: 300 nodes take a fifth of the time.
+Beyond `FAST` nodes the search for few crossings is cut short: 300 nodes take a fifth of the time.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import graphviz  # pyright: ignore[reportMissingTypeStubs] - It has none.
+import graphviz  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
 
 from widgets.figures.drawing.geometry import (
     DOT_RADIUS,
@@ -39,14 +36,14 @@ from widgets.figures.drawing.geometry import (
 from widgets.figures.machines.machine_figure import MachineFigure
 
 FAST: Final = 150
-"""Past so many nodes the faster settings are used."""
+"""The number of nodes beyond which the faster settings are used."""
 
 TIMEOUT: Final = 5.0
-"""Seconds after which Graphviz is stopped."""
+"""The seconds after which Graphviz is stopped."""
 
 
 def _digraph(**options: object) -> Any:
-    """A `graphviz.Digraph`; its methods are typed in part only, so they are called through Any."""
+    """A `graphviz.Digraph`, as ``Any`` because its methods are only partly typed."""
     return cast(Any, graphviz.Digraph)(**options)
 
 
@@ -135,7 +132,7 @@ Places = tuple[Mapping[str, Placed], Engine]
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """The columns of states, side by side; `spread` says how far apart."""
+    """The columns of states, before `spread` sets their distances."""
 
     placed: Mapping[str, Placed]
     ends: Sequence[tuple[str, str, str]]
@@ -146,8 +143,7 @@ class Arranged:
         """The places.
 
         Args:
-            rows, gaps: How much farther than usual rows and columns stand apart, so that the words
-                between them have room.
+            rows, gaps: Factors on the usual distances of rows and columns, for larger labels.
         """
         return _columns(self.placed, self.ends, self.deepest, rows, gaps), self.engine
 
@@ -155,18 +151,18 @@ class Arranged:
 EOS_ARROW: Final = 60.0
 ROW: Final = 66.0
 PANEL: Final = 352.0
-"""The width of a narrow column, which a machine that is few states long fills; a page that has more
+"""The width of a narrow panel, in pixels, which a machine of few columns fills; a page with more
 room shows it larger."""
 
 LONG: Final = 8
-"""A machine that is more states long than this has small states."""
+"""The number of columns beyond which a machine has small states."""
 
 SHORT: Final = 2
-"""Arcs over more columns than this do not decide where states stand."""
+"""The number of columns beyond which an arc is not given to Graphviz."""
 
 _GAP_LEAST: Final = 34.0
 _GAP_MOST: Final = 150.0
-"""Between the rims of the states of neighbouring columns, the words on their arcs included."""
+"""The distance between the rims of states in neighbouring columns, at least and at most."""
 
 
 def place(
@@ -175,11 +171,11 @@ def place(
     engine: Engine | None = None,
     timeout: float = TIMEOUT,
 ) -> Arranged:
-    """Places for the nodes of a figure, up to their distances.
+    """The nodes of a figure in columns and rows, before their distances are set.
 
     Args:
-        also: Another that will use the same places, by the names of the first: its labels need
-            room too, and so do the nodes that only it has.
+        also: Another figure that will use the same places, by the names of the first: its labels
+            need room too, and so do the nodes that only it has.
         engine: The layout engine; default the first of `engines`.
 
     Returns:
@@ -198,7 +194,7 @@ def place(
         shared = [(_twin(e.source), _twin(e.target), e.label) for e in also.edges]
         words += shared
         alone = {_twin(node.id) for node in own}
-        # What only the other machine has is placed by the other's arcs.
+        # Nodes that only the other machine has are placed by the other's arcs.
         edges += [e for e in shared if {e[0], e[1]} & alone and {e[0], e[1]} <= known | alone]
     ranks, turned = _forwards(names, [(source, target) for source, target, _ in edges], start)
     deepest = max(ranks.values(), default=0)
@@ -233,10 +229,10 @@ def _columns(
     spread: float,
     wider: float,
 ) -> dict[str, Placed]:
-    """The same columns, each as far from the next as the words between them need; rows as close.
+    """The same columns and rows, with just enough distance for the words between them.
 
     Args:
-        deepest: How many states long the machine is; a short one fills the panel.
+        deepest: The number of the last column; a machine of few columns fills the panel.
     """
     column = {name: round(node.x) for name, node in placed.items()}
     order = sorted(set(column.values()))
@@ -251,7 +247,7 @@ def _columns(
     rows = {y: 0.0 for y in sorted({node.y for node in placed.values()})}
     last: float | None = None
     for y in rows:
-        # Graphviz leaves room for long arcs, which here have lanes.
+        # Graphviz leaves room for long arcs, which have lanes here.
         rows[y] = 0.0 if last is None else rows[last] + spread * min(y - last, ROW)
         last = y
     for source, target, label in ends:
@@ -271,16 +267,16 @@ def _columns(
 def _forwards(
     names: Sequence[str], edges: Sequence[tuple[str, str]], start: str
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Ranks in reading order: every edge leads to a later one, but those that close a circle.
+    """Ranks in reading order: every edge leads to a later rank, except those that close a circle.
 
-    A state's rank is its longest way from the start. Where a machine can be left early, as
-    ``[a-z]{1,20}``, what follows stands behind all of it, as in the text.
+    A state's rank is its longest distance from the start. If a machine can be left early, as
+    ``[a-z]{1,20}``, the states that follow it are placed after all of it, as in the text.
 
     Args:
-        start: Where to begin; what cannot be reached from there begins anew.
+        start: The first state; states that it does not reach begin anew at the first rank.
 
     Returns:
-        The ranks, and the edges, those that close a circle turned round.
+        The ranks, and the edges, with those that close a circle reversed.
     """
     following: dict[str, list[str]] = {name: [] for name in names}
     for source, target in edges:
@@ -319,10 +315,10 @@ def _forwards(
 def _weighted(
     turned: Sequence[tuple[str, str]], ranks: Mapping[str, int]
 ) -> list[tuple[str, str, int]]:
-    """Edges for Graphviz: one into each state from the rank before it is to be straight.
+    """Edges for Graphviz: the heaviest one into each state, from the rank before, becomes straight.
 
-    Long ones are left out: every state has one from the rank before, so the columns stay as they
-    are, and Graphviz keeps no rows free for arcs that have lanes here.
+    Long edges are left out: every state has an edge from the rank before, so the columns stay the
+    same, and Graphviz keeps no rows free for arcs that have lanes here.
     """
     reached: set[str] = set()
     weighted: list[tuple[str, str, int]] = []
@@ -340,7 +336,7 @@ def _layers(
     edges: Sequence[tuple[str, str, str]],
     ranks: Mapping[str, int],
 ) -> dict[str, Placed]:
-    """Our own layout: a column per rank, each ordered by where its neighbours stand."""
+    """Our own layout: a column per rank, each ordered by the places of its neighbours."""
     columns: dict[int, list[str]] = {}
     for name, rank in ranks.items():
         columns.setdefault(rank, []).append(name)

@@ -1,13 +1,8 @@
-"""The shapes of a drawing: nodes that have a place, edges that have a curve, words that have a box.
+"""The shapes of a drawing: nodes with places, edges with curves, labels with boxes; and its frame.
 
 Everything is an immutable value in pixels of the page at its usual size, y downwards. The places
 are chosen in `widgets.figures.drawing.layout`, the curves are drawn in
-`widgets.figures.drawing.routing`.
-
-A drawing in its frame: places for nodes and edges, so that all of it is visible without empty
-margins.
-
-Units are pixels.
+`widgets.figures.drawing.routing`. The frame is as small as it can be while everything is visible.
 """
 
 from __future__ import annotations
@@ -24,19 +19,19 @@ from numpy.typing import NDArray
 
 RADIUS: Final = 15.0
 SMALL_RADIUS: Final = 12.0
-"""Of the states of a machine that is many states long."""
+"""The radius of the states of a machine with many columns."""
 
 DOT_RADIUS: Final = 4.0
 
 CHARACTER_WIDTH: Final = 7.3
-"""Of the 12 px monospaced face of the labels."""
+"""The width of a character of the labels, in a monospaced face of 12 px."""
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 START_ARROW: Final = 42.0
-"""Room before the start state."""
+"""The room for the arrow before the start state."""
 
 Engine = Literal["dot", "pygraphviz", "own"]
 
@@ -171,13 +166,13 @@ def _shifted(box: Box, dx: float, dy: float) -> Box:
 MARGIN: Final = 8.0
 
 LARGE: Final = 320
-"""Drawings of more arcs are laid out once, not farther apart where labels have no room."""
+"""The number of arcs beyond which a drawing is not spread to make room for labels."""
 
 SPREADS: Final = ((1.25, 1.0), (1.0, 1.3), (1.25, 1.25), (1.6, 1.3))
-"""The factors by which rows and columns are moved apart, where labels have no room."""
+"""The factors by which rows and columns are spread if labels have no room."""
 
 TALL: Final = 400.0
-"""A drawing is not made higher than this for the sake of its labels: one would have to scroll."""
+"""The greatest height to which a drawing is spread; a higher one would have to be scrolled."""
 
 
 @dataclass(frozen=True)
@@ -255,11 +250,11 @@ def framed(
 
 
 def roomy(draw: Callable[[float, float], dict[str, Layout]]) -> dict[str, Layout]:
-    """Drawings in which labels stand clear: farther apart where that gives them room.
+    """Drawings whose labels lie clear of curves, spread if that makes room for them.
 
     Returns:
-        The first without labels on curves, or where there is none, the smallest that greater
-        distances would not improve much.
+        The first drawing without labels on curves; if there is none, the smallest one that a
+        greater spread would not improve much.
     """
     best = draw(1.0, 1.0)
     labels = sum(len(layout.edges) for layout in best.values())

@@ -1,13 +1,13 @@
 """Words on arcs and states: characters, bytes and tokens as short, harmless, one-line text.
 
 Token text is untrusted and often invisible: it holds markup, line breaks, direction marks, halves
-of characters. What is shown is made here, in two steps.
+of characters. The text that is shown is made here, in two steps.
 `explorer.automata.textbook.detokenizing.readable` turns bytes into printable text without spaces,
-so that distinct tokens stay distinct; `markup` escapes any text for SVG and HTML, and writes out
-whatever has no ink of its own. A page that sets text nodes needs the first only; a static picture
-needs both.
+so that distinct tokens stay distinct; `markup` escapes any text for SVG and HTML, and writes
+invisible characters as escapes. A page that sets text nodes needs only the first step; a static
+picture needs both.
 
-Labels are short because they stand on arcs; the whole is in the title beside them.
+Labels are short because they lie on arcs; the full text is in their titles.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LABEL_CHARACTERS: Final = 18
 """The longest label of an arc, in characters."""
 
 FEW_CHARACTERS: Final = 12
-"""Some tokens side by side are no longer than this; else the first stands for all."""
+"""The longest label with several tokens side by side; in a longer one the first stands for all."""
 
 _FEW: Final = 4
 
@@ -36,7 +36,7 @@ _TAGS: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def markup(text: str) -> str:
-    """Any text as text inside SVG or HTML: escaped, and without anything that has no ink.
+    """Any text as text inside SVG or HTML: escaped, and without invisible characters.
 
     Example:
         >>> markup("<img onerror='x'>\\u202e")
@@ -46,7 +46,7 @@ def markup(text: str) -> str:
 
 
 def tags_escaped(text: str) -> str:
-    """Any text as a label of plotly: it reads tags and their entities, and no entity of a quote.
+    """Any text as a label of plotly, which reads tags and their entities, but no entity of a quote.
 
     Example:
         >>> tags_escaped('"<b>"')
@@ -56,7 +56,7 @@ def tags_escaped(text: str) -> str:
 
 
 def _printable(text: str, entities: Mapping[str, str]) -> str:
-    """A text with some characters replaced, and those without ink written out."""
+    """A text with some characters replaced, and invisible ones written as escapes."""
     parts: list[str] = []
     for character in text:
         if character in entities:
@@ -102,7 +102,7 @@ def name_without_text(token: int, special: Mapping[int, str], eos_ids: Collectio
         ['<pad>', 'EOS', 'id 7']
     """
     name = special.get(token, "")
-    # A vocabulary written by hand has no name of its own for the end.
+    # A vocabulary written by hand has no name for the end of text.
     if token in eos_ids and name in ("", "<eos>"):
         return "EOS"
     return readable(name.encode(errors="replace")) if name else f"id {token}"
@@ -142,7 +142,7 @@ def character_text(code: int) -> str:
 
 
 def byte_text(byte: int) -> str:
-    """One byte: printable ASCII as itself, else as explanations show half a character.
+    """One byte: printable ASCII as itself, any other in the form ``<C3>``.
 
     Example:
         >>> byte_text(0x66), byte_text(0xC3)

@@ -1,16 +1,15 @@
 """The layout of nodes and edges: made once, so that a step only changes classes.
 
-The character FSA and the token DFA share their places: they are the same states. Where states stand
-is `widgets.figures.drawing.columns`; the curves are `widgets.figures.drawing.routing`; the
-detokenizing FST is a tree of prefixes and is placed as one (`widgets.figures.drawing.layout`).
+The character FSA and the token DFA share their places, because they have the same states. The
+places of states are found in `widgets.figures.drawing.columns`, the curves in
+`widgets.figures.drawing.routing`. The same figures give the same layout.
 
-The same figures give the same layout. Time: 1 ms for the toy; with 300 states most of it is
-Graphviz and the places of some hundred labels.
+The detokenizing FST is laid out here, as a tree of prefixes. With few tokens its last arcs go back
+to the root; with many, each ends in a small root of its own, because ten arcs across the whole
+drawing cannot be read.
 
-Where the detokenizing FST stands: a tree of prefixes.
-
-With few tokens its last arcs go back to the root; with many each ends in a small root of its own,
-because ten arcs across the whole drawing cannot be read.
+Cost: 1 ms for the toy; with 300 states most of the time goes to Graphviz and to the places of some
+hundred labels.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from widgets.figures.machines.machine_figure import Edge, MachineFigure, check_s
 LEAF_ROW: Final = 32.0
 
 WIDEST: Final = 190.0
-"""Between the columns of a tree whose last arcs go back to the root, at most."""
+"""The greatest distance between the columns of a tree whose last arcs go back to the root."""
 
 FEW_RETURNS: Final = 5
-"""Up to so many prefixes with a last arc, those arcs are drawn back to the root."""
+"""The most prefixes with a last arc for which those arcs are drawn back to the root."""
 
 
 def tree(figure: MachineFigure) -> Layout:
@@ -67,9 +66,9 @@ def _grown(figure: MachineFigure, rows_apart: float, gaps_apart: float) -> Layou
     for node in figure.nodes:
         deep |= dict.fromkeys(below[node.id], deep[node.id] + 1)
     height: dict[str, int] = {}
-    for node in reversed(figure.nodes):  # Prefixes are in order, so what is below comes later.
+    for node in reversed(figure.nodes):  # Prefixes are in order, so children come after parents.
         height[node.id] = 1 + max((height[child] for child in below[node.id]), default=-1)
-    # What may come next stands first.
+    # The continuations that may come next are placed first.
     able = {edge.source for edge in figure.edges if set(edge.tokens or ()) - set(edge.masked)}
     for node in reversed(figure.nodes):
         if able & set(below[node.id]):
@@ -82,7 +81,7 @@ def _grown(figure: MachineFigure, rows_apart: float, gaps_apart: float) -> Layou
     deepest = height.get("t", 0)
     step = 150.0 if deepest <= 3 else 104.0 if deepest <= 6 else 84.0
     if loops:
-        # Between the columns stand a letter or two, and above them the words of what goes back.
+        # Between the columns are a letter or two, and above them the labels of arcs to the root.
         words = [(label_width(last[name].label) + 24.0) / deep[name] for name in back]
         step = min(max([99.0, *words]), WIDEST)
     step *= gaps_apart
@@ -92,7 +91,7 @@ def _grown(figure: MachineFigure, rows_apart: float, gaps_apart: float) -> Layou
     rows = 0
 
     def walk(name: str, depth: int, y: int) -> int:
-        """Place a subtree whose first row is ``y``; how many rows it takes."""
+        """Place a subtree whose first row is ``y``; return the number of its rows."""
         places[name] = Placed(depth * step, y * row, RADIUS if loops or depth == 0 else 12.0)
         used = 0
         for child in below[name]:
@@ -105,7 +104,7 @@ def _grown(figure: MachineFigure, rows_apart: float, gaps_apart: float) -> Layou
         return max(used, 1)
 
     if loops and END in below["t"]:
-        # Straight below the root, where no prefix stands: beside them it would cost a row.
+        # Straight below the root, where no prefix is: beside them it would cost a row.
         below["t"].remove(END)
         places[END] = Placed(0.0, row, RADIUS)
     rows = walk("t", 0, rows)
@@ -158,9 +157,9 @@ def lay_out_figures(
         figures: By name: ``character_fsa`` and ``token_dfa`` share their places; a
             ``detokenizing_fst`` is a tree; any other is laid out by itself.
         engine: The layout engine; default the first of `engines`.
-        timeout: Seconds that Graphviz may take; then our own layout steps in.
+        timeout: The seconds that Graphviz may take; after that our own layout is used.
         whole: Also machines of more than 300 nodes, because the user asked.
-        places: Where the two machines with the same states stand, where that is known.
+        places: The places of the two machines with the same states, if they are known.
 
     Returns:
         A layout per figure.
@@ -197,14 +196,15 @@ def _pair(figures: Mapping[str, MachineFigure], places: Places) -> dict[str, Lay
 
 
 def _alone(name: str, figure: MachineFigure, arranged: Arranged) -> dict[str, Layout]:
-    """Any other machine."""
+    """The layout of any other machine."""
     return roomy(lambda rows, gaps: {name: finish(figure, *arranged.spread(rows, gaps))})
 
 
 def _same_places(token: MachineFigure, places: Mapping[str, Placed]) -> dict[str, Placed]:
     """The token states at the places of their character states.
 
-    A further state of one character state that has no place of its own stands below the first.
+    A further token state of the same character state without a place of its own is placed below
+    the first.
     """
     found: dict[str, Placed] = {}
     for node in token.nodes:
@@ -243,10 +243,10 @@ def _share_axis(layouts: dict[str, Layout]) -> None:
 
 
 def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) -> Layout:
-    """Route the edges of a placed figure and set everything into a frame.
+    """Route the edges of a placed figure and fit everything into a frame.
 
     Args:
-        places: Where its nodes are; ``done`` needs none.
+        places: The places of its nodes; ``done`` needs none.
     """
     nodes = dict(places)
     ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")

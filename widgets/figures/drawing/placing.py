@@ -1,14 +1,14 @@
 """The places of the words on arcs: clear of all states, of other words and of curves.
 
-Each label has places along its arc, on both sides of it and at several distances: a box stands as
-far from a sloped curve as its corner needs. It takes the place that touches the fewest curves among
-those that cover no state and no label that stands already, and of those the nearest to the middle
-of its arc. Then labels that still lie on a curve are looked at once more: where the place that they
-want is held by a label that has another one, that label moves. If every place covers a state or a
-label, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's title and
-the table always have it. So no two words are ever on top of each other, however dense a machine is.
+Each label has candidate places along its arc, on both sides of it and at several distances: a box
+is as far from a sloped curve as its corner needs. Of the places that cover no state and no label
+placed before, it takes the one that touches the fewest curves, and of those the one nearest to the
+middle of its arc. Then labels that still lie on a curve are tried once more: if the place that one
+wants is taken by a label that can use another place, that label moves. If every place covers a
+state or a label, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's
+title and the table always have it. So no two labels overlap, however dense a machine is.
 
-Cost: labels × places × points of curves nearby, in machine code: some 20 µs a label.
+Cost: labels × places × points of nearby curves, in machine code: some 20 µs per label.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from explorer.jit import jit
 from widgets.figures.drawing.geometry import Box, label_width
 
 SAMPLES: Final = 24
-"""The number of steps that a curve is cut into."""
+"""The number of steps into which a curve is divided."""
 
 SPACING: Final = 2.5
-"""Pixels between the points of a curve that labels keep off."""
+"""The pixels between the points of a curve that labels must avoid."""
 
 ASCENT: Final = 9.0
 DESCENT: Final = 2.5
@@ -37,16 +37,16 @@ DESCENT: Final = 2.5
 _ALONG: Final = np.array(
     [12, 13, 11, 14, 10, 15, 9, 16, 8, 17, 7, 18, 6, 19, 5, 20, 4, 21, 3, 22, 2], np.int64
 )
-"""The samples of a curve at which a label may stand, the best first."""
+"""The samples of a curve at which a label may be placed, the best first."""
 
 _GAPS: Final = np.array([3.0, 6.0, 10.0, 15.0, 21.0])
-"""Pixels between a curve and the ink of its label."""
+"""The possible distances between a curve and the ink of its label, in pixels."""
 
 _AROUND: Final = 1.5
-"""Pixels between the ink of a label and any curve, at least."""
+"""The least distance between the ink of a label and any curve, in pixels."""
 
 _BESIDE: Final = 3.0
-"""Pixels between the ink of a label and any state, at least."""
+"""The least distance between the ink of a label and any state, in pixels."""
 
 _FEW_STEPS: Final = 13
 _FEW_GAPS: Final = 5
@@ -59,32 +59,30 @@ _SET_IN: Final = 9.0
 _OTHER_ARC: Final = 40.0
 _ASTRAY: Final = 12.0
 _HARD: Final = 1e5
-"""The cost of a place: in steps along the arc, in distance, by what lies under it, and where
-another curve is nearer than its own, so that one would take the label for that one's. A label in
-the middle of its own line is set into it: its rim of paper interrupts the line, which is easily
-read.
+"""The costs of a place: for steps along the arc, for distance, for curves under it, and for another
+curve that is nearer than its own, because a reader would take the label for that one's. A label in
+the middle of its own line is set into it: a rim in the colour of the paper interrupts the line.
 """
 
 _NEAR: Final = 16.0
-"""The distance from a label within which curves are looked for; its own is nearer."""
+"""The distance from a label within which other curves are looked for; its own curve is nearer."""
 
 CLEAR: Final = 4.0
-"""A place that costs less is clear of everything, and its arc is the nearest."""
+"""The cost below which a place is clear of everything, and its own arc is the nearest."""
 
 _ROUNDS: Final = 3
-"""The rounds in which labels without a clear place are looked at again."""
+"""The number of rounds in which labels without a clear place are tried again."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class WantedLabel:
-    """A label that wants a place.
+    """A label to be placed.
 
     Args:
-        text: What it says; an empty one needs no place.
-        places: Where the middle of its base line may stand, and how much each place is disliked:
-            (m, 3).
+        text: Its text; an empty one needs no place.
+        places: The candidates for the middle of its base line, each with its cost: (m, 3).
     """
 
     id: str
@@ -109,10 +107,10 @@ def places_along(samples: Floats, text: str, *, under: bool, fast: bool = False)
 
     Args:
         samples: `SAMPLES` + 1 points along the curve: (25, 2).
-        under: Rather below the arc, or right of one that stands upright.
+        under: Prefer places below the arc, or to the right of a vertical one.
 
     Returns:
-        The middles of base lines, and how much each is disliked: (m, 3).
+        The middles of base lines, each with its cost: (m, 3).
     """
     along = _ALONG[:_FEW_STEPS] if fast else _ALONG
     gaps = _GAPS[:_FEW_GAPS] if fast else _GAPS
@@ -121,7 +119,7 @@ def places_along(samples: Floats, text: str, *, under: bool, fast: bool = False)
     dx, dy = -tangent[:, 1] / lengths, tangent[:, 0] / lengths
     # Upwards, or to the left of a curve that goes straight down.
     turn = np.where((dy > 1e-6) | ((np.abs(dy) <= 1e-6) & (dx > 0)), -1.0, 1.0)
-    # So far the box reaches towards the curve.
+    # The distance that the box reaches towards the curve.
     away = np.abs(dx) * (label_width(text) / 2) + np.abs(dy) * ((ASCENT + DESCENT) / 2)
     steps = np.concatenate([np.zeros(1), gaps, -gaps])  # On it, above it, below it.
     far = steps[:, None] + np.sign(steps)[:, None] * away
@@ -149,7 +147,7 @@ def dense(points: Floats) -> Floats:
 
 
 class Labels:
-    """Places labels one after the other; each keeps off those before."""
+    """Places labels one after the other; each avoids those before."""
 
     def __init__(self, nodes: Floats) -> None:
         self._nodes = np.ascontiguousarray(nodes, np.float64)
@@ -161,14 +159,14 @@ class Labels:
         self._taken = np.concatenate([self._taken, np.array([box])])
 
     def keep_off(self, curve: Floats) -> None:
-        """Keep labels off a curve that has its label already."""
+        """Keep labels off a curve whose label is already placed."""
         self._curves.append(curve)
 
     def place(self, asked: Sequence[WantedLabel]) -> dict[str, Stand]:
         """Places for some labels.
 
         Args:
-            asked: The labels in the order in which they choose; they also keep off each other's
+            asked: The labels, in the order in which they are placed; they also avoid each other's
                 curves.
         """
         curves = [one.curve for one in asked] + self._curves
@@ -226,17 +224,17 @@ def _choose(
     """Choose a place for each label, and then better ones for those that are not clear.
 
     Args:
-        boxes, prices: Of all places, those of a label by how much they are disliked; the prices are
-            changed to what they are with all that lies under the boxes.
-        priced: For each label the first of its places whose price is not known yet; changed.
-        taken: Boxes that are not free: ``kept`` of others, then one for each label; changed.
+        boxes, prices: The boxes of all places and their costs, cheapest first for each label; the
+            costs of what lies under the boxes are added in place.
+        priced: The first place of each label whose full cost is not yet known; changed.
+        taken: The boxes that are not free: ``kept`` others, then one for each label; changed.
         chosen: The place of each label, -1 for none; changed.
         points, owner, nodes: See `_harm`.
     """
     for k in order:
         lowest, best = _HARD, -1
         for place in range(first[k], first[k + 1]):
-            if prices[place] >= lowest:  # What lies under the rest can only make them dearer.
+            if prices[place] >= lowest:  # Curves under the remaining places can only add cost.
                 break
             most = lowest - prices[place]
             prices[place] += _harm(boxes[place], points, owner, k, nodes, most)
@@ -260,7 +258,7 @@ def _choose(
                     moved = True
                     continue
                 other = holder - kept
-                if other < 0 or prices[place] >= CLEAR:  # Not a label of these, or several.
+                if other < 0 or prices[place] >= CLEAR:  # No label holds it, or several do.
                     continue
                 mine, theirs = taken[kept + k].copy(), taken[holder].copy()
                 taken[kept + k] = boxes[place]

@@ -1,14 +1,14 @@
 """Edges as curves between placed nodes.
 
-States mostly lie on one line, as text does, so the router thinks in lanes: an arc to the next state
-is straight; an arc that passes other states bows above the line or below it, in the first lane that
-no overlapping arc has; an arc back prefers below; a loop stands on its state. Elsewhere an arc is
-straight, and bows away from what it would cross. Past `STRAIGHT` nodes nothing is searched for:
-arcs between two rows are straight. The same input gives the same curves: nothing is random and
-nothing depends on the order of a set.
+States mostly lie on one line, as text does, so arcs are routed in lanes: an arc to the next state
+is straight; an arc that passes other states bows above or below the line, in the first lane without
+an overlapping arc; a backward arc prefers the lanes below; a loop is drawn above its state. Any
+other arc is straight, or bows around the states that it would cross. Beyond `STRAIGHT` nodes there
+is no search: arcs between two rows are straight. The same input gives the same curves: nothing is
+random and nothing depends on the order of a set.
 
 Cost: edges × nodes in numpy once, and a search per edge that is not straight; about 0.15 ms for an
-edge, its label's place included.
+edge, including the place of its label.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from widgets.figures.drawing.geometry import (
 from widgets.figures.drawing.placing import SAMPLES, Labels, Stand, WantedLabel, dense, places_along
 
 STRAIGHT: Final = 150
-"""Past so many nodes arcs between rows are straight."""
+"""The number of nodes beyond which arcs between rows are straight."""
 
 CROWDED: Final = 250
-"""Of more arcs the labels have fewer places to choose from."""
+"""The number of arcs beyond which labels have fewer places to choose from."""
 
 FEW: Final = 90
 TRIES: Final = 32
-"""Of up to so many arcs, those whose labels have no room are bent, so often in all."""
+"""Up to `FEW` arcs, those whose labels have no room are bent, `TRIES` times in all."""
 
 TALLEST: Final = 112.0
-"""The farthest that an arc bows: a machine of very many arcs is dense, not tall."""
+"""The greatest bow of an arc: a machine of very many arcs is dense rather than tall."""
 
 _WIDE_LANES: Final = 3
 _BOWS: Final = (0.0, 24.0, -24.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0)
 _LEVELS: Final = 7
-"""The further lanes that are looked at for one that crosses no state."""
+"""The number of further lanes that are tried to find one that crosses no state."""
 
 Floats = NDArray[np.float64]
 
@@ -110,9 +110,9 @@ class Router:
             self.labels.keep_free((at.x - at.r - 26, at.y - 5, at.x - at.r, at.y + 5))
 
     def route(self, wires: Iterable[Wire], ends: Iterable[Wire] = ()) -> dict[str, Routed]:
-        """Curves for edges whose ends are placed; the others are left out.
+        """Curves for the edges whose ends are placed; other edges are left out.
 
-        All curves first, then the labels, so that a label can keep off every curve.
+        All curves come first and then the labels, so that a label can avoid every curve.
 
         Args:
             ends: Edges into the open, for the end of the text; their targets do not matter.
@@ -122,7 +122,7 @@ class Router:
         bows = self._bows(listed)
         curves = self._curves(listed, bows)
         curves |= {w.id: self._stub(self.nodes[w.source]) for w in open_ends}
-        # Straight arcs first: their labels have the fewest places to go.
+        # Straight arcs first: their labels have the fewest places.
         order = sorted(listed, key=lambda wire: abs(bows[wire.id])) + open_ends
         fast = len(order) > CROWDED
         asked = {w.id: self._wanted(w, bows.get(w.id), curves[w.id], fast) for w in order}
@@ -166,7 +166,7 @@ class Router:
         return WantedLabel(wire.id, text, dense(line), places)
 
     def _label(self, asked: Mapping[str, WantedLabel]) -> tuple[dict[str, Stand], Labels]:
-        """Places for labels, and what then is taken."""
+        """Places for labels, and the places that are then taken."""
         labels = copy(self.labels)
         return labels.place(list(asked.values())), labels
 
@@ -185,13 +185,13 @@ class Router:
             ahead = np.hypot(self._every[:, 0] - tip[0], self._every[:, 1] - tip[1])
             level = (self._every[:, 1] == node.y) & (self._every[:, 0] > node.x)
             if dy == 0.0 and level.any():
-                continue  # The next state's arc runs there.
+                continue  # The arc to the next state is there.
             if not (ahead < self._every[:, 2] + 8).any():
                 break
         line = np.linspace(begin, tip, SAMPLES + 1)
         return _Curve(f"M{pair(begin)} L{pair(tip)}", tip, line, extent([begin, tip]))
 
-    # Which way an arc bows
+    # The direction in which an arc bows
 
     def _bows(self, wires: Sequence[Wire]) -> dict[str, float]:
         """The distance that each edge bows off the straight line; negative is above."""
@@ -362,7 +362,7 @@ def _above_loop(curve: _Curve, text: str) -> Floats:
 
 
 def _beyond(line: Floats, text: str) -> Floats:
-    """Further places for the label of an arc into the open: behind its tip, and below it."""
+    """Further places for the label of an arc into the open: after its tip, and below it."""
     x, y = line[-1].tolist()
     return np.array([(x + label_width(text) / 2 + 6, y + 4, 1.0), (x + 4, y + 15, 1.5)])
 

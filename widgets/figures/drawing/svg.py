@@ -1,13 +1,13 @@
 """Small pieces of SVG as text: the only place where markup is written.
 
-Whatever is text goes through `markup`; whatever is an attribute is a number or a constant of
-ours. So no token can become markup. There is no id, because a picture inside a page shares it with
-its neighbours; arrow heads are drawn, not referred to.
+All text goes through `markup`, and every attribute is a number or one of our constants. So no token
+can become markup. There are no ids, because pictures inside one page would share them; arrow heads
+are drawn and not referred to.
 
-Elements carry the light colours of the explorer. A whole picture brings a short style sheet that
-changes them for the dark ones (`DARK`) where it is looked at on dark ground: as a file or an image
-if that is what its reader prefers, and inside a page if JupyterLab's theme is dark. It says nothing
-about other elements of that page.
+Elements have the light colours of the explorer. A whole picture has a short style sheet that
+replaces them by the dark ones (`DARK`) on a dark background: in a file or an image if the reader
+prefers dark pages, and inside a page if JupyterLab's theme is dark. The style sheet does not apply
+to other elements of the page.
 
 Blue is allowed and past, amber is now, vermilion is masked (after Okabe and Ito, darkened to a
 contrast of 4.5 : 1 for text on white). No meaning is in colour alone: masked is struck,
@@ -37,7 +37,7 @@ NO_PAPER: Final = "#fbe6d8"
 NOW: Final = "#d98c00"
 NOW_PAPER: Final = "#ffe3ad"
 SHADES: Final = (PAPER, "#f5f1fb", "#e9e0f5", "#d6c4ee", "#bfa3e3")
-"""Surprise: a hue of its own, as in the explorer, darker with every step."""
+"""The shades for surprise, as in the explorer, darker with every step."""
 
 DARK: Final[Mapping[str, str]] = {
     PAPER: "#101318", PANEL: "#171b21", LINE: "#2d343e", INK: "#e8ebf0", SOFT: "#a0aabb",
@@ -45,7 +45,7 @@ DARK: Final[Mapping[str, str]] = {
     NOW: "#f4b740", NOW_PAPER: "#5a4210",
     SHADES[1]: "#1e1a2a", SHADES[2]: "#33264a", SHADES[3]: "#493569", SHADES[4]: "#5f4488",
 }  # fmt: skip
-"""What each light colour is on dark ground; the dark colours of the explorer's style sheet."""
+"""The dark colour for each light one, as in the explorer's style sheet."""
 
 PICTURE: Final = "lmx-picture"
 """The class of a whole picture."""
@@ -55,17 +55,17 @@ MONO: Final = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 
 MONO_WIDTH: Final = 0.602
-"""The width of a monospaced character, by its size."""
+"""The width of a monospaced character, as a share of its size."""
 
 SIZE: Final = 12.0
-"""The size of text where nothing else is said, in pixels."""
+"""The default size of text, in pixels."""
 
 Anchor = Literal["start", "middle", "end"]
 Mark = Literal["past", "now", "go"]
 
 
 def px(value: float) -> str:
-    """A px, to a tenth of a pixel."""
+    """A length in pixels as SVG writes it, to a tenth of a pixel."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
@@ -82,7 +82,7 @@ def text(
     strike: bool = False,
     named: bool = True,
 ) -> str:
-    """A line of text. Spaces of a token are drawn softly, so that ␣ is seen to be a sign of ours.
+    """A line of text. The sign ␣ for a space is drawn lighter than the token's own characters.
 
     Args:
         size: In pixels.
@@ -97,7 +97,7 @@ def text(
     shown = markup(words)
     if mono:
         shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
-    # What the document says for all is not said again: a picture travels with its notebook.
+    # Attributes of the whole document are not repeated: pictures are stored in notebooks.
     parts = [f'x="{px(x)}" y="{px(y)}"']
     if size != SIZE:
         parts.append(f'font-size="{px(size)}"')
@@ -136,7 +136,7 @@ def box(
 
 
 def _weight(width: float) -> str:
-    """A line's width, where it is not the one that SVG assumes."""
+    """The attribute for a line's width, unless it is SVG's default."""
     return "" if width == 1 else f' stroke-width="{px(width)}"'
 
 
@@ -198,7 +198,7 @@ def _node(node: FigureNode, at: Placed, mark: Mark | None) -> tuple[str, str]:
     if at.r <= 0:
         return "", ""
     ghost = node.kind == "ghost"
-    # It only leads on: drawn faintly unless it is lit.
+    # A state that only leads on is drawn faintly unless it is lit.
     faint = ' opacity="0.45"' if ghost and mark is None else ""
     dash = ' stroke-dasharray="3 3"' if ghost else ""
     look = {
@@ -248,8 +248,8 @@ def machine(
         parts.append(line(left - 23, at.y, left - 5, at.y, SOFT, 1.2))
         parts.append(f'<path d="{_head(arrow)}" fill="{SOFT}"/>')
     drawn = [edge for edge in figure.edges if edge.id in layout.edges]
-    # What is lit lies on top, where curves cross. Curves of one colour are one path: an element
-    # each would be half of the picture's bytes.
+    # Lit curves are drawn on top where curves cross. Curves of one colour are one path: an element
+    # for each would be half of the picture's bytes.
     for colour, weight in dict.fromkeys(_COLOUR.values()):
         routes = [layout.edges[e.id] for e in drawn if _COLOUR[lit_edges.get(e.id)][0] == colour]
         if routes:
@@ -284,7 +284,7 @@ def machine(
     ]
     circles = "".join(drawn for drawn, _ in nodes_drawn)
     parts.append(f'<g fill="{PAPER}" stroke="{SOFT}" stroke-width="1.3">{circles}</g>')
-    # The pointer reaches the circle below, whose title it shows.
+    # The pointer passes through to the circle below, whose title is shown.
     parts.append(f'<g pointer-events="none">{"".join(label for _, label in nodes_drawn)}</g>')
     return f'<g font-family="{MONO}" text-anchor="middle">{"".join(parts)}</g>'
 
@@ -304,7 +304,7 @@ def window(
     nodes: Mapping[str, Mark],
     edges: Mapping[str, Mark],
 ) -> tuple[str, float]:
-    """A drawing, or the part of it around a place where it does not fit.
+    """A drawing, or the part of it around a place if it does not fit.
 
     Args:
         focus: The box that must be visible.
@@ -313,7 +313,7 @@ def window(
         Elements, and the height used, which is no more than the visible part needs.
     """
     scale = min(1.0, width / layout.width, height / layout.height)
-    # What is cut off of the FST is a token: of a chain of states it is more of the same.
+    # Cutting the FST would hide tokens; cutting a chain of states hides only more of the same.
     if figure.name == "detokenizing_fst" and SMALLEST <= scale < 1.0:
         w, h = layout.width, layout.height
         content = machine(figure, layout, nodes, edges)
@@ -333,7 +333,7 @@ def window(
     for name, edge in layout.edges.items():
         if edge.reach[2] >= left and edge.reach[0] <= left + w:
             seen[name] = edge
-            # A long arc leaves the window; what of it is inside decides.
+            # A long arc leaves the window; only the part inside it counts.
             whole = edge.reach[0] >= left - 4 and edge.reach[2] <= left + w + 4
             if whole or name in edges:
                 tops += [edge.reach[1], edge.box[1]]
@@ -363,7 +363,7 @@ def window(
 
 
 def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """A whole picture, which is dark on dark ground.
+    """A whole picture, with dark colours for a dark background.
 
     Args:
         width, height: In pixels.
@@ -383,7 +383,7 @@ _COLOURED: Final = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
 
 
 def _dark(content: str) -> str:
-    """The style sheet of a picture with the dark colours of what is in it, and of nothing else."""
+    """The style sheet of a picture, with dark colours only for the colours that are in it."""
     used = sorted({pair for pair in _COLOURED.findall(content) if pair[1] in DARK})
     rules = "".join(f'[{name}="{colour}"]{{{name}:{DARK[colour]}}}' for name, colour in used)
     rules = f"fill:{DARK[INK]};{rules}"
