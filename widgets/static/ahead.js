@@ -1,5 +1,5 @@
-// A look ahead: behind each likely allowed token a thin bar, how much of the model's probability stays allowed
-// after it. It is asked for when the page has come to rest. Where a look takes long, a press asks for it.
+// A look ahead: beside each likely allowed token a thin bar shows how much of the model's probability stays allowed
+// after it. It is asked for when the page has come to rest; if a look takes long, a press asks for it.
 //
 // The room of the bars is there from the beginning, so that nothing moves when the answer comes.
 

@@ -3,11 +3,11 @@
 //
 // The kernel sends the columns with each position (`figures/panels/along.py`), so this is drawn with the numbers.
 
-const NARROWEST = 58; // Of a column.
-const LETTER = 6.7; // The width of one, of a label.
+const NARROWEST = 58; // The least width of a column.
+const LETTER = 6.7; // The width of a letter of a label.
 const RING = 13;
-const FIRST = 46; // Where the first column is.
-const APART = { fsa: 34, fst: 27, pairs: 30 }; // Between the rows of a machine.
+const FIRST = 46; // The place of the first column.
+const APART = { fsa: 34, fst: 27, pairs: 30 }; // The distance between the rows of a machine.
 const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
 const SAID = 34; // The most letters of a reason.
 

@@ -5,12 +5,12 @@
 // One canvas holds a pixel per cell and is drawn when a cell changes. Over it lies another of the
 // size on the screen, with what belongs to the view: the part that is zoomed, borders, text, marks.
 
-const BITMAP_AREA = 120; // Height aimed at, in pixels, where cells are larger than a pixel.
+const BITMAP_AREA = 120; // The wanted height in pixels, if cells are larger than a pixel.
 const LARGEST_CELL = 72;
-const BORDER_CELL = 7; // From here on, in pixels, cells have borders,
+const BORDER_CELL = 7; // The size in pixels from which cells have borders,
 const TEXT_CELL = 28; // and text.
-const LONE = 12; // At most so many allowed cells side by side could be overlooked where cells are small,
-const LONE_SIDE = 4; // so they are drawn as large as this, in pixels.
+const LONE = 12; // A run of at most so many allowed cells could be overlooked if cells are small,
+const LONE_SIDE = 4; // so its cells are drawn with this size in pixels.
 const MOST_LONE = 400;
 
 const within = (value, low, high) => Math.max(low, Math.min(high, value));

@@ -1,14 +1,14 @@
 // The conversation of a page with its kernel: questions with numbers, and the answers that come back.
 //
-// `model` is what the renderer was given. What may be said stands in `MESSAGES`, the kernel's own table.
+// `model` is the renderer's argument. `MESSAGES` is the kernel's own table of the messages that a page may send.
 
 const PATIENCE = 300; // Milliseconds of waiting before the page says what it waits for.
 
-/** What one says to the kernel and what comes back: `ui.tell`, `ui.ask`, `ui.stop` and the work under way. A request
- * has a number; an answer to an old one is dropped by whoever asked. `listeners` are called with each question. */
+/** Messages to the kernel and its answers: `ui.tell`, `ui.ask`, `ui.stop` and the work under way. A request has a
+ * number; the view that asked drops the answer to an old one. `listeners` are called with each question. */
 function conversation(ui, model, listeners) {
   const waiting = new Map();
-  // Each page counts from a place of its own: what the kernel answers to another one is not taken for ours.
+  // Each page counts from a random number, so that it does not take an answer to another page for its own.
   let number = Math.floor(Math.random() * 2 ** 32) * 2 ** 16;
   /** Whether a step is under way. A compile moves the session too, but only when it is done. */
   ui.moving = () => [...waiting.values()].some((entry) => entry.moves && !entry.tells);
@@ -31,27 +31,27 @@ function conversation(ui, model, listeners) {
     const shown = ui.line.generation;
     return shown === undefined ? undefined : Math.max(shown, told ?? shown);
   };
-  /** What is sent goes through here; false if there is nobody to send it to. */
+  /** Send a message; returns false if there is no kernel to receive it. */
   const send = (content) => {
     try {
       model.send(content);
       return true;
     } catch {
-      ui.lost(); // A comm that was closed, or a kernel that is no more.
+      ui.lost(); // The comm was closed, or the kernel has ended.
       return false;
     }
   };
   /** Tell the kernel something that needs no answer. */
   ui.tell = (type, content = {}) => ui.gone || send(message(type, content));
   /** Ask the kernel. `doing` names work that may take long; it is shown and can be cancelled. `shown` says that
-   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left: what was to move
-   * the session says so; a question is asked again if the page still shows the same position. */
+   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left: a press that was
+   * to move the session says so; a question is asked again if the page still shows the same position. */
   ui.ask = (type, content = {}, { doing = "", shown = false } = {}) =>
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
       const asked = message(type, content);
       const re = ++number;
-      // What the page asks by itself is not waited for.
+      // The user does not wait for questions that the page asks by itself.
       const timer = MESSAGES[type].unasked && !doing ? 0 : setTimeout(() => {
         if (doing) ui.tasks.set(re, { doing, words: "", since: performance.now() });
         else {

@@ -1,11 +1,11 @@
-// What the model says here and what the mask makes of it: figures, bars, search, and the reason.
+// The model's distribution before and after the mask: figures, bars, search, and the reason.
 //
 // Rows stay at their place by the model's own probability. A masked token is underlined and hatched and
 // carries its reason in two or three words. A click on any token explains it. An allowed token is taken by its
 // button, by Enter or by its number. Nothing moves when a reason is shown. Where there is no model, the allowed
 // tokens are listed.
 
-const PANEL_ROOM = 260; // Of a reason's height that is kept for it while answers arrive.
+const PANEL_ROOM = 260; // The height that is kept free for a reason while its answers arrive.
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -113,7 +113,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const by = zoomOf(el);
     const [high, low] = visiblePart(el);
     const rowsAt = rows.getBoundingClientRect();
-    if (rowsAt.bottom < high || rowsAt.top > low) return; // Nobody sees it, so it stays in its place.
+    if (rowsAt.bottom < high || rowsAt.top > low) return; // It is out of view, so it stays in its place.
     const box = panel.el.getBoundingClientRect();
     if (box.top >= high && box.bottom <= low) return;
     const size = Math.max(box.height, grown ? 0 : PANEL_ROOM * by);

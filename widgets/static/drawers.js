@@ -1,4 +1,4 @@
-// The drawers of the explorer: what is not for now has one headline, and opens under it when it is asked for.
+// The drawers of the explorer: a part that is not always needed has one headline, and opens under it on request.
 //
 // A closed drawer is not rendered, so it costs a step nothing and asks the kernel for nothing.
 
@@ -10,7 +10,7 @@ function drawers(model, ui, parts) {
   const all = parts.map(({ name, title, headline, render, open }) => {
     const said = h("span");
     const body = h("section.lmx-part-" + name, { "aria-label": title, hidden: true });
-    let undo = null; // of the part, while it is open
+    let undo = null; // ends the part, while it is open
     const turn = () => {
       body.hidden = !!undo;
       button.setAttribute("aria-expanded", !undo);

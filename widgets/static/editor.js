@@ -9,8 +9,8 @@
 
 const DEBOUNCE = 350;
 const SLOW = 300;
-const LOW = 800; // Below so many pixels a window is low,
-const NARROW = 520; // and below so many a view is narrow.
+const LOW = 800; // A window of fewer pixels than this is low,
+const NARROW = 520; // and a view of fewer than this is narrow.
 const MARKED = ["regex", "choices"];
 
 export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
@@ -133,7 +133,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   };
   prompt.addEventListener("input", later);
   pattern.addEventListener("input", later);
-  // A text of one notation says nothing in another: each kind keeps its own, and begins with an example.
+  // A text of one notation has no meaning in another: each kind keeps its own, and begins with an example.
   kind.addEventListener("change", () => {
     written[before] = pattern.value;
     const example = examples.find((preset) => preset.kind === kind.value);
@@ -180,7 +180,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
       : given().pattern === text && ui.position ? firstLines(text, ui.rule ? ui.rule.spans : ui.spans ? ui.spans() : ui.position.spans) : [];
-    // A type expects nothing of its own name: what it expects stands in its schema.
+    // The text of a Python type has no places that can be expected: those are in its schema.
     const stoodFor = given().pattern === text ? given().behind || "" : "";
     const within = stoodFor && ui.sources ? ui.sources().filter((part) => part.pattern === stoodFor).flatMap((part) => firstLines(stoodFor, part.spans)) : [];
     // A field that grows is measured, which lays out the page, so this is done only if its text changed.

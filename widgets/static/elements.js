@@ -45,14 +45,14 @@ function mark(el, name, value) {
   if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
 }
 
-/** Say by a class of a box around an element how it is. The style sheet could ask by `:has`, but then a change inside of
- * the box may have the styles of all that it holds worked out anew. */
+/** Show the state of an element by a class of a box around it. The style sheet could use `:has`, but then a change inside
+ * the box may recompute the styles of everything in it. */
 function tellAround(el, box, name, on) {
   el.closest(box)?.classList.toggle(name, on);
 }
 
-/** The inner size of an element, kept up to date. To ask the element itself in the midst of changes
- * would lay out the whole page at once, and then again. */
+/** The inner size of an element, kept up to date. Asking the element itself between changes would lay out the
+ * whole page at once, and then again. */
 function sizeOf(el, changed = () => {}) {
   const size = { width: 0, height: 0, end: () => observer.disconnect() };
   size.read = () => {

@@ -1,4 +1,4 @@
-// Other engines at this state: for the tokens that are shown, who allows each. Alone, it is off until it is switched on.
+// Other engines at this state: for each token that is shown, the engines that allow it. Alone, it is off until it is switched on.
 //
 // The tokens are those of the distribution and the selected one. A cell that differs from ours is hatched and
 // says so to a screen reader; a click tells why. The kernel works it out on a thread of its own, once the page

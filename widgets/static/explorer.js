@@ -1,7 +1,7 @@
 // The whole explorer: the editor → the token strip → the machines with the next tokens and the reason beside them
 // → drawers. Each part is the view that also stands alone; they share one page state.
 
-/** What is asked for at times; the mask is open at first. */
+/** The drawers: parts that are not always needed; the mask is open at first. */
 const DRAWERS = [
   { name: "mask", title: "Mask", render: renderMask, open: true, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
   { name: "reasons", title: "Why the rest is masked", render: renderReasons, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count((p.width || vocabulary.size) - p.allowed)} tokens`) },

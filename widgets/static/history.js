@@ -1,4 +1,4 @@
-// What was allowed at every position: a row per position, the present one framed.
+// The mask at every position: a row per position, the present one framed.
 //
 // A column is a token class, and a class is allowed as a whole, so a row of classes is the whole
 // mask. A class is as wide as the logarithm of its size, because sizes go from 1 to 100,000; where there are

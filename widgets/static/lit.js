@@ -1,11 +1,11 @@
-// Which nodes and arcs of the three machines are lit. The kernel names them (`machines/lit.py` and
+// The nodes and arcs of the three machines that are lit. The kernel names them (`machines/lit.py` and
 // `machines/walk.py`): those of the path with each position, those of a token byte by byte. This file adds the
 // bytes that are shown to the path.
 
-/** In which machine a node or an arc is: its name begins with a letter of its own. */
+/** The machine of a node or an arc, told by the first letter of its name. */
 const machineOf = (name) => ({ c: "character_fsa", t: "detokenizing_fst" })[name[0]] || "token_dfa";
 
-/** Which nodes and arcs of the three machines are past, in progress, or where a byte fails. */
+/** The nodes and arcs of the three machines that are past, in progress, or where a byte fails. */
 function lit(ui, graphs) {
   const sets = {};
   for (const [name] of MACHINES) {

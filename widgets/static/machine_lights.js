@@ -1,6 +1,6 @@
 // Show on a drawing what `lit` names: only classes change, and nothing moves.
 
-/** Light the nodes and arcs of a drawing, and say where we are. */
+/** Light the nodes and arcs of a drawing, and say in words where we are. */
 function light(graph, set, title) {
   // Of hundreds of nodes and arcs a few change; the others are not touched.
   for (const [id, node] of graph.nodes) {

@@ -1,11 +1,11 @@
-// How large the three machines are drawn: as large as is readable and has room, or as a person wants.
+// The sizes of the three machines: as large as is readable and fits, or as the user chooses.
 
-const LEAST_LABEL = 11; // On the screen, however small the drawing is.
-const READABLE = LEAST_LABEL / LABEL; // Smaller than this not all words have room.
+const LEAST_LABEL = 11; // The least size of a label on the screen, for a drawing of any size.
+const READABLE = LEAST_LABEL / LABEL; // In a smaller drawing not all labels have room.
 const MOST_FIT = 1.2; // A small machine fills a wide column up to this size;
 const MOST_LARGE = 1.13; // for a projector, which enlarges it as a whole, up to this one;
 const SHORT = 800; // in a window lower than this, so that all three are in view, only up to READABLE.
-const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
+const LEAST_FIT = 0.25; // In a smaller drawing nothing could be distinguished: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
 /** The sizes of the drawings in `graphs`, in a column `room()` wide. `sized` is called when they are set. */

@@ -13,7 +13,7 @@ const MACHINES = [
 const SMALL = 16; // A vocabulary of so many tokens is drawn whole.
 const BESIDE = 1200; // In a view so wide the machines stand side by side; enlarged for a projector, height is scarcer than width.
 
-/** What can be done with a machine, behind one quiet sign. */
+/** The menu of a machine, behind one small sign. */
 function quietMenu(title, tools) {
   const menu = h("details.lmx-menu", {}, h("summary", { title: "size, table, …", "aria-label": title + ": more" }, "⋯"), tools);
   const close = (event) => {
@@ -34,7 +34,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let active = "character_fsa";
   let built = null; // The construction of the token DFA.
   const tabs = h("div.lmx-tabs", { role: "tablist" });
-  let along = null; // Whether they are drawn along the text; null until somebody has chosen.
+  let along = null; // Whether they are drawn along the text; null until the user has chosen.
   const choose = (wanted) => () => {
     along = wanted;
     update();
@@ -181,7 +181,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       if (graphs[name] && graphs[name].figure === figure) continue;
       graphs[name] = drawMachine(figure, layout, shape, room() > 0 ? room() / READABLE : Infinity);
       missing.forget();
-      // Of a stage of the construction its name; the page says the rest below the drawing.
+      // A stage of the construction is only named here; its text is below the drawing.
       put(caption, stage && name === "token_dfa" ? figure.caption.split(":")[0] : figure.caption || about);
       caption.title = figure.about || figure.caption || about;
       put(body, graphs[name].svg, figure.nodes.length ? null : h("p.dim", {}, "nothing is left: with these tokens alone no text can end"));

@@ -1,11 +1,11 @@
-// What a page reads of what the kernel sends, each part by a reader of its own: the classes of the tokens,
-// their texts, the line of tokens and its moves, and the figures around the position.
+// The readers of the values that the kernel sends: the classes of the tokens, their texts, the line of tokens and its
+// moves, and the figures around the position.
 
-// Vocabularies by fingerprint: one per page, however many explorers.
+// The vocabularies by fingerprint; all explorers of a page share them.
 const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 
-// Figures around a position are asked for after so many milliseconds without a step, and at the
-// latest after so many.
+// The milliseconds without a step after which the figures around a position are asked for, and those after
+// which they are asked for at the latest.
 const AROUND_AFTER = 150;
 const AROUND_LATEST = 500;
 

@@ -47,7 +47,7 @@ function sharedLook(ui) {
     });
   }
   look.viewers.add(ui);
-  /** Take no part in it any more. */
+  /** Stop sharing it. */
   const leave = () => {
     look.viewers.delete(ui);
     if (!look.viewers.size) looks.delete(name);

@@ -1,5 +1,5 @@
 // The phases of a run: a small machine of their names with the present one lit, and a band over the
-// tokens of each. A press on a band folds its tokens, as one wants of a long block of reasoning.
+// tokens of each. A press on a band folds its tokens, which helps with a long block of reasoning.
 
 /** `row` holds the tokens; the machine and the bands stand before it. */
 function phaseBands(ui, row) {

@@ -1,4 +1,4 @@
-// How a token is chosen: temperature, filters, seed. A change keeps the tokens that were chosen.
+// The sampler's settings: temperature, filters, seed. A change keeps the tokens that were chosen.
 
 const DIALS = [
   ["temperature", "temperature", 0, 5, 0.1],

@@ -6,8 +6,8 @@
 // a rule in which the editor's caret stands is lit on the stack.
 
 const SMALL_GRAPH = 8; // Up to so many states the push-down automaton is shown at once.
-const RULE_SHOWN = 58; // Characters of a rule.
-const RULE_BEFORE = 18; // Of them before the first mark, where the rule is longer.
+const RULE_SHOWN = 58; // The most characters of a rule that are shown,
+const RULE_BEFORE = 18; // and how many of them before the first mark, if the rule is longer.
 
 export function renderStack({ model, el, ui = pageState(model) }) {
   island(el, "Stack of the grammar");
@@ -144,7 +144,7 @@ export function renderStack({ model, el, ui = pageState(model) }) {
   };
 }
 
-/** What the signs of the rows mean, of those that are there. */
+/** The meanings of the signs that occur in the rows. */
 function signs(el, rows, pushed) {
   const first = rows.map((row) => row.symbol).find((symbol) => symbol !== null && symbol !== undefined);
   const said = [
@@ -176,7 +176,7 @@ function ruleText({ text, call, next }) {
   return out;
 }
 
-/** One row in words, for who cannot see it. */
+/** One row in words, for readers who cannot see it. */
 function rowWords(row, i, kind) {
   const what = kind === "popped" ? "popped" : i === 0 ? "reads" : kind === "pushed" ? "pushed, waits" : "waits";
   const goes = row.expects ? `${i === 0 ? "expects" : "goes on with"} ${row.expects}${row.ends ? ", or ends" : ""}` : "then ends";

@@ -1,8 +1,8 @@
 // The tokens of prompt and output, each in its box; forks as rows of their own.
 //
 // A click on an output token goes to the position where it was chosen. Surprisal has a hue of its own, so
-// that it is never read as "masked"; marks say why a token is there: forced, chosen by hand, or
-// where the model's own first choice was masked.
+// that it is never read as "masked"; marks say how a token was chosen: forced, by hand, or after
+// the model's own first choice was masked.
 
 export function renderStrip({ model, el, ui = pageState(model) }) {
   island(el, "Tokens");

@@ -3,7 +3,7 @@
 
 const EDGE = 44; // the most characters of a begin or an end
 
-/** What begins or ends a tag, as one reads it. */
+/** The text that begins or ends a tag, in readable form. */
 function edgeOf(edge) {
   const one = Array.isArray(edge) ? edge[0] : edge;
   const said = one && typeof one === "object" ? String(one.token ?? "") : String(one ?? "");

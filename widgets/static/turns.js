@@ -48,7 +48,7 @@ function takeTurns(ui, look) {
 }
 
 /** A press keeps what is under it until it is released: a button that is drawn anew in between would not be the
- * one that was pressed, and the click would be nobody's. Not for long, because a pointer may also drag. */
+ * one that was pressed, and the click would be lost. Not for long, because a pointer may also drag. */
 const HELD = 500;
 const pointer = (globalThis[Symbol.for("explorer.pointer")] ??= watchedPointer());
 
