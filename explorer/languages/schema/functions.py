@@ -171,9 +171,10 @@ def json_schema(
             ``properties``, others after them; ``"any"`` in every order.
         strict: Whether a keyword that no automaton can follow exactly is an error. Otherwise it is
             ignored, and ``report.warnings`` of the compiled constraint names it.
-        formats: Whether ``format`` constrains, or is an annotation, as the drafts allow. In host
-            names, labels that encode others (``xn--``) are refused; leap seconds may have an offset
-            of whole quarters of an hour.
+        formats: Whether ``format`` constrains, or is an annotation, as the drafts allow. A host
+            name with labels that encode others (``xn--``) is judged by what they encode where the
+            schema lists it (``enum``, ``const``, ``properties``), and not written elsewhere; leap
+            seconds may have an offset of whole quarters of an hour.
         max_depth: How often a reference of a recursive schema is followed again inside the first
             one: references are followed ``max_depth + 1`` deep. If given, the schema is unrolled;
             without it, an unrolled schema has 5.

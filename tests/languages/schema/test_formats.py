@@ -41,10 +41,90 @@ def standing(name: str) -> tuple[list[str], list[str]]:
 @needs_data
 @pytest.mark.parametrize("name", ["time", "date-time", "date", "hostname"])
 def test_the_cases_of_a_format_stand(name: str) -> None:
-    """What a host name's label encodes is not decoded: such a label is refused, right or not."""
+    """A host name whose labels encode others is refused where the schema does not list it."""
     wrong, refused = standing(name)
     assert wrong == []
     assert [text for text in refused if not text.startswith("xn--")] == []
+
+
+def hosts() -> list[tuple[str, bool]]:
+    """The host names of the test suite, with what it says about them."""
+    return [
+        (data, valid)
+        for group in suite("draft2020-12/optional/format")
+        for data, valid in group.tests
+        if group.name.partition(":")[0] == "hostname" and isinstance(data, str)
+    ]
+
+
+@needs_data
+def test_a_listed_host_name_is_decoded() -> None:
+    listed = [data for data, _ in hosts()]
+    assert sum(data.startswith("xn--") for data in listed) > 30
+    constraint = explorer.json_schema({"format": "hostname", "enum": listed})
+    others = explorer.json_schema({"not": {"format": "hostname"}, "enum": listed})
+    for data, valid in hosts():
+        text = json.dumps(data, ensure_ascii=False)
+        assert constraint.accepts(text) == valid, data
+        assert others.accepts(text) != valid, data
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [
+        ("xn--bcher-kva.de", True), ("XN--BCHER-KVA.de", True), ("a.xn--bcher-kva", True),
+        ("xn--bcher-kva.ab--c", False), ("xn--7a", False), ("xn--example-", False),
+        ("xn--0ca24w", False), ("xn---9uc", False), ("XN--aa---o47jg78q", False),
+        ("xn--4db", True), ("0a.xn--4db", False), ("b.xn--4db", True),
+    ],
+)  # fmt: skip
+def test_whole_labels_are_judged(name: str, valid: bool) -> None:
+    """Also by the rule for names with labels that are written from right to left (RFC 5893)."""
+    text = json.dumps(name)
+    listed = explorer.json_schema({"allOf": [{"format": "hostname"}, {"enum": [name, "a"]}]})
+    assert listed.accepts(text) == valid
+    either = {"anyOf": [{"format": "hostname"}, {"maxLength": 1}], "enum": [name, "ü", "a"]}
+    assert explorer.json_schema(either).accepts(text) == valid
+    member = {"type": "object", "properties": {name: {}}, "propertyNames": {"format": "hostname"}}
+    assert explorer.json_schema(member).accepts(json.dumps({name: 1}).replace(" ", "")) == valid
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"format": "hostname"},
+        {"not": {"format": "hostname"}},
+        {"not": {"not": {"format": "hostname"}}},
+        {"not": {"format": "hostname", "pattern": "^xn--|^b"}},
+        {"not": {"allOf": [{"format": "hostname"}, {"not": {"minLength": 30}}]}},
+        {"if": {"format": "hostname"}, "then": {"maxLength": 20}},
+    ],
+)
+def test_a_label_that_is_not_listed_counts_as_neither_right_nor_wrong(schema: Any) -> None:
+    """It is refused also where only its opposite is asked for: nothing is accepted wrongly."""
+    constraint = explorer.json_schema({"type": "string", **schema})
+    validator = jsonschema.Draft202012Validator(
+        schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+    assert not constraint.accepts('"xn--bcher-kva"') and not constraint.accepts('"xn--X"')
+    for name in ("a.b", "b.a", "a b", "a" * 22, "b" * 40, "xn-", "b.a--b"):
+        assert constraint.accepts(json.dumps(name)) == validator.is_valid(name), name
+
+
+def test_a_warning_names_the_labels_that_are_refused() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+
+    def warned(schema: Any, **options: Any) -> bool:
+        constraint = explorer.json_schema(schema, **options)
+        report = explorer.compile(constraint, vocabulary, lazy=True).report
+        return any("/a/format" in each and "xn--" in each for each in report.warnings)
+
+    def holding(member: Any) -> Any:
+        return {"type": "object", "properties": {"a": member}}
+
+    host = {"format": "hostname", "type": "string"}
+    assert warned(holding(host)) and not warned(holding(host), formats=False)
+    assert not warned(holding({**host, "enum": ["xn--bcher-kva"]}))
 
 
 def leap(hour: int, minute: int, sign: str, ahead: int) -> bool:

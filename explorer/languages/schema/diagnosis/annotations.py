@@ -204,6 +204,12 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
     for pointer, name in unknown_formats(schema) if formats else ():
         known = "followed here" if name in NOT_FOLLOWED else "known"
         said.append(f"The format {name!r} at {pointer} is not {known}, {nothing}")
+    said += [
+        f"The format 'hostname' at {pointer}/format takes labels that encode others (xn--) only in "
+        "names that the schema lists, because only a whole label tells what it encodes."
+        for pointer, here, _ in (every_part(schema) if formats else ())
+        if here.get("format") == "hostname" and not here.keys() & {"enum", "const"}
+    ]
     said += _first(
         f"The keyword at {pointer} is not known, {nothing}"
         + (f" Did you mean {close!r}?" if close else "")

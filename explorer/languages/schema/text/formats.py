@@ -4,12 +4,16 @@ A leap second comes before midnight in UTC, which is another minute of the day i
 Offsets are followed in steps of a quarter of an hour, as all real ones have been since leap seconds
 began (1972). Every minute would take 11,000 states instead of 900.
 
-A label of a host name that begins with ``xn--`` is refused: to know whether it encodes an allowed
-label, it must be decoded as a whole (RFC 3492, RFC 5891), which takes too large a machine.
+A label of a host name that begins with ``xn--`` encodes another one, and only the whole label tells
+whether that one is allowed (RFC 3492, RFC 5891): a machine would need a state for each beginning.
+Such names are known where the schema lists them (``enum``, ``const``, names of members); they are
+not written otherwise.
 """
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 _DAY: Final = (
@@ -131,6 +135,40 @@ FORMATS: Final[dict[str, str]] = {
     "uri-template": (rf"(?:[^\x00-\x20\x7f-\x9f\"%<>\\^`{{|}}]|{_PCT}|{_EXPRESSION})*"),
 }
 """Patterns of Python's ``re``, to be matched in full."""
+
+_ENCODED_LABEL: Final = rf"[Xx][Nn]--[A-Za-z0-9-]{{0,58}}{_ALNUM}"
+
+
+def _encodes_labels(name: str) -> bool:
+    """Whether the labels of a host name that begin with ``xn--`` encode allowed ones.
+
+    If a label is written from right to left, all of them follow the rule for that (RFC 5893).
+    """
+    import idna  # Its tables are read where a schema lists such a name.
+
+    labels = name.lower().split(".")
+    try:
+        decoded = [idna.ulabel(each) if each.startswith("xn--") else each for each in labels]
+        if any(
+            idna.alabel(text) != label.encode() for text, label in zip(decoded, labels, strict=True)
+        ):
+            return False
+        if not any(unicodedata.bidirectional(char) in _FROM_RIGHT for char in "".join(decoded)):
+            return True
+        return all(idna.check_bidi(text, check_ltr=True) for text in decoded)
+    except idna.IDNAError:
+        return False
+
+
+_FROM_RIGHT: Final = ("R", "AL", "AN")
+
+TESTED: Final[dict[str, tuple[str, Callable[[str], bool]]]] = {
+    "hostname": (
+        rf"(?:{_HOST_LABEL}\.)*{_ENCODED_LABEL}(?:\.(?:{_HOST_LABEL}|{_ENCODED_LABEL}))*",
+        _encodes_labels,
+    )
+}
+"""Further texts of a format that must be looked at as a whole: a pattern of them, and the test."""
 
 LONGEST: Final[dict[str, int]] = {"hostname": 253}
 """The most characters of a format whose pattern does not say so (RFC 1035, section 2.3.4)."""

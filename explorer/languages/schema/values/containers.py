@@ -337,15 +337,20 @@ class Objects:
         if listed:
             names = difference(names, strings.among(listed, meter), meter)
         parts: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = [(names, frozenset(), {})]
-        tests: list[tuple[Dfa, str | int]] = [(dfa, text) for text, dfa in patterns.items()]
+        tests: list[tuple[Dfa, Dfa, str | int]] = [(it, it, text) for text, it in patterns.items()]
         for leaf in self._every:
             if leaf.names:
-                machine = (leaf.allowed or Strings()).machine(meter)
-                tests.append((any_text() if machine is None else machine, id(leaf)))
-        for dfa, test in tests:
+                names_of = leaf.allowed or Strings()
+                # A name that only a test tells is neither surely allowed nor surely not.
+                surely, maybe = (
+                    any_text() if machine is None else machine
+                    for machine in (names_of.written.machine(meter), names_of.machine(meter))
+                )
+                tests.append((surely, maybe, id(leaf)))
+        for surely, maybe, test in tests:
             following: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = []
             for part, matched, allowed in parts:
-                inside, outside = intersection(part, dfa, meter), difference(part, dfa, meter)
+                inside, outside = intersection(part, surely, meter), difference(part, maybe, meter)
                 if isinstance(test, str):
                     following += [(inside, matched | {test}, allowed), (outside, matched, allowed)]
                 else:

@@ -14,7 +14,7 @@ from explorer.languages.schema.reading.keywords import anchored, decimal, is_num
 from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.ecma import translated
-from explorer.languages.schema.text.formats import FORMATS, LONGEST
+from explorer.languages.schema.text.formats import FORMATS, LONGEST, TESTED
 from explorer.languages.schema.values.amounts import (
     ALL,
     MOST_DECIMALS,
@@ -26,7 +26,7 @@ from explorer.languages.schema.values.amounts import (
     fraction_of,
     point,
 )
-from explorer.languages.schema.values.texts import StringPart
+from explorer.languages.schema.values.texts import StringPart, Strings
 
 
 def _too_fine(divisor: Decimal) -> tuple[str, str]:
@@ -52,8 +52,13 @@ def _and_say(error: Exception) -> str:
 
 
 @cache
-def _of_format(name: str) -> Dfa:
-    return compile_pattern(FORMATS[name], Meter())[1]
+def _of_format(name: str) -> Strings:
+    most = LONGEST.get(name)
+    parts = [StringPart(compile_pattern(FORMATS[name], Meter())[1], 0, most)]
+    if name in TESTED:
+        pattern, test = TESTED[name]
+        parts.append(StringPart(compile_pattern(pattern, Meter())[1], 0, most, test=test))
+    return Strings(parts)
 
 
 class Scalars:
@@ -118,9 +123,9 @@ class Scalars:
             return False
         return True
 
-    def format(self, name: str) -> StringPart:
+    def format(self, name: str) -> Strings:
         """The texts of a format."""
-        return StringPart(_of_format(name), 0, LONGEST.get(name))
+        return _of_format(name)
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which an ECMA-262 pattern is found; ``None`` if the pattern is ignored."""

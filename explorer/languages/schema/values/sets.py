@@ -241,7 +241,7 @@ class ValueSets:
                     every = every.met(Strings((StringPart(made),)), self.meter)
             name = sub.keyword("format")
             if self.options.formats and isinstance(name, str) and name in FORMATS:
-                every = every.met(Strings((self._scalars.format(name),)), self.meter)
+                every = every.met(self._scalars.format(name), self.meter)
         return every
 
     # Containers.
@@ -347,7 +347,7 @@ class ValueSets:
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
         if self.may_wait(wanted, depth):
             return True
-        if self.words(wanted) or self.strings(wanted) or self.numbers(wanted):
+        if self.words(wanted) or self.strings(wanted).written or self.numbers(wanted):
             return True
         return any(
             self.can_end(machine, inside)
@@ -432,7 +432,7 @@ class ValueSets:
         if numbers is None:
             return None
         values += [int(it) if it == it.to_integral_value() else it for it in numbers]
-        machine = self.strings(wanted).machine(self.meter)
+        machine = self.strings(wanted).written.machine(self.meter)
         if machine is None or not is_finite(machine):
             return None
         values += [w.decode() for w, _ in zip(words(machine), range(most), strict=False)]

@@ -162,7 +162,7 @@ class JsonTexts:
         numbers = sets.numbers(wanted)
         if numbers:
             drawing.machine(begin, numbers.spelled(sets.meter), end)
-        for part in sets.strings(wanted):
+        for part in sets.strings(wanted).written:
             self.string(drawing, begin, part, end)
         for kind in ("array", "object"):
             for machine, below in sets.inside(wanted, site, cast("Any", kind), depth):

@@ -3,11 +3,15 @@
 A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 beside
 bounds on the number of characters. The complement of such a part is a union of three parts (outside
 the machine, too short, too long), so long bounds never become states here.
+
+A part may also have a test of whole texts that no machine can make. Such a part is combined like
+any other and decides about listed texts, but its texts are never written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +23,9 @@ from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.languages.schema.text.strings import among, length_between, nothing
 
+Test = Callable[[str], bool]
+"""A property of whole texts."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StringPart:
@@ -27,13 +34,15 @@ class StringPart:
     Args:
         dfa: The machine; ``None`` for any text.
         low, high: The fewest and the most characters; ``None`` for no upper bound.
-        listed: The texts of a list, for which ``dfa`` and the bounds are not used.
+        listed: The texts of a list, for which the other fields are not used.
+        test: Whether a text of the machine is in the part; ``None`` if all of them are.
     """
 
     dfa: Dfa | None = None
     low: int = 0
     high: int | None = None
     listed: tuple[str, ...] | None = None
+    test: Test | None = None
 
     def holds(self, text: str) -> bool:
         """Whether a text is in the part."""
@@ -41,7 +50,9 @@ class StringPart:
             return text in self.listed
         if len(text) < self.low or (self.high is not None and len(text) > self.high):
             return False
-        return self.dfa is None or self.dfa.accepts(text.encode())
+        if self.dfa is not None and not self.dfa.accepts(text.encode()):
+            return False
+        return self.test is None or self.test(text)
 
     def machine(self, meter: Meter) -> Dfa | None:
         """The machine of the part, its bounds written out; ``None`` for any text."""
@@ -93,14 +104,22 @@ class Strings(tuple[StringPart, ...]):
         listed = [text for part in (*self, *other) for text in part.listed or ()]
         rest = [part for part in self if part.listed is None]
         rest += [part for part in other if part.listed is None and all(part is not p for p in rest)]
-        if any(part.dfa is None and not part.low and part.high is None for part in rest):
+        if any(
+            part.dfa is None and not part.low and part.high is None and part.test is None
+            for part in rest
+        ):
             return Strings((ANY,))
         if not listed:
             return Strings(rest)
         return Strings((StringPart(listed=tuple(dict.fromkeys(listed))), *rest))
 
+    @property
+    def written(self) -> Strings:
+        """The parts whose texts can be written: those without a test."""
+        return Strings(part for part in self if part.test is None)
+
     def machine(self, meter: Meter) -> Dfa | None:
-        """One machine for all parts; ``None`` for any text."""
+        """One machine for all parts, without regard to their tests; ``None`` for any text."""
         machines = [part.machine(meter) for part in self]
         if any(machine is None for machine in machines):
             return None
@@ -119,8 +138,20 @@ def _met(one: StringPart, two: StringPart, meter: Meter) -> StringPart | None:
         one.high if two.high is None else two.high if one.high is None else min(one.high, two.high)
     )
     if one.dfa is None or two.dfa is None or one.dfa is two.dfa:
-        return checked(StringPart(one.dfa if two.dfa is None else two.dfa, low, high))
-    return checked(StringPart(intersection(one.dfa, two.dfa, meter), low, high))
+        dfa = one.dfa if two.dfa is None else two.dfa
+    else:
+        dfa = intersection(one.dfa, two.dfa, meter)
+    return checked(StringPart(dfa, low, high, test=_both(one.test, two.test)))
+
+
+def _both(one: Test | None, two: Test | None) -> Test | None:
+    if one is None or two is None:
+        return two if one is None else one
+    return lambda text: one(text) and two(text)
+
+
+def _opposite(test: Test) -> Test:
+    return lambda text: not test(text)
 
 
 def _without(part: StringPart, taken: StringPart, meter: Meter) -> list[StringPart]:
@@ -133,12 +164,14 @@ def _without(part: StringPart, taken: StringPart, meter: Meter) -> list[StringPa
     rest: list[StringPart | None] = []
     if dfa is not None and dfa is not part.dfa:
         whole = any_text() if part.dfa is None else part.dfa
-        rest.append(checked(StringPart(difference(whole, dfa, meter), part.low, part.high)))
+        rest.append(checked(replace(part, dfa=difference(whole, dfa, meter))))
     if low:
         most = low - 1 if part.high is None else min(part.high, low - 1)
-        rest.append(checked(StringPart(part.dfa, part.low, most)))
+        rest.append(checked(replace(part, high=most)))
     if high is not None:
-        rest.append(checked(StringPart(part.dfa, max(part.low, high + 1), part.high)))
+        rest.append(checked(replace(part, low=max(part.low, high + 1))))
+    if (test := taken.test) is not None:
+        rest.append(_met(part, replace(taken, test=_opposite(test)), meter))
     return [each for each in rest if each is not None]
 
 
