@@ -33,8 +33,34 @@ from explorer.errors import ContextFull, ExplorerError
 class Session(Walk):
     """Constrained decoding one step at a time, forwards, backwards and sideways, with reasons.
 
-    Stepping and the arguments are documented in `explorer.decoding.stepping.walk.Walk`; this adds
-    the questions. Forks, copies and the results of `edit` are sessions too.
+    The arguments in short; `explorer.decoding.stepping.walk.Walk` has them in full, with the
+    methods that step. This class adds the questions: `explain`, `reasons`, `traps`, `ahead`. Forks,
+    copies and the results of `edit` are sessions too.
+
+    Args:
+        lm: The language model; see `load_model`.
+        constraint: A `Constraint`, a token machine for the model's vocabulary, or ``None`` for
+            unconstrained text.
+        prompt: A text to continue, messages for the model's chat template, or token ids.
+        sampler: By default greedy.
+        seed, stream: The seed and the stream of the random numbers.
+        budget: Limits for compiling the constraint.
+        max_tokens: The most tokens of the text, EOS included.
+        masking_budget: Whether masks make the text end within ``max_tokens``; by default they do if
+            the machine can.
+        top_k: The number of likeliest tokens of each distribution that the trace keeps.
+        logits_bytes: The memory for cached full logits.
+        heal: Whether the output may begin inside the prompt's last token; or ``"prompt"``.
+        forced: The treatment of forced tokens: ``"step"``, ``"run"`` or ``"prefill"``.
+        draft: A source of proposals for speculative decoding.
+        restrict: A restriction on every constraint of the session.
+        response_prefix: The beginning of the answer, before the constrained text.
+
+    Raises:
+        ConstraintError: The constraint is not a constraint, but a string, for example.
+        ExplorerError: ``lm`` is not a language model, the budget is too small for the constraint,
+            or the prompt cannot be encoded.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
         >>> import explorer
@@ -157,6 +183,14 @@ class Session(Walk):
 
         Raises:
             ExplorerError: The session has no constraint, or no such position.
+
+        Example:
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+            >>> session = Session.from_ids(vocab, explorer.regex("(foo)+"), [2])
+            >>> why = session.explain("for", position=0)
+            >>> why.allowed, why.byte_offset
+            (False, 2)
         """
         return explain_step(self, token, position, budget=budget)
 
@@ -169,6 +203,13 @@ class Session(Walk):
 
         Raises:
             ExplorerError: The session has no constraint, or no such position.
+
+        Example:
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+            >>> session = Session.from_ids(vocab, explorer.regex("(foo)+"), [2])
+            >>> [(group.reason, group.count) for group in session.reasons(position=0).groups][:1]
+            [('would end a text that is not complete', 1)]
         """
         return reasons_at(self, position, budget=budget)
 
@@ -248,6 +289,13 @@ class Session(Walk):
 
         Raises:
             ExplorerError: The session has no constraint.
+
+        Example:
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+            >>> session = Session.from_ids(vocab, explorer.regex("f[a-z]*"), [2])
+            >>> [(trap.kind, trap.message) for trap in session.traps()]
+            [('endless', "After 'f' the text can go on for ever, though it may also end.")]
         """
         if self.constraint is None:
             raise ExplorerError(

@@ -61,10 +61,13 @@ Labels = Literal["bytes", "codepoints", "explorer"]
 class Constraint(StageMethods):
     """A language over text. Make one with `regex`, `choice`, `literal` or from a machine.
 
+    The operators combine constraints, and texts as literals: ``a | b``, ``a & b``, ``a - b``,
+    ``a + b`` (one after the other) and ``~a``. They build trees; a machine is built on first use.
+
     Args:
-        source: The tree that says what the language is.
-        dfa: Its minimal byte machine, where it is at hand.
-        depth: How deep the source is nested.
+        source: The tree that defines the language.
+        dfa: Its minimal byte machine, if it is known.
+        depth: The depth to which the source is nested.
 
     Raises:
         ConstraintError: Constraints are nested more than `MAX_DEPTH` deep.
@@ -101,11 +104,11 @@ class Constraint(StageMethods):
 
     @property
     def source(self) -> Source:
-        """The tree that says what the language is."""
+        """The tree that defines the language."""
         return self._source
 
     def build(self, meter: Meter) -> Dfa:
-        """The minimal byte machine, built now if it was not before.
+        """The minimal byte machine; it is built now if it was not built before.
 
         Raises:
             BudgetExceeded: A limit of the meter was reached.
@@ -122,14 +125,14 @@ class Constraint(StageMethods):
     def over_tokens(self) -> bool:
         """Whether a part of it speaks about tokens, such as ``(?P<TEXT_TOKEN>)``.
 
-        Then texts alone do not decide. What is asked about texts (`accepts`, `examples`, `dfa`,
-        `fsa` and the like) is answered for texts that can be cut into tokens so that they are
-        words, whatever the vocabulary; only `explorer.compile` knows which tokens there are.
+        Then texts alone do not decide. Questions about texts (`accepts`, `examples`, `dfa`, `fsa`
+        and the like) are answered for texts that can be cut into any tokens so that they are words;
+        only `explorer.compile` knows the tokens of a vocabulary.
         """
         return self.source.over_tokens
 
     def for_tokens(self, meter: Meter) -> Dfa:
-        """The machine that is composed with a vocabulary: `build`'s, or where a part speaks about
+        """The machine that is composed with a vocabulary: `build`'s, or, if a part speaks about
         tokens, one over bytes and the ends of tokens (`explorer.automata.tree.build`).
 
         Raises:
@@ -142,10 +145,10 @@ class Constraint(StageMethods):
         return self._tokens_dfa
 
     def discover(self, meter: Meter) -> ByteMachine:
-        """A machine over bytes that numbers its states as they are met, made anew; not `dfa`'s.
+        """A new machine over bytes that numbers its states as they are met.
 
         Raises:
-            BudgetExceeded: A limit of the meter was reached, which holds while it is used too.
+            BudgetExceeded: A limit of the meter was reached; using the machine may raise it too.
         """
         _check_meter(meter)
         if self.over_tokens:
@@ -154,11 +157,11 @@ class Constraint(StageMethods):
 
     @property
     def machine(self) -> ByteMachine:
-        """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
+        """A machine over bytes: `dfa`, or one that is discovered if that would be large."""
         return self._dfa or self._texts.machine
 
     def within(self, budget: Budget) -> Constraint:
-        """This constraint, its machine built now and within a budget, not the default one.
+        """This constraint, with its machine built now, within the given budget.
 
         Raises:
             BudgetExceeded: A limit was reached.
@@ -173,12 +176,31 @@ class Constraint(StageMethods):
 
     @property
     def dfa(self) -> Dfa:
-        """The character FSA as a minimal deterministic byte machine, within the default budget."""
+        """The character FSA as a minimal deterministic byte machine, within the default budget.
+
+        Raises:
+            BudgetExceeded: A limit of the default `Budget` was reached.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").dfa.num_states
+            5
+        """
         return self.build(Meter()) if self._dfa is None else self._dfa
 
     @property
     def fsa(self) -> pynini.Fst:
-        """The character FSA as a pynini acceptor; byte b has label b + 1."""
+        """The character FSA as a pynini acceptor; byte b has label b + 1.
+
+        Raises:
+            MissingDependency: pynini is not installed.
+            BudgetExceeded: A limit of the default `Budget` was reached.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("ab").fsa.num_states()
+            3
+        """
         from explorer.automata.interchange.openfst import dfa_to_fst
 
         return dfa_to_fst(self.dfa)
@@ -224,29 +246,38 @@ class Constraint(StageMethods):
         return _operand("+", other) + self
 
     def __invert__(self) -> Constraint:
-        """Valid UTF-8 texts that are not words of this one; also ``c.complement()``."""
+        """The valid UTF-8 texts that are not words of this constraint; also ``c.complement()``.
+
+        Example:
+            >>> from explorer import regex
+            >>> others = regex("[0-9]+").complement()
+            >>> others.accepts("12"), others.accepts("12a")
+            (False, True)
+        """
         return Constraint(Complement(self.source), depth=_depth(self))
 
     def star(self) -> Constraint:
-        """Any number of words after each other, none included."""
+        """Any number of words, one after the other, none included."""
         return self.times(0, None)
 
     def plus(self) -> Constraint:
-        """At least one word, then any number after each other."""
+        """One word or more, one after the other."""
         return self.times(1, None)
 
     def optional(self) -> Constraint:
-        """A word, or nothing."""
+        """A word, or the empty text."""
         return self.times(0, 1)
 
     def times(self, fewest: int, most: int | EllipsisType | None = ...) -> Constraint:
-        """So many words after each other; `explorer.many` has a separator between them.
+        """A number of words, one after the other; `explorer.many` puts a separator between them.
 
         Args:
-            most: ``None`` for no limit; as many as ``fewest`` if left out.
+            fewest: The least number of words.
+            most: The greatest number; ``None`` for no limit, the same as ``fewest`` if left out.
 
         Raises:
-            ConstraintError: One of them is not a whole number from 0, or the most is below.
+            ConstraintError: One of them is not a whole number from 0, or ``most`` is below
+                ``fewest``.
 
         Example:
             >>> from explorer import regex
@@ -264,20 +295,37 @@ class Constraint(StageMethods):
         return Constraint(source, known, depth=self._depth + 1)
 
     def bounded(self, depth: int) -> Constraint:
-        """The words of a grammar for which the stack holds so many entries at most: a table.
+        """The words of a grammar that need at most ``depth`` stack entries: a regular language.
+
+        Args:
+            depth: The most entries of the stack.
 
         Raises:
             ConstraintError: The depth is not a whole number from 0.
+
+        Example:
+            >>> from explorer import grammar
+            >>> grammar('root ::= "(" root ")" | "x"').bounded(2).examples()
+            ['x', '(x)', '((x))']
         """
         from explorer.languages.grammar.bounded import BoundedGrammar
 
         return Constraint(BoundedGrammar.of(self.source, depth), depth=_depth(self))
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a text, or the text that some bytes are, is a word of the language.
+        """Whether a text is a word of the language.
+
+        Args:
+            text: The text, or its bytes in UTF-8; control tokens in it are written as letters
+                (`Vocabulary.written`).
 
         Raises:
-            ConstraintError: It is neither.
+            ConstraintError: It is neither a str nor bytes.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").accepts("food"), regex("(foo)+d").accepts(b"foo")
+            (True, False)
         """
         if isinstance(text, str):
             try:
@@ -296,13 +344,13 @@ class Constraint(StageMethods):
         """The meaning of a text of this language: data for JSON, an instance for a type, ...
 
         A choice with aliases gives the name, a template the parts as a dict, `many` a list, a JSON
-        Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
-        itself. A union gives what its first part that accepts the text gives; what has phases,
-        those of the text in order (`explorer.phase`). The text is read, never evaluated. Where it
-        has control tokens, give what its tokens write (`Vocabulary.written`).
+        Schema and `json` the value of `json.loads`, a type an instance; every other kind the text
+        itself. A union gives the value of its first part that accepts the text; a constraint with
+        phases gives the phases of the text in order (`explorer.phase`). The text is read, never
+        evaluated. If it has control tokens, give the bytes of its tokens (`Vocabulary.written`).
 
         Raises:
-            ConstraintError: It is not a word of the language, or means nothing; with the place.
+            ConstraintError: It is not a word of the language, or it has no meaning; with the place.
 
         Example:
             >>> from explorer import choice
@@ -315,11 +363,23 @@ class Constraint(StageMethods):
         return parsed_word(self.source, data)
 
     def is_empty(self) -> bool:
-        """Whether there is no word at all; `BudgetExceeded` where two grammars keep it open."""
+        """Whether the language has no word.
+
+        Raises:
+            BudgetExceeded: A limit was reached; the combination of two grammars may be undecidable.
+
+        Example:
+            >>> from explorer import regex
+            >>> (regex("a+") & regex("b+")).is_empty(), regex("a*").is_empty()
+            (True, False)
+        """
         return has_no_word(built_or_discovered(self.for_tokens, Meter(), self.source))
 
     def is_finite(self) -> bool:
         """Whether there are finitely many words.
+
+        Raises:
+            BudgetExceeded: A limit of the default `Budget` was reached.
 
         Example:
             >>> from explorer import regex
@@ -329,7 +389,11 @@ class Constraint(StageMethods):
         return is_finite(self.dfa)
 
     def examples(self, n: int = 5, *, budget: Budget | None = None) -> list[str]:
-        """The first n words at most, shortest first (in bytes), then in byte order.
+        """The first words of the language, shortest first (in bytes), then in byte order.
+
+        Args:
+            n: The most words.
+            budget: Limits of the search.
 
         Raises:
             BudgetExceeded: A limit of the search was reached.
@@ -345,12 +409,18 @@ class Constraint(StageMethods):
         return list(islice(shown_words(machine, meter), most))
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
-        """Whether both have the same words.
+        """Whether both constraints have the same words.
 
-        Where one of them speaks about tokens: whether both take the same tokens, of any vocabulary.
+        If one of them speaks about tokens: whether both allow the same tokens, for any vocabulary.
 
         Raises:
             BudgetExceeded: A limit was reached.
+            ConstraintError: The other is not a constraint.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("a*").equivalent(regex("(a|aa)*")), regex("a*").equivalent(regex("a+"))
+            (True, False)
         """
         instance("other", other, Constraint, "a constraint", error=ConstraintError)
         meter = Meter(budget)
@@ -369,6 +439,11 @@ class Constraint(StageMethods):
         Raises:
             ConstraintError: It is not an FSM, or has symbols that are not single characters.
             BudgetExceeded: A limit was reached.
+
+        Example:
+            >>> import interegular
+            >>> Constraint.from_fsm(interegular.parse_pattern("a|b").to_fsm()).examples()
+            ['a', 'b']
         """
         from explorer.automata.interchange.interegular_bridge import fsm_to_dfa
 
@@ -391,6 +466,11 @@ class Constraint(StageMethods):
             BudgetExceeded: A limit was reached.
             ConstraintError: It is not a pynini machine, or it is a transducer, is weighted, has a
                 label out of range, or has words that are not valid UTF-8.
+
+        Example:
+            >>> import pynini
+            >>> Constraint.from_fst(pynini.accep("ab") | pynini.accep("c")).examples()
+            ['c', 'ab']
         """
         from explorer.automata.interchange.openfst import fst_to_dfa
 
@@ -399,8 +479,17 @@ class Constraint(StageMethods):
     def to_interegular(self) -> interegular.fsm.FSM:
         """The language as an interegular FSM over characters.
 
-        Its alphabet groups the characters that the language does not tell apart; every
-        character but those of the largest group is listed, so ``\\w`` makes a long list.
+        Its alphabet groups the characters that the language does not distinguish. It lists every
+        character except those of the largest group, so ``\\w`` makes a long list.
+
+        Raises:
+            MissingDependency: interegular is not installed.
+            BudgetExceeded: A limit of the default `Budget` was reached.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("[0-9]+").to_interegular().accepts("12")
+            True
         """
         from explorer.automata.interchange.interegular_bridge import dfa_to_fsm
 

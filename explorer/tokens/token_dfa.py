@@ -355,8 +355,24 @@ class TokenDFA:
     def save(self, path: str | Path) -> None:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file.
 
-        Of a table behind a filter the table before the filter is written; read it with
+        For a table behind a filter, the table before the filter is written; read it with
         `explorer.tokens.filtered.apply.load_filtered`, which filters it again.
+
+        Args:
+            path: The file; an existing one is replaced, or left unchanged if that fails.
+
+        Raises:
+            FileError: The file cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+            >>> dfa = explorer.compile(explorer.regex("ab*"), vocab)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     dfa.save(f"{folder}/machine")
+            ...     TokenDFA.load(f"{folder}/machine", vocab).num_states
+            2
         """
         filtered = None if self.filtered is None else storable_of(self.filtered)
         if filtered is not None:

@@ -405,10 +405,24 @@ def explain(
         budget: Limits for finding a text that leads to the state, and for each search of the
             explanation.
 
+    Returns:
+        The verdict with its evidence. Offsets are in bytes of the token (``byte_offset``) and in
+        characters (``char_offset``); ``to_dict()`` gives plain values for JSON.
+
     Raises:
         ExplorerError: There is no such state, the text does not lead to it, nothing was asked,
             there is no constraint, or an argument is of another type.
         BudgetExceeded: The text was not found within the limits.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+        >>> dfa = explorer.compile(explorer.regex("(foo)+"), vocab)
+        >>> why = explain(dfa, dfa.start, 3)  # 3 is the token "for".
+        >>> why.allowed, why.stage, why.byte_offset
+        (False, 'constraint', 2)
+        >>> why.message[:63]
+        "'for' (id 3) is masked at the start: reads 'fo', then expects o"
     """
     machine = checked_machine(machine)
     meter = Meter(budget)

@@ -157,12 +157,21 @@ def load_model(
             the model runs with random weights in their place, and its name, which traces keep, says
             so.
 
+    Returns:
+        The model, with its tokens as ``vocabulary``. Equal calls return the same object while it
+        is in use.
+
     Raises:
         ExplorerError: There is no such model (the message says what was looked for, and where),
             it has no safetensors weights in its folder, its weights do not fit its configuration,
             its files do not fit together, or the device is not available.
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
         MissingDependency: transformers is not installed.
+
+    Example:
+        >>> lm = load_model("tiny")
+        >>> lm.name, len(lm.vocabulary)
+        ('tiny', 4000)
     """
     if trust_remote_code is not True and trust_remote_code is not False:
         raise wrong(

@@ -225,6 +225,18 @@ class Trace(Recording):
         prefixed: The number of ``prompt_ids`` at the end that begin the answer
             (``response_prefix``).
         made_with: The constraint itself, if the trace comes from a live session; it is not saved.
+
+    Example:
+        >>> import tempfile
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+        >>> trace = explorer.Session.from_ids(vocab, explorer.regex("(foo)+"), [2]).trace
+        >>> trace.text, len(trace.steps), len(trace.positions)
+        ('foo', 1, 2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.save(f"{folder}/run.json")
+        ...     Trace.load(f"{folder}/run.json").text
+        'foo'
     """
 
     def to_records(self) -> list[dict[str, object]]:
