@@ -1,6 +1,6 @@
 """Just-in-time compilation of the inner loops that determine the engine's speed.
 
-There are about 150 of them, in some 50 files: subset construction, equal states, products, rows of
+There are about 140 of them, in some 40 files: subset construction, equal states, products, rows of
 discovered machines and of stacks, walks of the token trie, packed masks. They run over hundreds of
 thousands of small integers and would take ten times the work as numpy expressions. They are plain
 Python functions over numpy arrays; `jit` wraps each as a `Kernel`, which Numba compiles at its

@@ -1,4 +1,4 @@
-// A look ahead: beside each likely allowed token a thin bar shows how much of the model's probability stays allowed
+// A look ahead: below the bars of each likely allowed token a thin bar shows how much of the model's probability stays allowed
 // after it. It is asked for when the page has come to rest; if a look takes long, a press asks for it.
 //
 // The room of the bars is there from the beginning, so that nothing moves when the answer comes.
@@ -23,7 +23,7 @@ function lookAhead(ui, el) {
   };
   /** The tooltip of a row's bars. */
   const said = (entry) => (((here() || {}).ahead || {})[entry.id] || {}).said;
-  /** The bar of a row, to stand below its two others; none where nothing is looked at. */
+  /** The thin bar of a row, below its two others; none if there is no look ahead. */
   const bar = (entry) => (entry.allowed && path() ? show(h("i.ahead", { "data-ahead": entry.id }, h("s"))) : null);
   const offer = (button) => {
     const slow = here() && !here().ahead;
