@@ -1,4 +1,4 @@
-"""What every test shares: the amount of evidence asked for, and the tokenizers to find.
+"""The settings that all tests share: the number of examples, and the tokenizers to find.
 
 `EXPLORER_LONG_EXAMPLES` raises the number of Hypothesis examples per property (``make test-long``);
 `EXPLORER_TOKENIZERS` names a folder with further real tokenizers.

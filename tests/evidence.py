@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: few in each run, many in ``make test-long``.
+"""The number of examples of a property: few in each run, many in ``make test-long``.
 
 `EXPLORER_LONG_EXAMPLES` is the number of a long run for a property that asks for nothing else. One
 whose examples are cheap or dear asks for its own number, and gets as many times more in a long run.

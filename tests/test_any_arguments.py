@@ -77,7 +77,7 @@ def things() -> dict[str, Any]:
 
 @cache
 def shown() -> dict[str, Any]:
-    """What notebooks show, of a model that is a table."""
+    """The objects that notebooks show, with a model that is a table."""
     lm, constraint = widgets.ToyModel(), explorer.regex("(foo){1,3}d")
     cursor = widgets.Cursor(explorer.Session(lm, constraint))
     return {
@@ -314,7 +314,7 @@ def call(name: str, odd: dict[str, Any]) -> None:
 
 
 def faults(chosen: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    """What comes out of calls that is neither a result nor an error of ours."""
+    """The outcomes of calls that are neither a result nor one of our errors."""
     found: list[str] = []
     for name, odd in chosen:
         try:
@@ -353,7 +353,7 @@ def test_any_value_anywhere_is_our_error_or_a_success(
 
 
 def test_values_whose_methods_raise_are_plain_values() -> None:
-    """Of the values themselves, of those in lists, and where a method of theirs would be asked."""
+    """Hostile values themselves, inside lists, and where one of their methods would be called."""
     dfa, constraint = things()["dfa"], things()["constraint"]
     one, text = TouchyInt(1), TouchyStr("foo")
     assert explorer.Budget(states=one, seconds=TouchyFloat(0.5)) == explorer.Budget(1, seconds=0.5)

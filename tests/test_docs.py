@@ -1,4 +1,4 @@
-"""What the project's texts must not hold: addresses and paths of one machine or one workplace."""
+"""Forbidden in the project's texts: addresses and paths of one machine or one workplace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORBIDDEN = {
 
 
 def reasons(text: str) -> list[str]:
-    """What a text must not hold and does."""
+    """The forbidden parts of a text."""
     return [reason for reason, pattern in FORBIDDEN.items() if pattern.search(text)]
 
 

@@ -1,4 +1,4 @@
-"""What `explorer doctor` says of the kernel: the Python that Jupyter would start."""
+"""The finding of `explorer doctor` about the kernel: the Python that Jupyter would start."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def imports(source: str, module: str, is_package: bool) -> Iterator[Import]:
 
 
 def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
-    """What is wrong with a file's imports, one sentence each."""
+    """The faults of a file's imports, one sentence each."""
     parts = module.split(".")
     own = parts[1] if len(parts) > 1 else ""
     found: list[str] = []

@@ -42,7 +42,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def compiled_of(function: Any) -> Any:
-    """What Numba makes of a function, which knows where its machine code came from."""
+    """Numba's compiled form of a function, which knows where its machine code came from."""
     kernel: Any = jit(function)
     return kernel.compiled
 

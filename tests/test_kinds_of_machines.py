@@ -124,7 +124,7 @@ def asked_kinds(tree: ast.AST) -> Iterator[str]:
 
 
 def questions_of_kind(texts: Mapping[str, str]) -> Counter[str]:
-    """How often a room asks for a kind of machine that is made elsewhere: ``room: kind``."""
+    """How many tests for machines of other folders each folder has: ``folder: kind``."""
     known = shapes(texts)
     wanted = kinds(known)
     return Counter(

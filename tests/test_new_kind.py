@@ -1,4 +1,4 @@
-"""A kind of source that nobody knew: registered once, it is known everywhere."""
+"""A new kind of source: registered once, it is known everywhere."""
 
 from __future__ import annotations
 

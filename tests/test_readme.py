@@ -71,7 +71,7 @@ def test_a_changed_figure_would_be_seen() -> None:
 
 
 def test_a_first_visit_reads_a_page() -> None:
-    """What it is, for whom and why stands above picture and badge; then follow five blocks."""
+    """Purpose, users and reason come before picture and badge; then five blocks follow."""
     text = README.read_text(encoding="utf-8")
     first, more, _ = text.partition("\n## More\n")
     assert more and len(first.split()) <= 900

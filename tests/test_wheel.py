@@ -1,4 +1,4 @@
-"""What a wheel brings: besides the code, everything the code reads from beside itself."""
+"""The contents of a wheel: the code, and every file that the code reads from its own folders."""
 
 from __future__ import annotations
 

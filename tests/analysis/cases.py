@@ -70,7 +70,7 @@ def wrongs(
     places: int = 12,
     lazy: bool = True,
 ) -> list[tuple[object, ...]]:
-    """What differs from the oracle, over all tokens at some places."""
+    """The differences from the oracle, over all tokens at some places."""
     wrong: list[tuple[object, ...]] = []
     queue: list[tuple[int, bytes]] = [(dfa.start, b"")]
     seen = {b""}

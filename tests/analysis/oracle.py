@@ -1,4 +1,4 @@
-"""What an explanation must say, computed from a finite set of words and nothing else.
+"""The expected explanations, computed from a finite set of words and nothing else.
 
 A language is all its words, found with ``re.fullmatch`` and encoded to bytes; a vocabulary is a
 list of byte strings. Every question of the explainer is then a question about that set. No
@@ -112,7 +112,7 @@ class ReasonOracle:
         return None
 
     def char_offset(self, prefix: bytes, data: bytes, offset: int) -> int:
-        """How many characters end within the token before the one that has the failing byte."""
+        """The number of characters that end within the token before that with the failing byte."""
         text = prefix + data[:offset]
         # Whole characters so far, less those that ended with the text before the token.
         return len(text.decode(errors="ignore")) - len(prefix.decode(errors="ignore"))

@@ -67,7 +67,7 @@ def said(constraint: Constraint, before: Sequence[str | bytes], last: str | byte
 
 
 def replayed(constraint: Constraint, *parts: str | bytes) -> str:
-    """Where a run from elsewhere broke, and in which phase it was."""
+    """The place where a run from elsewhere broke, and its phase."""
     session = explorer.Session.from_ids(chat(), constraint, ids_of(*parts))
     inside = " or ".join(" › ".join(path) or "between phases" for path in session.phases)
     if session.rejection is None:

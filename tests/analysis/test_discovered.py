@@ -1,4 +1,4 @@
-"""What has no closed form within its budget is explained, traced and trapped all the same."""
+"""Constraints without a closed form within their budget are explained, traced and trapped too."""
 
 from __future__ import annotations
 

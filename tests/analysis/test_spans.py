@@ -1,4 +1,4 @@
-"""Which part of the source decides: every kind of node, by hand."""
+"""The part of the source that decides: every kind of node, by hand."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def machine() -> TokenMachine:
 
 
 def _met(machine: TokenMachine) -> int:
-    """How many byte states were met so far."""
+    """The number of byte states met so far."""
     assert machine.byte_machine is not None
     return machine.byte_machine.num_states
 

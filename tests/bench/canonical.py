@@ -1,4 +1,4 @@
-"""What the canonical filter costs: to compile, for a first mask, for a new state, per constraint.
+"""The cost of the canonical filter: to compile, for a first mask, for a new state, per constraint.
 
 Run ``python -m tests.bench.canonical [--write]``: the five constraints of Koo et al., appendix C.4,
 on Tekken's 131,072 ids, beside the same machine without the filter in the same process. CPU time,

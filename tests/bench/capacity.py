@@ -1,4 +1,4 @@
-"""How much fits: thousands of sequences, a thousand explorers in one kernel, very long runs.
+"""Capacity: thousands of sequences, a thousand explorers in one kernel, very long runs.
 
     python -m tests.bench.capacity            # prints the tables
     python -m tests.bench.capacity --write    # also docs/benchmarks/capacity.md

@@ -162,7 +162,7 @@ class Bench:
         return found
 
     def differing(self, case: Case, machine: LazyMachine, texts: Sequence[Sequence[int]]) -> int:
-        """How many of our masks are not llguidance's."""
+        """The number of our masks that differ from llguidance's."""
         count = 0
         for ids in texts:
             matcher, state = self.llguidance_fresh(case), machine.start

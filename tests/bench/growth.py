@@ -1,4 +1,4 @@
-"""How the time of a compile grows: with the vocabulary, and with the states.
+"""The growth of the time of a compile: with the vocabulary, and with the states.
 
 Two families of constraints for the states, because they stress different things: a *counted
 repeat*, where every state allows tens of thousands of tokens, and a *choice among words*, where

@@ -1,4 +1,4 @@
-"""What constraining does to a model and what it costs: accuracy, throughput, and the sweep of s.
+"""The effect of constraints on a model, and their cost: accuracy, throughput, and the sweep of s.
 
 Three tables after Beurer-Kellner, Fischer, Vechev 2024, on the embedded model `tiny`:
 
@@ -213,7 +213,7 @@ def differing(
     lm: Any, prompt: str, machine: TokenMachine, plain: Sequence[tuple[int, ...]],
     quick: Sequence[tuple[int, ...]],
 ) -> int:  # fmt: skip
-    """How many texts differ, each by rounding."""
+    """The number of texts that differ, each by rounding."""
     found = 0
     for seed, (one, other) in enumerate(zip(plain, quick, strict=True)):
         if one != other:

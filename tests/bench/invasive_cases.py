@@ -1,4 +1,4 @@
-"""What the benchmark of invasiveness writes: workloads with their schemes, and questions.
+"""The cases of the benchmark of invasiveness: workloads with their schemes, and questions.
 
 Each workload is one language in three forms: a constraint over characters (ours), a grammar over
 terminals (for the lookaheads), and, where there is one, a template. The forms of a workload have

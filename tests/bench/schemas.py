@@ -279,7 +279,7 @@ def strings(count: int) -> dict[str, Any]:
 
 
 def once(first: First, schema: Any) -> float | str:
-    """Milliseconds of the processor for the second run, or why there is none."""
+    """The milliseconds of the processor for the second run, or the reason why there is none."""
     try:
         first(schema)
         begin = time.process_time()

@@ -64,7 +64,7 @@ def compile_table(results: dict[str, Any], vocabulary: str) -> str:
 
 
 def readme_block(results: dict[str, Any]) -> str:
-    """What stands in the README between the two marks."""
+    """The text in the README between the two marks."""
     held = results["held"]["outlines-core"]["bytes"]
     ours = results["tables"]["bytes"]
     return "\n\n".join(

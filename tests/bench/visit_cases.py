@@ -1,4 +1,4 @@
-"""What the walks of `tests.bench.visits` are over: wide regexes, templates and schemas."""
+"""The constraints of the walks of `tests.bench.visits`: wide regexes, templates and schemas."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ SCHEMAS: Final[dict[str, dict[str, Any]]] = {
 
 
 def _fields(schema: Any) -> int:
-    """How many properties a schema names altogether."""
+    """The number of properties that a schema names altogether."""
     if isinstance(schema, list):
         return sum(map(_fields, schema))
     if not isinstance(schema, dict):

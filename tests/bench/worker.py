@@ -24,7 +24,7 @@ STATES_2000 = "(a|b|cd){900}[a-z ]{300}"
 
 
 def milliseconds(action: Callable[[], object]) -> float:
-    """What one call takes."""
+    """The cost of one call."""
     began = time.perf_counter()
     action()
     return 1e3 * (time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""What a user does in the explorer and what they see, for all tests in a browser."""
+"""The actions of a user in the explorer and the resulting page, for all tests in a browser."""
 
 from __future__ import annotations
 

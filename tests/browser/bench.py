@@ -1,4 +1,4 @@
-"""How fast the explorer is in a browser, and what it sends and keeps; `make bench-ui` runs this.
+"""The speed of the explorer in a browser, and the data that it sends and keeps (`make bench-ui`).
 
 Not a test: figures of a busy machine are no verdict. A click is timed in the page, from
 `button.click()` until the frame after the one in which the position changed, so until it was
@@ -106,7 +106,7 @@ DRAWN: Final = (
 
 
 class Socket:
-    """What the kernel sends to a page: bytes, and the milliseconds of the model in it."""
+    """The kernel's messages to a page: their bytes, and the model's milliseconds in them."""
 
     def __init__(self, page: Page) -> None:
         self.bytes = 0
@@ -121,7 +121,7 @@ class Socket:
             self.model.append(float(found[1]))
 
     def take(self) -> tuple[int, float]:
-        """What came since the last time, and the model's milliseconds in it."""
+        """The bytes that came since the last call, and the model's milliseconds in them."""
         taken = self.bytes, sum(self.model)
         self.bytes, self.model = 0, []
         return taken
@@ -296,7 +296,7 @@ def measure(*, steps: int, long: int) -> dict[str, Any]:
 
 
 def _over(spent: list[float], model: list[float]) -> list[float]:
-    """What was spent beyond the model's own time, click by click."""
+    """The time that was spent beyond the model's own, click by click."""
     return [whole - own for whole, own in zip(spent, model, strict=True)]
 
 

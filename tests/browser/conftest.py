@@ -309,11 +309,11 @@ class Notebook:
             self.page.remove_listener(event, listener)
 
     def host_alone(self) -> None:
-        """What the page said and asked for so far is the host's own, without anything of ours."""
+        """The messages and requests of the page so far are the host's own, without any of ours."""
         self.known |= {*self.errors, *self.requests}
 
     def check(self) -> None:
-        """The page had no error, and asked nobody but the loopback address."""
+        """The page had no error, and sent requests only to the loopback address."""
         assert [words for words in self.errors if words not in self.known] == []
         # Blobs and data are of the page itself.
         asked = [url for url in self.requests if urlsplit(url).scheme not in ("blob", "data")]

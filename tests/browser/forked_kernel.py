@@ -134,7 +134,7 @@ def _reap() -> None:
 
 
 def be_kernel(line: socket.socket, wanted: dict[str, Any]) -> None:
-    """Be a kernel until it is shut down, or until who stands for it ends."""
+    """Be a kernel until it is shut down, or until the process that stands for it ends."""
 
     def end_together() -> None:
         line.recv(1)

@@ -23,7 +23,7 @@ MOST_TABS = 60
 
 
 def violations(page: Page, selector: str) -> list[str]:
-    """What axe-core finds wrong with a part of the page: the rule, its words, and where."""
+    """The faults that axe-core finds in a part of the page: the rule, its words, and the place."""
     sync = pytest.importorskip("axe_playwright_python.sync_playwright")
     answer: Any = sync.Axe().run(page, context=[[selector]], options=RULES)
     return [

@@ -1,4 +1,4 @@
-"""What one sees stands out: text at least 4.5 : 1 against its ground, marks at least 3 : 1."""
+"""Contrast: text at least 4.5 : 1 against its ground, marks at least 3 : 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says to the explorer: clicks, keys, the editor, seeds, a comparison's two sides."""
+"""Input of a person to the explorer: clicks, keys, the editor, seeds, a comparison's two sides."""
 
 from __future__ import annotations
 

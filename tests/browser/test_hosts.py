@@ -1,4 +1,4 @@
-"""Where else it runs, and what is left when the kernel is gone: Notebook 7, voila, a saved file.
+"""Other hosts, and the page after the kernel is gone: Notebook 7, voila, a saved file.
 
 The one server of the tests serves all three front ends.
 """

@@ -22,7 +22,7 @@ COMPARED = 'both = shown.compare("k = 1", "template")\nboth'
 
 
 def boxes(rows: Locator) -> list[list[dict[str, Any]]]:
-    """What each box of each row says, as the page has it."""
+    """The text of each box of each row, as the page has it."""
     return rows.evaluate(
         """(el) => [...el.querySelectorAll('.lmx-scheme')].map((row) =>
             [...row.querySelectorAll('.lmx-box')].map((box) => ({

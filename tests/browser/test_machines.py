@@ -148,7 +148,7 @@ def test_of_an_arc_s_words_the_token_s_own_is_bold_and_tools_name_their_machine(
 
 
 def pair_in_view(root: Locator) -> str:
-    """Where the three machines are in the composition: (FSA state, FST state), if they agree."""
+    """The place of the three machines in the composition: (FSA state, FST state), if they agree."""
     now: dict[str, list[str]] = {}
     for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
         words = machine(root, name).locator(".n.now > text").all_text_contents()

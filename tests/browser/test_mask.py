@@ -61,7 +61,7 @@ def lit(root: Locator) -> list[int]:
 
 
 def named(root: Locator) -> str:
-    """What the line under the bitmap says of the token that is pointed at."""
+    """The line under the bitmap about the token that is pointed at."""
     settle(root.page)
     return root.locator(".lmx-part-mask > .lmx-named").inner_text()
 
@@ -114,7 +114,7 @@ def tiny(chromium: Browser, tmp_path: Path) -> Iterator[tuple[Locator, Session]]
 
 
 def corner(root: Locator) -> tuple[float, float, float, int]:
-    """Of the bitmap: left, top, pixels per cell, cells per line."""
+    """The geometry of the bitmap: left, top, pixels per cell, cells per line."""
     box = root.locator(".lmx-bitmap")
     box.scroll_into_view_if_needed()
     at_rest(root)
@@ -219,7 +219,7 @@ def test_the_keyboard_walks_from_cell_to_cell(tiny: tuple[Locator, Session]) -> 
 
 
 def shown_counts(trace: Trace) -> list[int]:
-    """How many ids each position allows; after the end the page shows none."""
+    """The number of ids that each position allows; after the end the page shows no number."""
     return [0 if each.finished else each.num_allowed for each in trace.positions]
 
 

@@ -196,7 +196,7 @@ def test_presses_while_a_cell_runs_are_not_lost(
 
 
 def test_the_page_moves_a_line_as_python_does(chromium: Browser) -> None:
-    """What the page makes of what happened is the kernel's line and history, at every step."""
+    """At every step, the page builds the same line and history from the moves as the kernel has."""
     made = Explorer(ToyModel(), regex("(foo)+d"))
     lines: list[list[dict[str, Any]]] = []
     moves: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The line that says who composed the machine, and the editor of the transducer's arcs."""
+"""The line that says how the machine was composed, and the editor of the transducer's arcs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Wide:
 
 
 class _Named:
-    """What the adapter asks of a tokenizer that it never calls."""
+    """The members that the adapter needs of a tokenizer that it never calls."""
 
     name_or_path = "tekken"
 

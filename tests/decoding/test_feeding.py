@@ -1,4 +1,4 @@
-"""What the model did not write stands in the same run: a tool's result, a user's answer."""
+"""Text that the model did not write is part of the same run: a tool's result, a user's answer."""
 
 from __future__ import annotations
 

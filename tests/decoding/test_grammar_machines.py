@@ -51,7 +51,7 @@ GRAMMARS = {"nested": (NESTED, False), "sums": (SUMS, True)}
 
 
 def oracle(rules: Productions, text: str) -> Bool:
-    """What may follow a text, by a parser that shares no code with the engine."""
+    """The tokens that may follow a text, by a parser that shares no code with the engine."""
     parser = Earley(rules)
     found = [parser.viable(text + token) for token in TEXTS]
     return np.array([*found, parser.accepts(text)])

@@ -1,4 +1,4 @@
-"""What a cache gives after any history of forks and crops equals a fresh reading."""
+"""After any history of forks and crops a cache gives the same logits as a fresh reading."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_store_is_bounded() -> None:
 
 
 def test_a_window_cropped_twice_lacks_keys() -> None:
-    """What the floor is for: the first crop trims to the window, the second has too little left."""
+    """Why there is a floor: the first crop trims to the window, the second has too little left."""
     text = list(range(10, 30))
     model = language_model("mistral")
     cache = DynamicCache(config=model.model.config)
@@ -99,7 +99,7 @@ def test_a_window_cropped_twice_lacks_keys() -> None:
 
 
 def test_crop_takes_a_negative_number_of_tokens_to_drop() -> None:
-    """What the pinned release does; if this changes, `key_values` must."""
+    """The behaviour of the pinned release; if it changes, `key_values` must change too."""
     cache = DynamicCache(config=language_model("llama").model.config)
     with torch.no_grad():
         language_model("llama").model(torch.tensor([[1, 2, 3, 4]]), past_key_values=cache)

@@ -1,4 +1,4 @@
-"""Models are opened one at a time and once; a caller who gives up leaves nothing behind."""
+"""Models are opened one at a time and once; a caller that gives up leaves nothing half open."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def throw_into(thread: threading.Thread) -> None:
 def test_an_interrupt_in_the_middle_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """The interrupt comes while the library is at work, and reaches only the one who waits."""
+    """An interrupt while the library works reaches only the waiting caller."""
     folder = save(tmp_path / "a", 0)
     kind = getattr(transformers, place)
     real = kind.from_pretrained

@@ -119,7 +119,7 @@ def test_one_finite_logit_is_left_and_the_scores_stay() -> None:
 
 
 def test_another_choice_is_noticed() -> None:
-    """Beams reorder rows; a second run begins anew; somebody else's sampler takes other tokens."""
+    """Beams reorder rows; a second run begins anew; a foreign sampler takes other tokens."""
     lm = language_model()
 
     def made(**more: Any) -> ConstraintLogitsProcessor:

@@ -1,4 +1,4 @@
-"""What holds for a whole session: its restriction, and what its answers begin with."""
+"""Settings of a whole session: its restriction, and the beginning of its answers."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_token_named_by_its_text_is_that_token(text: str, wrong: str) -> None:
 def test_a_text_is_cut_off_where_its_distances_are_not_known(
     constraint: explorer.Constraint, forced: Forced
 ) -> None:
-    """The defaults work, and say that the budget took no part; who insists is told what helps."""
+    """The defaults work, and say that the budget took no part; insisting raises a remedy."""
     lm = TINY
     (text,) = generate(lm, "x", constraint, max_tokens=4, forced=forced)
     assert not text.planned and len(text.tokens) <= 4
@@ -212,7 +212,7 @@ def test_a_few_canonical_texts_end_in_time(forced: Forced, drafted: bool) -> Non
 
 
 def test_a_batch_plans_where_it_can() -> None:
-    """Each row by itself: a table, few texts, free text, and texts whose distances nobody knows."""
+    """Each row by itself: a table, few texts, free text, and texts with unknown distances."""
     lm = TINY
     rows = [
         choice([" Rome"]),
@@ -281,7 +281,7 @@ def test_a_prefix_of_pieces_as_sentencepiece_names_them() -> None:
 
 
 def test_how_a_set_of_characters_is_given_is_said_for_generate_too() -> None:
-    """The remedy can be followed by who wrote ``restrict=`` and has no argument ``scripts``."""
+    """The remedy fits a user who wrote ``restrict=`` and has no argument ``scripts``."""
     with pytest.raises(ConstraintError) as raised:
         generate(TINY, "", regex("[a-z]"), restrict="0-9")
     for written in ('restrict={"scripts": ["Latin"]}', 'restrict={"chars": "0123456789"}'):

@@ -126,7 +126,7 @@ def test_whether_words_are_finite_is_answered_or_refused_by_name(kind: str) -> N
 
 
 def test_two_grammars_together_answer_for_each_text() -> None:
-    """Whether they have any word nobody can know, and that is refused; a text is looked up."""
+    """Whether they have a word is undecidable, so that is refused; whether a text is one is not."""
     both = grammar('root ::= "a" root "b" | "x"') & grammar('root ::= "a" root "b" | "x"')
     assert both.accepts("aaxbb")
     assert both.parse("aaxbb") == "aaxbb"

@@ -1,4 +1,4 @@
-"""What a tokenizer makes of a text before its model sees it, held to the tokenizers themselves."""
+"""Preprocessing of a text before the model sees it, compared with the tokenizers themselves."""
 
 from __future__ import annotations
 

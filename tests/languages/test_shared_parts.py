@@ -1,4 +1,4 @@
-"""What holds one part many times is refused before anything walks it."""
+"""A source that holds one part many times is refused before anything walks it."""
 
 from __future__ import annotations
 

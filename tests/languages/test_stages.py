@@ -116,7 +116,7 @@ def test_a_vocabulary_without_a_tokenizer_is_refused_when_it_is_compiled() -> No
 
 @dataclass(frozen=True)
 class Sonnet(TokenStage):
-    """A stage that nobody says how to apply."""
+    """A stage without a function that applies it."""
 
     kind: ClassVar[str] = "sonnet of the tests"
 

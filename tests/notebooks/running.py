@@ -39,7 +39,7 @@ class Shown:
         self.cells = {cell.id: cell for cell in client.nb.cells}
 
     def value(self, expression: str) -> Any:
-        """What an expression of the notebook's variables is, by way of JSON."""
+        """The value of an expression over the notebook's variables, by way of JSON."""
         asked = nbformat.v4.new_code_cell(f"print(__import__('json').dumps({expression}))")
         self._client.nb.cells.append(asked)
         self._client.execute_cell(asked, len(self._client.nb.cells) - 1)
@@ -51,7 +51,7 @@ class Shown:
             self._client.kc.stop_channels()
 
     def folded(self, cell: str) -> Any:
-        """What the question of a cell keeps until somebody has guessed; ``None`` without one."""
+        """The result that a cell's question hides until the guess; ``None`` without one."""
         for one in self.cells[cell].outputs:
             if FOLDED in one.get("data", {}):
                 assert one.data["text/plain"] == WAITING and WIDGET in one.data
@@ -59,7 +59,7 @@ class Shown:
         return None
 
     def printed(self, cell: str) -> str:
-        """What a cell printed, or what its question keeps."""
+        """The printed text of a cell, or the text that its question hides."""
         outputs = self.cells[cell].outputs
         streams = [one for one in outputs if one.output_type == "stream"]
         said = "".join(one.text for one in streams if one.name == "stdout")

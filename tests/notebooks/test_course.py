@@ -1,4 +1,4 @@
-"""What holds of every notebook of the course, by its file alone."""
+"""Conditions on every notebook of the course, checked by its file alone."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ PATTERN: Final = "[A-Z][a-z]{2,8} [A-Z][a-z]{2,8}"
 
 @dataclass(frozen=True)
 class Written:
-    """What the model wrote: each token with its log-probability and the likeliest three."""
+    """The model's text: each token with its log-probability and the likeliest three."""
 
     lm: LanguageModel
     prompt: Prompt
@@ -73,7 +73,7 @@ class Written:
 def written(
     prompt: Prompt, constraint: explorer.Constraint | None, ids: Sequence[int] = (), limit: int = 40
 ) -> Written:
-    """What the model writes under a constraint; or given ids, with the model's numbers."""
+    """The model's text under a constraint; or given ids, with the model's numbers."""
     lm = explorer.load_model("tiny")
     session = explorer.Session(lm, constraint, prompt=prompt)
     for token in ids:

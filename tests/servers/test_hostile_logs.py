@@ -1,4 +1,4 @@
-"""Logs that nobody vouches for: whatever they hold, only our own errors come out."""
+"""Untrusted logs: whatever they hold, only our own errors come out."""
 
 from __future__ import annotations
 

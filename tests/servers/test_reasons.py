@@ -1,4 +1,4 @@
-"""What a verdict names besides a token: loops, reasoning in the content; and what it prints."""
+"""Parts of a verdict besides the token: loops, reasoning in the content; and its printed form."""
 
 from __future__ import annotations
 

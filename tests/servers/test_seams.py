@@ -1,4 +1,4 @@
-"""What trackers report about the seams between phases, each as a log made here with its tokens.
+"""Issues that trackers report about the seams of phases, each as a log made here with its tokens.
 
 The threads: vLLM 12619 (a grammar that begins with the reasoning), vLLM 46149 and SGLang-JAX 1273
 (the machine is advanced by the token that closes the reasoning), xgrammar 587 (thinking with

@@ -1,4 +1,4 @@
-"""What is checked on the built site, and how notebooks become pages of it."""
+"""The checks of the built site, and the notebooks as its pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where batches run: every place gives the rows of this process, each once, whatever dies."""
+"""Places of batches: each gives the same rows as this process, each row once, whatever dies."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 @contextmanager
 def scheduler_and_workers(port: int, workers: int = 2) -> Generator[list[subprocess.Popen[bytes]]]:
-    """A scheduler, then its workers; whoever ends it kills all that are in the list."""
+    """A scheduler, then its workers; the fixture kills all processes in the list at its end."""
     found: list[subprocess.Popen[bytes]] = []
     try:
         found.append(started("dask_scheduler", "--host", "127.0.0.1", "--port", str(port)))

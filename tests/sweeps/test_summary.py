@@ -1,4 +1,4 @@
-"""What a table says, against figures worked out from the sessions of its rows."""
+"""The figures of a table, against those computed from the sessions of its rows."""
 
 from __future__ import annotations
 

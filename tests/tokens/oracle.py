@@ -1,4 +1,4 @@
-"""What a token mask must be, computed without any of our automata.
+"""The expected token masks, computed without any of our automata.
 
 Two oracles, neither of which knows a DFA:
 

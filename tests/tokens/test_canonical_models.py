@@ -69,7 +69,7 @@ def texts(random: Random, many: int) -> list[str]:
 
 
 def own(vocabulary: Vocabulary, tokenizer: Tokenizer, text: str) -> tuple[int, ...] | None:
-    """What the library writes for a text, if its tokens spell that text."""
+    """The library's tokens for a text, if they spell that text."""
     path = encode(tokenizer, text)
     known = all(vocabulary.tokens[token] is not None for token in path)
     return path if known and written(vocabulary, path) == text.encode() else None

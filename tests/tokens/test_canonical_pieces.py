@@ -83,7 +83,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Vocabulary, Encode]:
 
 
 def written_by(vocabulary: Vocabulary, encode: Encode, text: str) -> tuple[int, ...] | None:
-    """What the library writes for a text, if its tokens spell that text."""
+    """The library's tokens for a text, if they spell that text."""
     path = encode(text)
     known = all(vocabulary.tokens[token] is not None for token in path)
     return path if known and written(vocabulary, path) == text.encode() else None

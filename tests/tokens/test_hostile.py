@@ -43,7 +43,7 @@ def test_it_compiles_or_stops(sentencepiece_32k: explorer.Vocabulary, name: str)
 
 @pytest.mark.parametrize("name", sorted(HOSTILE.keys() - {"twenty lookaheads"}))
 def test_it_is_discovered(sentencepiece_32k: explorer.Vocabulary, name: str) -> None:
-    """What has no closed form still has masks, one after the other."""
+    """A machine without a closed form still has masks, one after the other."""
     budget = explorer.Budget(states=400_000, bytes=1_000_000_000, seconds=20)
     machine = explorer.compile(explorer.regex(HOSTILE[name]), sentencepiece_32k, budget, lazy=True)
     state: int | None = machine.start

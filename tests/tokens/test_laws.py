@@ -1,4 +1,4 @@
-"""What holds of every token machine, whatever its kind: one list of machines, one list of laws.
+"""The laws of every token machine of any kind: one list of machines, one list of laws.
 
 Each law is a function of a machine and of a walk along it, so that a kind that is added to
 `MACHINES` is held to all of them. `Broken` shows that each law can fail.

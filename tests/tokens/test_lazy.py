@@ -35,7 +35,7 @@ def vocabulary(*tokens: bytes | None) -> explorer.Vocabulary:
 
 
 def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) -> list[str]:
-    """What differs along every path of tokens, up to a number of states.
+    """The differences along every path of tokens, up to a number of states.
 
     Several states of the lazy machine may be one of the closed form, never the other way round.
     """

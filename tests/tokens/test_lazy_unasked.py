@@ -1,4 +1,4 @@
-"""What a lazy machine does not have is refused with its reason, also where nobody asked for one."""
+"""A property that a lazy machine lacks is refused with a reason, also if lazy was not asked for."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def random_pattern(draw: random.Random) -> str:
 
 
 def stepped(vocabulary: explorer.Vocabulary, bytes_of: ByteMachine, text: bytes) -> list[bool]:
-    """Which tokens may follow a text, each tried byte by byte."""
+    """The tokens that may follow a text, each tried byte by byte."""
     here = bytes_of.start
     for byte in text:
         here = bytes_of.step(here, byte)

@@ -1,4 +1,4 @@
-"""What a vocabulary can finish in a grammar, against an intersection over productions.
+"""The texts of a grammar that a vocabulary can finish, against an intersection over productions.
 
 The oracle is the construction of Bar-Hillel, Perles and Shamir (1961): a grammar and an automaton
 whose words are a text and then whole tokens, over triples of two states and a symbol of the
@@ -125,7 +125,7 @@ def drawn_tokens(chance: random.Random) -> list[bytes]:
 
 
 def faults(rules: Productions, tokens: list[bytes], chance: random.Random, *, loose: bool) -> int:
-    """How many masks and distances are not those of the oracle; −1 where nothing was compared."""
+    """The number of masks and distances unlike the oracle's; −1 if nothing was compared."""
     vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
     try:
         constraint = grammar(as_gbnf(rules), ambiguous=loose)
@@ -163,7 +163,7 @@ def faults(rules: Productions, tokens: list[bytes], chance: random.Random, *, lo
 
 
 def compared(seeds: range, *, loose: bool) -> tuple[int, int]:
-    """How many grammars were compared, and how many faults they had."""
+    """The number of grammars that were compared, and of their faults."""
     done = wrong = 0
     for seed in seeds:
         chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What tokens can spell, against trying every way to cut the bytes."""
+"""The texts that tokens can spell, against trying every way to cut the bytes."""
 
 from __future__ import annotations
 

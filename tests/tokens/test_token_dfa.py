@@ -1,4 +1,4 @@
-"""What users of constrained decoding trip over, and how the machine behaves at its edges."""
+"""Common mistakes of users of constrained decoding, and the machine at its edges."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ Check = Callable[[bytes], bool]
 
 
 def touched(ids: Sequence[int], low: int, high: int) -> int:
-    """How many tokens write a byte between two places of the text."""
+    """The number of tokens that write a byte between two places of the text."""
     ends = list(itertools.accumulate(len(TOKENS[token]) for token in ids))
     begins = [end - len(TOKENS[token]) for end, token in zip(ends, ids, strict=True)]
     return sum(begin < high and end > low for begin, end in zip(begins, ends, strict=True))

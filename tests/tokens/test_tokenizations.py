@@ -1,4 +1,4 @@
-"""How far tokens can write a text: brute force over all ways of cutting it is the oracle."""
+"""The furthest that tokens can write a text: brute force over all ways to cut it is the oracle."""
 
 from __future__ import annotations
 

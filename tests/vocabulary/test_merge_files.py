@@ -99,7 +99,7 @@ def test_a_word_end_that_is_a_piece_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_the_library_s_own_kinds_of_tokenizers(tmp_path: Path, name: str, saves: str) -> None:
-    """What the library writes, as two files and as one, prints as the library prints it."""
+    """Read from the library's files, two or one, the tokens of a text print as in the library."""
     import tokenizers
 
     made = getattr(tokenizers, name)()

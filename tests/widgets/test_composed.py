@@ -93,7 +93,7 @@ def test_what_is_larger_than_a_page_of_pynini_is_drawn_as_it_is(worker: CompileW
 
 
 def test_a_constraint_does_not_wait_for_a_composition() -> None:
-    """A composition that takes minutes is ended by the constraint that somebody asks for."""
+    """A composition that takes minutes is ended when a constraint is asked for."""
     assert pynini.Fst
     worker = CompileWorker()
     worker.warm().join()

@@ -50,7 +50,7 @@ def sent(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def faults(script: str) -> list[str]:
-    """What a script sends that the kernel would not take."""
+    """Messages of a script that the kernel would refuse."""
     wrong: list[str] = []
     for name, fields in sent(script):
         if name not in TABLE:
@@ -81,7 +81,7 @@ def test_a_message_that_the_kernel_does_not_know_is_found(script: str, fault: st
 
 
 def test_the_page_sends_by_these_two_functions_alone() -> None:
-    """What checks a message in the page (`ui.ask`, `ui.tell`) is not passed by."""
+    """The page's check of messages (`ui.ask`, `ui.tell`) is never skipped."""
     for path in SCRIPTS:
         text = path.read_text(encoding="utf-8")
         allowed = {"conversation.js": 1, "compare.js": 1}.get(path.name, 0)

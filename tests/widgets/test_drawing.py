@@ -1,4 +1,4 @@
-"""What the page asks about drawings, without a browser: forms, the whole, missing arcs, one arc."""
+"""Requests of a page about drawings, without a browser: forms, the whole, missing arcs, one arc."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_names_are_told_apart_and_the_prompts_belong_to_them() -> None:
 
 
 def test_the_patterns_by_hand_are_within_the_schema() -> None:
-    """A schema also has the escapes of JSON and 1e2 for 100, which nobody writes by hand."""
+    """A schema also allows escapes of JSON and 1e2 for 100; a hand-written pattern does not."""
     by_hand, schema = (
         kinds.constraint_of_kind(one.kind, one.text)
         for one in kinds.EXAMPLES

@@ -1,4 +1,4 @@
-"""The file that replays a line, while it is made: counted aloud, called off, in nobody's way."""
+"""The file that replays a line, while it is made: progress, cancelling, and blocking nothing."""
 
 from __future__ import annotations
 

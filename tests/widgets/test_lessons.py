@@ -125,7 +125,7 @@ PAPER = explorer.Vocabulary.from_bytes([b"+1", b"1 ", b"12", b"(", b")", b"0", b
 @pytest.mark.parametrize("k", [0, 1, 2, None])
 @pytest.mark.parametrize("path", [(), (3,), (3, 2), (2, 6), (5, 5)], ids=str)
 def test_the_subterminal_tree_shows_what_the_mask_allows(k: int | None, path: tuple[int]) -> None:
-    """What is drawn as let through is the mask, at the paper's own example and other places."""
+    """The tokens drawn as allowed are the mask, at the paper's own example and other places."""
     scheme = lookahead_machine(SUMS, PAPER, k)
     state = scheme.start
     for token in path:
@@ -183,7 +183,7 @@ def test_the_scanner_of_the_terminals() -> None:
 
 
 def test_schemes_are_rows_and_lines() -> None:
-    """What the rows say is what the runs hold; the lines of the cursor are the same texts."""
+    """The rows show the data of the runs; the lines of the cursor are the same texts."""
     tiny, prompt = explorer.load_model("tiny"), "The sum is "
     machines: dict[str, explorer.Constraint | TokenMachine] = {
         "ours": SUMS.constraint,

@@ -1,4 +1,4 @@
-"""When a page looks ahead by itself, and when only if somebody presses for it."""
+"""The conditions under which a page looks ahead by itself, or only after a press."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mask and the lines ask the kernel for."""
+"""The requests of the mask and of the lines to the kernel."""
 
 from __future__ import annotations
 

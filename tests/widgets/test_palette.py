@@ -44,7 +44,7 @@ def palette(theme: str) -> dict[str, str]:
 
 
 def lab(colour: str, seen: str) -> tuple[float, float, float]:
-    """A colour as CIE L*a*b*, D65, as somebody sees it."""
+    """A colour as CIE L*a*b*, D65, as a given person sees it."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
     r, g, b = (
@@ -59,7 +59,7 @@ def lab(colour: str, seen: str) -> tuple[float, float, float]:
 
 
 def apart(one: str, other: str, seen: str) -> float:
-    """The distance of two colours as somebody sees them."""
+    """The distance of two colours as a given person sees them."""
     return math.dist(lab(one, seen), lab(other, seen))
 
 

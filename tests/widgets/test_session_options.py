@@ -67,7 +67,7 @@ def test_a_token_that_begins_at_the_boundary_is_the_answers_own() -> None:
 
 
 def test_healing_takes_a_prefix_back_first() -> None:
-    """What is taken back of the answer's beginning is no longer among the prompt's ids."""
+    """Ids taken back from the beginning of the answer are no longer among the prompt's ids."""
     made = explorer.Session(TINY, regex("[a-z]+"), "It is", response_prefix=" the", heal=True)
     whole = explorer.Session(TINY, regex("[a-z]+"), "It is", response_prefix=" the")
     assert whole.trace.prefixed == 1 and made.trace.prefixed == 0

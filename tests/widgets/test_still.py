@@ -51,7 +51,7 @@ def printed(cell: Any) -> list[str]:
 
 
 class Elements(HTMLParser):
-    """Which elements there are, and the text inside."""
+    """The elements of a picture, and the text inside."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ def test_two_lines_and_the_machines_alone_have_an_output_that_follows_the_cells(
 
 
 def test_the_still_draws_the_whole_detokenizing_fst() -> None:
-    """Where it is larger than its room it is drawn smaller, not cut."""
+    """A drawing that is larger than its room is drawn smaller, not cut."""
     members = {"name": {"type": "string"}, "age": {"type": "integer"}}
     record = {"type": "object", "properties": members, "required": ["name"]}
     session = explorer.Session(

@@ -1,4 +1,4 @@
-"""What a page builds from moves is what the kernel has; and a step of a long run stays small."""
+"""A page builds the kernel's own line from moves; and a step of a long run stays small."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reader() -> Iterator[Page]:
 
 
 def wander(reader: Page, seed: int, moves: int) -> None:
-    """Random moves, some of them in code while nobody listens."""
+    """Random moves, some of them in code without a listener."""
     draw = random.Random(seed)
     cursor = reader.made.cursor
     for _ in range(moves):

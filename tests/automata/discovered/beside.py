@@ -27,7 +27,7 @@ class Steps(Protocol):
 
 
 def differences(closed: Dfa, found: Steps, most: int = 2000) -> list[str]:
-    """Where two machines differ, up to a number of pairs of states.
+    """The places where two machines differ, up to a number of pairs of states.
 
     Both have only states that can finish, so the bytes that may come next must be equal, and
     nothing else about a state matters but whether it accepts.

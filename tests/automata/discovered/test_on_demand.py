@@ -80,7 +80,7 @@ def test_nested_counters_read_what_re_reads(pattern: str, text: str) -> None:
 
 
 def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants: one copy too many, one too few to leave, and a covered count that is none."""
+    """Mutants: one copy too many, one too few to leave, and a count wrongly called covered."""
     dfa = explorer.regex("(ab){9,12}").dfa
     assert differences(dfa, found("(ab){9,12}")) == []
     for other in ("(ab){9,13}", "(ab){8,12}", "(ab){9,}", "(ac){9,12}"):

@@ -139,7 +139,7 @@ def test_a_pair_travels_with_what_it_met() -> None:
 
 
 def test_a_machine_that_travelled_goes_on_from_any_state() -> None:
-    """What was met is sent; rows are worked out anew, and from the last state as from the first."""
+    """The met states are sent; rows are computed again, from the last state as from the first."""
     machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())
     state = machine.start
     for byte in b"ab" * 100:

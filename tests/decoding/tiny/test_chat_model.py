@@ -182,7 +182,7 @@ def test_a_tool_answers_within_the_run() -> None:
 
 
 def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
-    """Cooper's loop: somebody asks, the model repeats the question, says Y or N, and goes on."""
+    """Cooper's loop: a person asks, the model repeats the question, says Y or N, and goes on."""
     said = token("<|start|>") + "user" + token("<|message|>")
     turn = token("<|start|>") + "assistant" + token("<|channel|>") + "final" + token("<|message|>")
     topics = ("weather", "money")

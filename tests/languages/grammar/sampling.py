@@ -50,7 +50,7 @@ class Sampler:
             self.height = found
 
     def least(self, node: Node) -> int:
-        """How deep calls must go at least."""
+        """The least depth to which calls must go."""
         match node:
             case Call():
                 return self.height[node.name]

@@ -71,7 +71,7 @@ def test_two_stacks_are_an_error_that_teaches(text: str) -> None:
 
 
 def stacks_after(constraint: explorer.Constraint, text: bytes) -> int:
-    """How many stacks a text leads to; 2 stands for more, too."""
+    """The number of stacks that a text leads to; 2 stands for two or more."""
     stacks = all_stacks(constraint)
     machine = Discovered(stacks, Budget())
     state = machine.start

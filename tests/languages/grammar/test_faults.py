@@ -1,4 +1,4 @@
-"""What is wrong with a grammar, and where."""
+"""Faults of grammars, with their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What llguidance adds to Lark's notation: the rows of docs/llguidance.md, beside its engine."""
+"""llguidance's additions to Lark's notation: the rows of docs/llguidance.md, beside its engine."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
 
 
 def calls_of(build: Callable[[], object]) -> int:
-    """How many functions of Python are called."""
+    """The number of calls of Python functions."""
     count = 0
 
     def see(_frame: FrameType, event: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""What other engines write in these notations: braces, patterns in quotes, captures, escapes."""
+"""Other engines' forms of these notations: braces, patterns in quotes, captures, escapes."""
 
 from __future__ import annotations
 

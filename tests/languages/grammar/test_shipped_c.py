@@ -182,7 +182,7 @@ def of_the_subset(node: c_ast.Node, *, step: bool = False) -> bool:
 
 
 def is_void(parameter: c_ast.Typename) -> bool:
-    """Whether a parameter without a name says that there are none."""
+    """Whether a parameter without a name means that there are no parameters."""
     kind = parameter.type
     plain = isinstance(kind, c_ast.TypeDecl) and isinstance(kind.type, c_ast.IdentifierType)
     return plain and kind.type.names == ["void"] and not kind.quals

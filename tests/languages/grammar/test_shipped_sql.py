@@ -139,7 +139,7 @@ def test_changed_texts_are_read_by_both_or_neither(database: sqlite3.Connection)
 
 
 def test_every_kept_word_is_kept(database: sqlite3.Connection) -> None:
-    """A bare name is none of the words that SQLite does not read as a name everywhere."""
+    """A bare name is not a word that SQLite refuses as a name in some places."""
     constraint = shipped_grammar("sql")
     for word in (*re.findall("[a-z_]+", shipped_text("sql").partition("(?!")[2]), "key", "desc"):
         texts = [

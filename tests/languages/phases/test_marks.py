@@ -29,7 +29,7 @@ MARKS = ("\\xf8", "\\xf9", "F8>", "F9>", "\xf8", "\xf9", "\ufffd")
 
 
 def texts(constraint: Constraint, *, lazy: bool) -> Iterator[str]:
-    """What a user reads of a constraint, of its machine and of some runs."""
+    """The texts that a user reads of a constraint, of its machine and of some runs."""
     yield from (str(constraint), repr(constraint), *constraint.examples(4))
     yield from (*constraint.source.warnings(), *constraint.source.decisions())
     for ids in ([3, 0, 4, 1], [0], [3, 3], [4, 1, 3], [3, 0, 4, 1, 1, 3], []):

@@ -80,7 +80,7 @@ def text_of(ids: tuple[int, ...]) -> str:
 
 
 def in_private(data: bytes) -> str:
-    """What tokens wrote, as the oracle has it."""
+    """The bytes that tokens wrote, as the oracle has them."""
     return "".join(
         PRIVATE[each[1]] if isinstance(each, tuple) else each.decode()
         for each in between_letters(data)

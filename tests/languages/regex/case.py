@@ -1,4 +1,4 @@
-"""What a hand-written case is."""
+"""The form of a hand-written case."""
 
 from __future__ import annotations
 

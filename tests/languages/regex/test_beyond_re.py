@@ -1,4 +1,4 @@
-"""What is read beyond `re`: properties, ``(?<n>…)``, ``\\z``, and patterns that `re` compiled."""
+"""Syntax beyond `re`: properties, ``(?<n>…)``, ``\\z``, and patterns that `re` compiled."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_inside_a_pattern(pattern: str, left: str) -> None:
 
 
 def test_re_sees_the_text_before_the_place() -> None:
-    """What `test_pointed_words` relies on: ``match(text, place)`` does not cut the text off."""
+    """An assumption of `test_pointed_words`: ``match(text, place)`` does not cut the text off."""
     assert re.compile("(?<=a)").match("ab", 1)
     assert re.compile(r"\b").match("ab", 1) is None
 

@@ -83,7 +83,7 @@ def test_the_oracle_can_fail() -> None:
 
 
 def test_categories_do_not_change_under_ignorecase() -> None:
-    """What lets a set of categories alone skip the table of cased characters."""
+    """The condition under which a set of categories can skip the table of cased characters."""
     for flags in (re.I, re.I | re.A):
         for letter in "wWdDsS":
             plain = re.findall(rf"[\{letter}]+", ALL, flags & ~re.I)

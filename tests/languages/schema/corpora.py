@@ -13,7 +13,7 @@ import pytest
 
 
 def data_folder() -> Path | None:
-    """Where the corpora are, if this machine has them."""
+    """The folder of the corpora, if this machine has them."""
     given = os.environ.get("EXPLORER_TOKENIZERS")
     folder = Path(given).parent if given else None
     return folder if folder is not None and (folder / "json-schema-test-suite").is_dir() else None
@@ -73,7 +73,7 @@ def real() -> Iterator[Group]:
 
 
 def depth(value: Any) -> int:
-    """How deep arrays and objects nest in a value."""
+    """The depth to which arrays and objects nest in a value."""
     below: list[Any] | None = None
     if isinstance(value, dict):
         below = list(value.values())

@@ -1,4 +1,4 @@
-"""What is proved to be apart is apart, and a tag makes ``oneOf`` as cheap as ``anyOf``."""
+"""Values that are proved to be disjoint are, and a tag makes ``oneOf`` as cheap as ``anyOf``."""
 
 from __future__ import annotations
 

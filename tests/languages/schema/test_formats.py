@@ -26,7 +26,7 @@ MOMENT = explorer.json_schema({"type": "string", "format": "date-time"})
 
 
 def standing(name: str) -> tuple[list[str], list[str]]:
-    """Of a format's cases: what is taken and is wrong, and what is right and refused."""
+    """The cases of a format that are wrong and accepted, and those that are right and refused."""
     wrong: list[str] = []
     refused: list[str] = []
     for group in suite("draft2020-12/optional/format"):

@@ -28,7 +28,7 @@ VALUES = st.recursive(
 
 
 def nesting(value: Any) -> tuple[int, int]:
-    """How many objects, and how many arrays, stand inside each other at most."""
+    """The deepest nesting of objects, and that of arrays."""
     if not isinstance(value, dict | list):
         return 0, 0
     inside = [nesting(each) for each in (value.values() if isinstance(value, dict) else value)]

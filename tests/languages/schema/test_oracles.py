@@ -125,7 +125,7 @@ def test_many_texts_drawn_from_the_machine_are_valid(name: str) -> None:
 
 
 def check_written(name: str, count: int) -> None:
-    """What the embedded model writes under the schema, in batches."""
+    """Texts that the embedded model writes under the schema, in batches."""
     model = explorer.load_model("tiny")
     constraint = explorer.json_schema(SCHEMAS[name], free_depth=1, max_depth=2)
     judged = 0

@@ -324,7 +324,7 @@ def test_what_is_masked_names_its_place() -> None:
 
 
 def test_a_union_that_is_referred_to_is_unrolled_to_its_depth() -> None:
-    """Where a reference leads to ``anyOf``, its branches stand inside of it."""
+    """If a reference leads to ``anyOf``, the branches of that are inside it."""
     found = explorer.json_schema(SCHEMAS["list"], max_depth=2)
     text = '{"head":"a","tail":null}'
     assert found.accepts(text)

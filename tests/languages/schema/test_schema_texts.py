@@ -203,7 +203,7 @@ def test_the_remedy_for_what_is_not_a_number_is_not_fewer_digits(schema: Any) ->
 @pytest.mark.parametrize("keyword", ["minLength", "maxLength"])
 @pytest.mark.parametrize("size", [2**32 - 1, 10**18, 10**20])
 def test_the_length_of_a_string_has_one_limit(keyword: str, size: int) -> None:
-    """It is said of the keyword; no pattern is shown that nobody wrote."""
+    """The message is about the keyword; it shows no pattern that the user did not write."""
     with pytest.raises(UnsupportedSchema) as raised:
         _ = json_schema({"not": {"not": {"type": "string", keyword: size}}}).machine
     assert raised.value.pointer == f"/not/not/{keyword}"

@@ -1,4 +1,4 @@
-"""What is said of schemas that are wrong, and of texts that a schema does not allow."""
+"""Messages about wrong schemas, and about texts that a schema does not allow."""
 
 from __future__ import annotations
 

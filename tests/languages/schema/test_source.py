@@ -239,7 +239,7 @@ UNKNOWN = (
 
 
 def remarks(constraint: explorer.Constraint) -> tuple[str, ...]:
-    """What is told of keywords; limits of depth are told before it."""
+    """Remarks on keywords; limits of depth come before them."""
     return tuple(each for each in constraint.source.warnings() if each != FREE)
 
 

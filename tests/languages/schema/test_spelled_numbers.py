@@ -1,4 +1,4 @@
-"""Which spellings of numbers a schema takes, against exact decimal arithmetic and jsonschema."""
+"""Spellings of numbers that a schema accepts, against exact decimal arithmetic and jsonschema."""
 
 from __future__ import annotations
 

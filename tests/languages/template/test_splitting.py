@@ -1,4 +1,4 @@
-"""Which stretch belongs to which part: against a search through all divisions."""
+"""The stretch of the text for each part, against a search through all divisions."""
 
 from __future__ import annotations
 

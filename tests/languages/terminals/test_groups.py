@@ -1,4 +1,4 @@
-"""How terminals are written in a pattern: arguments, carets, and ordinary groups beside them."""
+"""Terminals in a pattern: arguments, carets, and ordinary groups beside them."""
 
 from __future__ import annotations
 

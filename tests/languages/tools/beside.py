@@ -43,7 +43,7 @@ _BROKEN: dict[int, tuple[Vocabulary, dict[bytes, NDArray[np.bool_]]]] = {}
 
 @dataclass
 class Beside:
-    """What was compared: the masks, the differences by their judgement, and those without one."""
+    """The result of a comparison: masks, differences by judgement, and those without one."""
 
     masks: int = 0
     judged: Counter[str] = field(default_factory=Counter[str])

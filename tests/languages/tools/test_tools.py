@@ -81,7 +81,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda name: [][0])
 
 
 def read(style: str, tools: list[dict[str, Any]], text: str) -> list[Any] | None:
-    """The calls of a text; ``None`` if it is none of the markup's."""
+    """The calls of a text; ``None`` if it is not a text of the markup."""
     trigger, begin, end = MARKS[style]
     calls: list[Any] = []
     at = 0

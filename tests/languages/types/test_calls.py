@@ -59,7 +59,7 @@ NAMES: dict[str, Any] = {
 
 
 def evaluated(text: str) -> Any:
-    """What Python makes of a text: the oracle, and the only place where one is evaluated."""
+    """Python's value of a text: the oracle, and the only place where a text is evaluated."""
     return eval(text, {"__builtins__": {"set": set, "frozenset": frozenset}}, dict(NAMES))
 
 

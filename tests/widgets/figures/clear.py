@@ -67,7 +67,7 @@ def ink(text: str, x: float, y: float) -> Box:
 
 
 def collisions(figure: MachineFigure, layout: Layout) -> list[Collision]:
-    """What the labels that are shown lie on."""
+    """The curves, states and labels under the labels that are shown."""
     words = {
         edge.id: ink(edge.label, layout.edges[edge.id].x, layout.edges[edge.id].y)
         for edge in figure.edges

@@ -59,7 +59,7 @@ def offered(name: str) -> Drawings:
 
 
 def crossed(drawings: Drawings) -> list[tuple[str, Collision]]:
-    """What labels lie on, but for their own arcs."""
+    """The things under labels, except their own arcs."""
     return [
         (name, found)
         for name, (figure, layout) in drawings.items()

@@ -1,4 +1,4 @@
-"""Where things go: no overlaps, the same every time, one axis, every engine."""
+"""Places in a drawing: no overlaps, the same every time, one axis, every engine."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_a_large_lazy_machine_is_drawn_near_the_path() -> None:
 def test_the_arcs_of_a_lazy_machine_are_those_of_the_table(
     tekken_131k: explorer.Vocabulary,
 ) -> None:
-    """Of many tokens those to one byte state are taken together; token by token says the same."""
+    """Many tokens to one byte state are taken together; token by token gives the same."""
     pattern = '"[a-z]+(é|ab)?[^x]*"'
     machine = lazy(pattern, tekken_131k)
     closed = explorer.compile(explorer.regex(pattern), tekken_131k)

@@ -1,4 +1,4 @@
-"""What travels to a page: positions, walks, masks, runs; sizes; and hostile tokens everywhere."""
+"""Packets to a page: positions, walks, masks, runs; their sizes; and hostile tokens everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tokens are drawn of a real model: what is allowed first, and the construction over them."""
+"""The tokens of a real model that are drawn: allowed ones first, and the construction over them."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_trap_numbers_states_as_they_are_drawn(pattern: str, states: str | Non
 
 
 def test_a_loop_within_a_character_names_no_dot() -> None:
-    """Where no token writes a whole character, the loop goes through states without a number."""
+    """If no token writes a whole character, the loop goes through states without a number."""
     vocabulary = explorer.Vocabulary.from_bytes([b"\xc3", b"\xa4", b"x"], eos_ids=[3])
     dfa = explorer.compile(explorer.regex("ä+x"), vocabulary)
     trap = next(trap for trap in machine_traps(dfa) if trap.kind == "endless")
