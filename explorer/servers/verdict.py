@@ -25,7 +25,7 @@ from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify
 from explorer.servers.run import MOST_FREE_DEPTH, RequestedConstraint, ServerRun
 from explorer.servers.scheduler import settings_that_take

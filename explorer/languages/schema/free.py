@@ -21,7 +21,7 @@ from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.schema.diagnosis.locating import spot_of
-from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import prepared

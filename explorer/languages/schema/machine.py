@@ -21,10 +21,9 @@ from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.keywords import every_part, prepared
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
-from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.places import Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
-from explorer.languages.schema.values.wanted import Wanted
 
 WHOLE = "the whole schema"
 """The name of the start rule."""

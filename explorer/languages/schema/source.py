@@ -33,11 +33,15 @@ from explorer.errors import (
 )
 from explorer.files import read_text
 from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
-from explorer.languages.schema.diagnosis.conflict import conflict, endless_reference
-from explorer.languages.schema.diagnosis.deciding import deciding, excluding
+from explorer.languages.schema.diagnosis.deciding import (
+    conflict,
+    deciding,
+    endless_reference,
+    excluding,
+)
 from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
-from explorer.languages.schema.diagnosis.loops import LOOP_REMEDIES
-from explorer.languages.schema.diagnosis.relaxing import (
+from explorer.languages.schema.diagnosis.remedies import (
+    LOOP_REMEDIES,
     UNKNOWN_PROPERTY,
     in_any_order,
     relaxed_keywords,

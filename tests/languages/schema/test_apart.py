@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import explorer
-from explorer.languages.schema.reading.apart import are_apart, has_a_tag, told
+from explorer.languages.schema.reading.cases import are_apart, has_a_tag, told
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
 from explorer.languages.schema.values.sets import ValueSets
 

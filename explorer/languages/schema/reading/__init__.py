@@ -2,6 +2,6 @@
 
 Read in this order: `text` (from JSON text to data), `subschemas` (a part of a schema, its address,
 its references), `addresses` (the error for addresses that cannot be read), `keywords` (one part,
-read by the rules of its draft; equal parts are made one object), `apart` (a proof that two parts
-have no value in common), `cases` (the alternatives of a part, each without choices).
+read by the rules of its draft; equal parts are made one object), `cases` (the alternatives of a
+part, each without choices).
 """

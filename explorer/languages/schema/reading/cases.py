@@ -2,23 +2,194 @@
 
 A value has to satisfy a conjunction of subschemas. Each keyword that chooses among subschemas
 splits it: ``anyOf`` into one case per branch; ``oneOf`` into one case per branch, which excludes
-the other branches that may overlap with it (`explorer.languages.schema.reading.apart`); ``if`` into
-two. A case is then a list of plain keyword mappings that all hold, subschemas that must not hold,
-and subschemas that are intersected as machines because splitting them would make too many cases.
+the other branches that may overlap with it; ``if`` into two. A case is then a list of plain keyword
+mappings that all hold, subschemas that must not hold, and subschemas that are intersected as
+machines because splitting them would make too many cases.
 
 A conjunction is kept together until all its parts are plain, because an object's members are known
 only from all of them: ``{"properties": ...}`` here and ``{"required": ...}`` there are one object.
+
+Whether branches overlap is told from their keywords alone (`are_apart`). Objects of different kinds
+usually differ in a tag: a member that one of them requires and for which both list values, none of
+them shared. Then ``oneOf`` means the same as ``anyOf``, and no machines have to be compared. A
+proof holds at every depth; without one, the branches may still be disjoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Final, cast
 
 from explorer.errors import UnsupportedSchema
-from explorer.languages.schema.reading.apart import are_apart, has_a_tag, told
+from explorer.languages.schema.reading.keywords import decimal, equal
 from explorer.languages.schema.reading.subschemas import Schema, Subschema
+
+TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
+
+_OBJECT: Final = frozenset(("object",))
+
+MOST_LEVELS: Final = 3
+"""The deepest member that is looked at as a tag."""
+MOST_PARTS: Final = 32
+"""The most subschemas of one value that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Facts that surely hold of the values of a conjunction.
+
+    Args:
+        values: The scalars that ``enum`` and ``const`` allow, each with its type; ``None`` where
+            neither lists scalars alone.
+    """
+
+    types: frozenset[str]
+    values: frozenset[tuple[str, object]] | None
+    required: frozenset[str]
+    members: dict[str, list[Subschema]] = field(compare=False)
+    _of_members: dict[str, Told] = field(
+        default_factory=dict[str, "Told"], compare=False, repr=False
+    )
+
+    def of_member(self, name: str) -> Told:
+        """The facts about a member's value, worked out once."""
+        if name not in self._of_members:
+            self._of_members[name] = told(self.members[name])
+        return self._of_members[name]
+
+
+def told(subschemas: list[Subschema]) -> Told:
+    """Facts that surely hold of the values that satisfy all of some subschemas.
+
+    Raises:
+        UnsupportedSchema: A reference leads nowhere.
+    """
+    types, values = TYPES, None
+    required: set[str] = set()
+    members: dict[str, list[Subschema]] = {}
+    for sub in _together(subschemas):
+        if not isinstance(sub.schema, dict):
+            if sub.schema is False:
+                types = frozenset[str]()
+            continue
+        types &= types_given(sub.schema.get("type"))
+        for keyword in ("const", "enum"):
+            if (listed := _listed(sub, keyword)) is not None:
+                values = listed if values is None else values & listed
+        needed = sub.schema.get("required")
+        if isinstance(needed, list):
+            required.update(n for n in cast("list[object]", needed) if isinstance(n, str))
+        for name, part in sub.named_at("properties").items():
+            members.setdefault(name, []).append(sub.below(part, "properties", name))
+    return Told(types, values, frozenset(required), members)
+
+
+def are_apart(one: Told, other: Told, levels: int = MOST_LEVELS) -> bool:
+    """Whether it can be proved that no value satisfies both.
+
+    Raises:
+        UnsupportedSchema: A reference of a member leads nowhere.
+    """
+    types = one.types & other.types
+    if not types:
+        return True
+    left = one.values
+    if left is None or other.values is None:
+        left = other.values if left is None else left
+    else:
+        left &= other.values
+    if left is not None and not any(_is_one(value, types) for value in left):
+        return True
+    if types != _OBJECT or levels == 0:  # Only objects have members to compare.
+        return False
+    for name in one.members.keys() & other.members.keys() & (one.required | other.required):
+        if are_apart(one.of_member(name), other.of_member(name), levels - 1):
+            return True
+    return False
+
+
+def has_a_tag(known: list[Told]) -> bool:
+    """Whether the objects share a required member whose listed values are all different.
+
+    If so, every two of them are apart; this is faster than `are_apart` of all pairs.
+
+    Raises:
+        UnsupportedSchema: A reference of a member leads nowhere.
+    """
+    if not known or any(each.types != _OBJECT for each in known):
+        return False
+    for name in known[0].members:
+        if not all(name in each.members and name in each.required for each in known):
+            continue
+        tags = [each.of_member(name).values for each in known]
+        listed = [tag for tag in tags if tag is not None]
+        if len(listed) == len(tags) and sum(map(len, listed)) == len(set[object]().union(*listed)):
+            return True
+    return False
+
+
+def _together(subschemas: list[Subschema]) -> Iterator[Subschema]:
+    """The subschemas, and those that surely apply to the same value."""
+    todo, seen = [*subschemas], set[object]()
+    while todo and len(seen) < MOST_PARTS:
+        sub = todo.pop()
+        if sub.key in seen:
+            continue
+        seen.add(sub.key)
+        reference = sub.keyword("$ref")
+        if isinstance(reference, str):
+            todo.append(sub.target(reference, "$ref"))
+            if sub.draft <= 7:
+                continue
+        yield sub
+        todo += [sub.below(part, "allOf", k) for k, part in enumerate(sub.schemas_at("allOf"))]
+
+
+def types_given(given: object) -> frozenset[str]:
+    """The types that the value of ``type`` names; all of them where it is missing or malformed."""
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list):
+        return TYPES
+    named = {each for each in cast("list[object]", given) if isinstance(each, str)}
+    return frozenset(named | {"integer"} if "number" in named else named)
+
+
+def _listed(sub: Subschema, keyword: str) -> frozenset[tuple[str, object]] | None:
+    """The scalars that a keyword lists; ``None`` where it is missing or lists other values too."""
+    schema = sub.schema
+    if not isinstance(schema, dict) or keyword not in schema:
+        return None
+    if keyword == "const" and sub.draft < 6:
+        return None
+    given = [schema["const"]] if keyword == "const" else schema["enum"]
+    if not isinstance(given, list):
+        return None
+    facts: set[tuple[str, object]] = set()
+    for value in cast("list[object]", given):
+        match value:
+            case None:
+                facts.add(("null", None))
+            case bool():
+                facts.add(("boolean", value))
+            case str():
+                facts.add(("string", value))
+            case int() | float():
+                facts.add(("number", decimal(value)))
+            case _:
+                return None
+    return frozenset(facts)
+
+
+def _is_one(value: tuple[str, object], types: frozenset[str]) -> bool:
+    """Whether a scalar is of one of some types."""
+    kind, number = value
+    if isinstance(number, Decimal) and number == number.to_integral_value():
+        return "integer" in types
+    return kind in types
+
 
 MOST_CASES: Final = 256
 """The most cases; beyond them, choices are built separately and intersected as machines."""
@@ -269,7 +440,7 @@ class Expansion:
             has_const = "const" in schema and sub.draft >= 6
             values: list[object] = [schema["const"]] if has_const else list(listed)
             if both := has_const and "enum" in schema:
-                values = [value for value in values if any(_same(value, e) for e in listed)]
+                values = [value for value in values if any(equal(value, e) for e in listed)]
             nested: list[object] = [v for v in values if isinstance(v, dict | list)]
             if nested or both:
                 scalars = [v for v in values if not isinstance(v, dict | list)]
@@ -332,16 +503,3 @@ class _Open:
             [*self.todo, *reversed(held)], list(self.plain), [*self.excluded, *excluded],
             list(self.met), set(self.seen),
         )  # fmt: skip
-
-
-def _same(a: object, b: object) -> bool:
-    """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, list) and isinstance(b, list):
-        left, right = cast("list[object]", a), cast("list[object]", b)
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(a, dict) and isinstance(b, dict):
-        one, two = cast("dict[str, object]", a), cast("dict[str, object]", b)
-        return one.keys() == two.keys() and all(_same(one[key], two[key]) for key in one)
-    return a == b

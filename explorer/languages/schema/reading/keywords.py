@@ -227,9 +227,15 @@ def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
 
 
 def equal(a: object, b: object) -> bool:
-    """Whether two scalars are the same JSON value: 1 is 1.0, and true is not 1."""
+    """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        left, right = cast("list[object]", a), cast("list[object]", b)
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(a, dict) and isinstance(b, dict):
+        one, two = cast("dict[str, object]", a), cast("dict[str, object]", b)
+        return one.keys() == two.keys() and all(equal(one[key], two[key]) for key in one)
     return a == b
 
 

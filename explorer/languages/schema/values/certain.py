@@ -32,8 +32,13 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.tree.walking import walk, width
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse
-from explorer.languages.schema.reading.apart import are_apart, told
-from explorer.languages.schema.reading.cases import IN_PLACE
+from explorer.languages.schema.reading.cases import (
+    IN_PLACE,
+    TYPES,
+    are_apart,
+    told,
+    types_given,
+)
 from explorer.languages.schema.reading.keywords import (
     REMARKS,
     WELL_FORMED,
@@ -47,16 +52,13 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.amounts import Numbers, can_divide
-from explorer.languages.schema.values.deepening import Depth
-from explorer.languages.schema.values.wanted import Conjunction
+from explorer.languages.schema.values.places import Conjunction, Depth
 
 DEEPEST: Final = 40
 """The most subschemas inside each other that are looked through."""
 
 MOST_PATTERNS: Final = 5
 """The most patterns of ``patternProperties``; they overlap in at most 2 ** 5 ways, not too many."""
-
-_TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
 
 _FOLLOWED: Final = frozenset(
     ("type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
@@ -79,7 +81,7 @@ _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
 
 Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
-"""The depth inside a container (`explorer.languages.schema.values.deepening`)."""
+"""The depth inside a container (`explorer.languages.schema.values.places`)."""
 
 
 class Certain:
@@ -97,7 +99,7 @@ class Certain:
 
     def _has_plain(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
         """Whether plain keywords surely allow a value."""
-        types = _types_of(schema)
+        types = types_given(schema.get("type"))
         return bool(
             types & {"null", "boolean"}
             or ("string" in types and _has_string(schema))
@@ -158,7 +160,8 @@ class Certain:
                 len(words - {"type"}) == 1
                 and sub.draft >= 6
                 and any(
-                    _is_of_type(value, _types_of(schema)) for value in cast("list[object]", listed)
+                    _is_of_type(value, types_given(schema.get("type")))
+                    for value in cast("list[object]", listed)
                 )
             )
         return self._has_plain(sub, schema, depth)
@@ -237,7 +240,7 @@ def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
         return isinstance(value, bool) or is_number(value)
     match word:
         case "type":
-            return (isinstance(value, str) and value in _TYPES) or _TYPES.issuperset(value)
+            return (isinstance(value, str) and value in TYPES) or TYPES.issuperset(value)
         case "enum":
             return not any(isinstance(each, dict | list) for each in value)
         case "const":
@@ -265,13 +268,6 @@ def _led_to(sub: Subschema) -> Iterator[Subschema]:
     for path, part in parts_of(schema):
         if path[0] not in ("$defs", "definitions"):
             yield sub.below(part, *path)
-
-
-def _types_of(schema: dict[str, Any]) -> frozenset[str]:
-    given = schema.get("type")
-    if given is None:
-        return _TYPES
-    return frozenset((given,) if isinstance(given, str) else cast("list[str]", given))
 
 
 def _is_of_type(value: object, types: frozenset[str]) -> bool:

@@ -22,26 +22,23 @@ from explorer.automata.words import is_finite, words
 from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.text import strings
-from explorer.languages.schema.values.formula import (
+from explorer.languages.schema.values.leaves import (
     DEAD,
+    MOST_CONTROLS,
     OFF,
+    ArrayLeaf,
     Formula,
+    LetterQuestions,
+    ObjectLeaf,
+    OtherNames,
     State,
     ends,
     left,
     named,
-)
-from explorer.languages.schema.values.leaves import (
-    MOST_CONTROLS,
-    ArrayLeaf,
-    LetterQuestions,
-    ObjectLeaf,
-    OtherNames,
     too_many_sets,
 )
-from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.places import Conjunction, Site, Wanted, conjunction, key_of
 from explorer.languages.schema.values.texts import Strings
-from explorer.languages.schema.values.wanted import Conjunction, Wanted, conjunction, key_of
 
 MOST_PARTS: Final = 64
 """The most kinds into which the patterns of ``patternProperties`` may divide names."""

@@ -28,11 +28,9 @@ from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_
 from explorer.languages.schema.text.strings import among, literals
 from explorer.languages.schema.values.certain import is_small
 from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
-from explorer.languages.schema.values.deepening import Depth
-from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.places import Depth, Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.texts import StringPart
-from explorer.languages.schema.values.wanted import Wanted
 
 MOST_KEPT: Final = 2_000
 """The most states of a machine whose literals are cached, since formats repeat."""

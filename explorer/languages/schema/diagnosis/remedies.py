@@ -1,4 +1,4 @@
-"""The options and keywords of a schema that are changed most often, and the words for each change.
+"""The changes to a schema or its options that allow more, and the remedies for endless text.
 
 A change is only proposed here. The caller (`explorer.analysis.places.widening`) compiles the
 changed schema and checks whether it allows what was forbidden, so a proposal may be wrong; the
@@ -8,14 +8,31 @@ first one that helps is the cause.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from explorer.automata.tree.changes import Change
+from explorer.automata.tree.nodes import Loop
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema
+
+LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
+    {
+        "space": 'Give whitespace="compact", which allows none between the tokens of JSON.',
+        "number": 'Give the number a "minimum" and a "maximum", which end a whole number. No '
+        'keyword ends the digits of a "type": "number" after its point or in its exponent; give '
+        "max_tokens, which ends the run.",
+        "string": 'Give the string a "maxLength".',
+        "array": 'Give the array a "maxItems".',
+        "object": 'Give the object "maxProperties", or "additionalProperties": false.',
+        "repeat": "Bound the part that repeats, such as {1,40} for + in a pattern.",
+    }
+)
+"""The remedy for each kind of text that is written without end."""
+
 
 UNKNOWN_PROPERTY: Final = "unknown property"
 """The name of the cause where the model writes a property that the schema does not have."""
