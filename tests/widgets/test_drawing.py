@@ -60,7 +60,7 @@ def test_above_two_thousand_states_the_count_is_said() -> None:
     made = large("[a-z]{2100}")
     answer = ask(made, "draw", form="characters")
     assert not answer["ok"] and answer["quiet"]
-    assert answer["error"]["message"].startswith("The machine has 2,101 states; above 2,000")
+    assert answer["error"]["message"].startswith("The machine has 2,101 states; at most 2,000")
     made.close()
 
 

@@ -108,7 +108,7 @@ def test_a_lazy_machine_is_drawn_where_the_closed_one_is_with_the_arcs_of_what_w
     assert {e.id: (e.label, e.count) for e in token.edges} == {
         e.id: (e.label, e.count) for e in full.edges if e.source in ("q0", "q3")
     }
-    assert token.about == "worked out as it is used: the arcs of 2 states met so far"
+    assert token.about == "computed as it is used: the arcs of 2 states met so far"
     assert not token.complete and full.complete
     # What is lit is named as in the closed machine, and it is drawn.
     beside = Session(Table(toy_vocabulary(), TOY_PROBABILITIES), closed)

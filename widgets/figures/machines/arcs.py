@@ -1,14 +1,14 @@
-"""The arcs of a token machine as a drawing joins them: by node, in numbers; words when asked for.
+"""The arcs of a token machine as a drawing joins them: by node, as numbers, with words on request.
 
-All tokens between two nodes are one edge. Where the machine is a table, an edge opens into its
-token classes, the largest first, and its count is the sum of theirs. Of a machine that is not a
-table, only the states that were met have arcs, and an edge is what leads from one node to another.
+All tokens between two nodes are one edge. If the machine is a table, an edge opens into its token
+classes, the largest first, and its count is the sum of theirs. In a machine that is not a table,
+only the states that were met have arcs, and an edge holds all tokens from one node to another.
 
-A token state has the name of the character state that it is, ``q7``. Where several token states are
-one character state, as in a machine filtered by the token before, the first that was met has that
-name and the others are ``q7~1``, ``q7~2``; all from the twelfth on share a node.
+A token state has the name of its character state, ``q7``. If several token states have the same
+character state, as in a machine filtered by the token before, the first that was met has that name
+and the others are ``q7~1``, ``q7~2``; all from the twelfth on share a node.
 
-Cost: of a table, the classes of the states that are asked for; otherwise a few milliseconds per
+Cost: for a table, the classes of the states that are asked for; otherwise a few milliseconds per
 state at 131,072 tokens.
 """
 
@@ -31,7 +31,7 @@ from widgets.figures.machines.character_fsa import Form, character_view
 from widgets.figures.machines.machine_figure import Edge, TokenGroup
 
 GROUPS_SHOWN: Final = 12
-"""The most token classes that an edge opens into; the number of all is beside them."""
+"""The most token classes that an edge opens into; their total number is shown beside them."""
 
 TOKENS_SHOWN: Final = 6
 """The most tokens of an edge or of a class that are named."""
@@ -40,7 +40,7 @@ MOST_TWINS: Final = 12
 """The most token states with one character state that have nodes; later ones share the last."""
 
 NAMED: Final = 64
-"""Up to so many tokens an edge's label looks at all of them."""
+"""The most tokens of an edge for which all of them are looked at for its label."""
 
 LOOKED_AT: Final = 2_000
 """The most tokens of an edge or of a class that are looked at to find the plainest."""
@@ -88,7 +88,7 @@ def arcs_of(machine: TokenMachine, form: Form = "characters") -> Arcs:
 
 @memo
 def _names(machine: TokenMachine, form: Form) -> list[str]:
-    """The names that the states of a machine were given; `state_names` adds to them."""
+    """The names of the states of a machine; `state_names` adds to them."""
     return []
 
 
@@ -141,7 +141,7 @@ def _groups(table: TokenTable) -> dict[int, TokenGroup]:
 
 @memo
 def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
-    """The ids of each token class, ascending; worked out once."""
+    """The ids of each token class, ascending; computed once."""
     order = np.argsort(table.token_class, kind="stable")
     sizes = np.bincount(table.token_class, minlength=table.table.shape[1])
     return tuple(np.split(order, np.cumsum(sizes)[:-1]))
@@ -149,7 +149,7 @@ def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
 
 @memo
 def _sizes(table: TokenTable) -> NDArray[np.int64]:
-    """The number of ids of each token class; none are allowed of the dead one."""
+    """The number of allowed ids of each token class; 0 for the dead class."""
     sizes = np.array([len(ids) for ids in class_ids(table)])
     sizes[DEAD_CLASS] = 0
     return sizes
@@ -184,7 +184,7 @@ class TableArcs:
         return self.names[state] if state >= 0 else "done"
 
     def classes(self, states: Iterable[int]) -> dict[str, list[int]]:
-        """The targets of the tokens of some states, as one: each target's token classes."""
+        """The token classes that lead to each target, from some states taken together."""
         targets: dict[str, dict[int, None]] = {}
         for state in states:
             row = self.table.table[state]
@@ -241,7 +241,7 @@ class MetArcs:
     def __init__(self, machine: TokenMachine, form: Form = "characters") -> None:
         self.machine = machine
         self.form: Form = form
-        # To work out a row may meet more states; those are neighbours, and have no arcs yet.
+        # Computing a row may meet more states; those are neighbours, and have no arcs yet.
         self.members: dict[str, list[int]] = {}
         for state, name in enumerate(state_names(machine, form)):
             self.members.setdefault(name, []).append(state)
@@ -302,10 +302,10 @@ class MetArcs:
 def _together(
     machine: TokenMachine, state: int, ids: NDArray[np.int64]
 ) -> Iterable[NDArray[np.int64]]:
-    """Tokens in groups of which one step tells where all of them lead.
+    """Tokens in groups, so that one step finds the target of a whole group.
 
-    To take 100,000 steps takes a second. Of more than `STEPPED` tokens those that write to one
-    state of a finite byte machine are taken together.
+    100,000 steps would take a second. If there are more than `STEPPED` tokens, those that lead to
+    the same state of a finite byte machine form a group.
     """
     byte_machine = whole_table(machine.byte_machine)
     if len(ids) <= STEPPED or byte_machine is None:
@@ -334,7 +334,7 @@ def _words(
 ) -> tuple[str, str]:
     """The label and the title of an edge."""
     texts = [token_text(machine.vocabulary, token) for token in tokens]
-    # The shortest say most, and of those the first in the alphabet's order.
+    # The shortest tokens say most; of those, the first in alphabetical order.
     named = sorted((token_text(machine.vocabulary, t) for t in every) if every else texts,
                    key=_short_first)  # fmt: skip
     label = "EOS" if end else tokens_label(named, count)
@@ -360,7 +360,7 @@ def _plain_first(data: bytes) -> tuple[int, int, bytes]:
 
 
 def states_of_bytes(machine: TokenMachine) -> dict[int, list[int]]:
-    """The token states that are known of each state of the byte machine."""
+    """The known token states of each state of the byte machine."""
     by_byte_state: dict[int, list[int]] = {}
     for state in range(machine.num_states):
         byte_state = machine.byte_state(state)

@@ -4,16 +4,14 @@ The machine reads bytes, people read characters. In the character form an arc is
 and the states in the middle of a character are folded into it; in the byte form everything is
 drawn.
 
-The machine over bytes seen by characters, and the names of its states in a drawing.
+In the character form, a state between two characters has arcs that are sets of characters. A state
+in the middle of a character is drawn, as a dot, only if a token can end there, or on the way to
+such a state. A constraint over all of Unicode has hundreds of them: beyond `MOST_DOTS`, one dot
+stands for all.
 
-The machine reads bytes, people read characters. So a state between two characters has arcs that are
-sets of characters, and the states in the middle of a character are named only where a token can end
-there, and on the way to them. A constraint over all of Unicode has hundreds of such states: past
-`MOST_DOTS` they are one dot that stands for all.
-
-A finite machine (`explorer.automata.machine.Dfa`) is worked out whole, once. For a machine that
-discovers its states while it runs, the view holds the states that were met and their neighbours,
-and is made anew when asked for, because more are met with every step.
+The view of a finite machine (`explorer.automata.machine.Dfa`) is computed once, as a whole. For a
+machine that discovers its states while it runs, the view holds the states that were met and their
+neighbours, and is made anew for each request, because every step meets more.
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFig
 Form = Literal["characters", "bytes"]
 
 MOST_DOTS: Final = 4
-"""Past so many states in the middle of a character, one dot stands for all of them."""
+"""The number of states in the middle of a character beyond which one dot stands for all."""
 
 MOST_MET: Final = 300
-"""Of a machine that discovers its states, so many that were met are in a view, the last ones."""
+"""The most met states in the view of a machine that discovers its states; the last ones."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class CharacterView:
     """The machine over bytes, seen by characters.
 
     Args:
-        arcs: For each state between characters its ranges of code points and where they lead.
+        arcs: For each state between characters its ranges of code points and their targets.
         steps: For each state its byte intervals ``(low, high, target)``.
     """
 
@@ -75,10 +73,9 @@ def character_view(machine: TokenMachine, also: Iterable[int] = ()) -> Character
     """The machine over bytes that a token machine follows, by characters.
 
     Args:
-        machine: The token machine. The places where its tokens end decide which states in the
-            middle of a character are drawn; where they are not all known, all are.
-        also: States of the byte machine that must be in the view of a machine whose states are not
-            all known.
+        machine: The token machine. States in the middle of a character are drawn if its tokens end
+            there; if these are not all known, all are drawn.
+        also: States of the byte machine that must be in the view, if not all states are known.
 
     Example:
         >>> import explorer
@@ -138,7 +135,7 @@ def _dots(
 
 
 class ByteSteps(dict[int, list[Interval]]):
-    """The byte intervals of each state, worked out when it is asked for."""
+    """The byte intervals of each state, computed on request."""
 
     def __init__(self, machine: ByteMachine) -> None:
         super().__init__()
@@ -157,10 +154,10 @@ class ByteSteps(dict[int, list[Interval]]):
 
 
 def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) -> CharacterView:
-    """The states where tokens ended so far, and what one character from them leads to.
+    """The states where tokens ended so far, and the targets of one character from them.
 
-    Whether a state lies between two characters is not written on it. A text is valid UTF-8, so one
-    that can be continued by a continuation byte lies in the middle of a character.
+    A state does not say whether it is between two characters. Texts are valid UTF-8, so a state
+    that reads a continuation byte is in the middle of a character.
     """
     steps = ByteSteps(byte_machine)
     met = [machine.byte_state(state) for state in range(machine.num_states)]
@@ -188,8 +185,8 @@ def character_edges(
         states: Its states along some bytes; `NO_ARC` from the first failure on.
 
     Returns:
-        One edge id per byte; ``None`` where no arc is taken, and in the middle of a character that
-        the run does not end, where its beginning is that of characters on several arcs.
+        One edge id per byte; ``None`` if no arc is taken, and in the middle of a character that the
+        run does not complete, if its beginning fits characters on several arcs.
     """
     names: list[str | None] = []
     for k, (before, after) in enumerate(pairwise(states)):
@@ -210,7 +207,7 @@ def character_edges(
 
 
 def _begun(view: CharacterView, state: int, half: bytes) -> str | None:
-    """The one arc from a state whose characters begin with some bytes."""
+    """The arc from a state whose characters begin with some bytes, if only one has such."""
     codes = characters_of(half[:3]).ranges
     targets = {
         target
@@ -256,7 +253,7 @@ def character_figure(
     Args:
         machine: The token machine; the dots are the states in a character where tokens can end.
         form: Arcs by character, or by byte.
-        only: Draw these character states alone, for machines too large to be drawn whole.
+        only: Draw only these character states, for machines too large to be drawn whole.
 
     Returns:
         Nodes ``c<state>``; the start first.
@@ -312,7 +309,7 @@ def character_figure(
 
 
 def _inside(machine: TokenMachine, between: int) -> str:
-    """The states that lie inside a character of several bytes, which are not counted as drawn."""
+    """A clause on the states inside a character of several bytes, which are not drawn."""
     more = 0 if machine.byte_machine is None else machine.byte_machine.num_states - between
     return f"; {more:,} more states lie inside characters of several bytes" if more > 0 else ""
 
@@ -347,7 +344,7 @@ def _mark_edges(machine: TokenMachine, state: int, kept: set[int]) -> Iterable[E
 
 
 def _joined(edges: Iterable[Edge]) -> list[Edge]:
-    """One edge for each pair of states, where characters and marks lead to the same one."""
+    """One edge for each pair of states, even if both characters and marks connect them."""
     by_name: dict[str, Edge] = {}
     for edge in edges:
         old = by_name.get(edge.id)

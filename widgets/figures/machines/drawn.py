@@ -1,22 +1,19 @@
 """The drawn machines: figures and layouts; the parts that do not depend on the position are made
 once.
 
-A page asks for the two machines with the same states with the constraint, once more when the form
-changes, and the arcs of the present state are drawn onto the
-very same places. So they are kept as long as their token machine is.
+A page asks for the character FSA and the token DFA once per constraint, and again when the form
+changes; the arcs of the present state are drawn on the same places. So figures and layouts are kept
+as long as their token machine exists. A machine that is not a table has more arcs with every step.
+If its machine over bytes is finite, its states keep their places, and only the arcs of the token
+DFA are drawn anew.
 
-A machine that is not a table has more arcs with every step. Its states keep their places all the
-same if the machine over bytes is finite; only the arcs of the token DFA are drawn anew.
+`missing_arcs` adds the arcs of a position to a cut drawing. A token DFA of thousands of arcs is
+drawn with the largest arcs of each state. At a position the page needs more: all arcs from the
+present state, and those of the path. They are routed between the existing places, so nothing is
+laid out again and nothing moves.
 
-Cost: see `widgets.figures.drawing.layout` for the first time; afterwards a look-up.
-
-The arcs at a position that a cut drawing lacks.
-
-A token DFA of thousands of arcs is drawn with the largest of each state. At a position the page
-needs more: every arc out of the present state, and those that the path took. They are routed onto
-the places that the drawing has, so nothing is laid out again and nothing moves.
-
-Cost: the arcs of one state, and one for each token of the path.
+Cost: see `widgets.figures.drawing.layout` for the first time; afterwards a look-up. For missing
+arcs: the arcs of one state, and one for each token of the path.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ class Missing:
     """Arcs to add to a drawing.
 
     Args:
-        top, bottom: The vertical range that is needed to see them; it may lie outside the frame.
+        top, bottom: The vertical range that shows them; it may extend beyond the frame.
     """
 
     edges: tuple[Edge, ...]
@@ -72,7 +69,7 @@ def missing_arcs(
     """The arcs of the present state and of the path that a drawing lacks.
 
     Args:
-        states: Token states along the path, the present one last; sentinels are passed over.
+        states: Token states along the path, the present one last; sentinels are skipped.
 
     Example:
         >>> import explorer
@@ -136,7 +133,7 @@ def drawn_states(machine: TokenMachine, form: Form = "characters") -> int:
 
 
 def drawn_whole(machine: TokenMachine) -> bool:
-    """Whether the machines are drawn whole without being asked, once for all positions."""
+    """Whether the machines are drawn whole without a request, once for all positions."""
     return table_of(machine) is not None and check_size(drawn_states(machine))
 
 
@@ -173,7 +170,7 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
     """The two machines at a position: whole if that is readable, else the part near the position.
 
     Args:
-        form: How the character FSA is drawn, where it is drawn whole.
+        form: The form of the character FSA, if it is drawn whole.
     """
     states = [position.state for position in trace.positions[: k + 1]]
     if drawn_whole(machine):
@@ -201,12 +198,12 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
 
 @memo
 def _places(machine: TokenMachine) -> dict[Form, tuple[MachineFigure, Places]]:
-    """The places of a machine's states when it was first drawn, by form."""
+    """The places of a machine's states from its first drawing, by form."""
     return {}
 
 
 def _at_known_places(machine: TokenMachine, token: MachineFigure, form: Form) -> Drawn:
-    """The machines of a token machine that is not a table: its states stay where they are."""
+    """The drawing of a token machine that is not a table; its states keep their places."""
     known = _places(machine)
     if form not in known:
         character = character_figure(machine, form)

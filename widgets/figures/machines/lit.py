@@ -1,17 +1,16 @@
 """The names that are lit at a position: the path so far, the present place, and the arcs of a
 token.
 
-A step only changes these names; places stay. The path is blue and now is amber, in all three
-machines at once. This is the one place where it is worked out: the page lights the names that it
-is sent (``static/lit.js``), and a picture without a page uses them itself.
+A step only changes these names; places stay. The path is blue and the present states are amber, in
+all three machines at once. The names are computed only here: the page lights the names that it is
+sent (``static/lit.js``), and a picture without a page uses them directly.
+
+`walk_token` follows one token through all three machines, byte by byte, for slow motion, hovering
+and explanations. T_V reads the id and writes its bytes, the character FSA moves with each, and the
+last one completes the arc of the token DFA. Every named node and edge is in the figures; if the
+character FSA is drawn by characters, all bytes of a character light that character's arc.
 
 Cost: the bytes of the text and the last `ARCS_OF` tokens.
-
-One token through all three machines, byte by byte: slow motion, hovering, and asking why.
-
-The id enters T_V, its bytes come out, the character FSA moves with each, and the last one
-completes the arc of the token DFA. Every node and edge that is named is one of the figures; where
-the character FSA is drawn by characters, all bytes of a character light that character's arc.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class ByteStep:
     """The names that one byte of a token lights.
 
     Args:
-        edges: One of T_V and, unless the byte fails or lies in the middle of a character that may
-            be several, one of the character FSA.
-        nodes: The nodes that it leads to: in T_V, and in the character FSA unless the byte fails.
+        edges: One edge of T_V, and one of the character FSA, unless the byte fails or is in the
+            middle of a character that may be several.
+        nodes: The nodes that they lead to: in T_V, and in the character FSA unless the byte fails.
     """
 
     edges: tuple[str, ...]
@@ -74,7 +73,7 @@ class TokenWalk:
 def walk_token(
     machine: TokenMachine, state: int, token: int, form: Form = "characters"
 ) -> TokenWalk:
-    """The way of a token through all three machines.
+    """The path of a token through all three machines.
 
     Raises:
         ExplorerError: There is no such state.
@@ -128,7 +127,7 @@ def walk_token(
 
 
 def walk_packet(machine: TokenMachine, state: int, token: int) -> dict[str, object]:
-    """A walk as the page reads it, in both forms of the character FSA where they differ.
+    """A walk as data for the page, in both forms of the character FSA if they differ.
 
     Args:
         machine: The token machine.
@@ -167,7 +166,7 @@ def walk_packet(machine: TokenMachine, state: int, token: int) -> dict[str, obje
 Mark = Literal["past", "now", "go"]
 
 ARCS_OF: Final = 256
-"""Of so many tokens the arcs are lit, the last ones; and of as many bytes."""
+"""The number of tokens, the last ones, whose arcs are lit; and the same number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ class LitPath:
     """The names that the path so far lights, in one of the two forms of the character FSA.
 
     Args:
-        tokens: For each arc of the token DFA that was taken, the tokens that took it, in words.
+        tokens: For each arc of the token DFA on the path, the tokens that were taken, in words.
     """
 
     nodes: tuple[str, ...]
@@ -203,7 +202,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
         return LitPath((), (), ("t",), {}, folded=False)
     states = run(byte_machine, byte_machine.start, position.data).tolist()
     last = next((p for p in reversed(trace.positions[: k + 1]) if p.state >= 0), None)
-    # Ends of tokens and control tokens write nothing, and lead on all the same.
+    # Ends of tokens and control tokens write nothing, but they lead to another state.
     aside = last is not None and states[len(last.data)] != machine.byte_state(last.state)
     if byte_machine.over_tokens or aside:
         return _lit_by_tokens(trace, k, machine, byte_machine, form)
@@ -236,7 +235,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
 def _lit_by_tokens(
     trace: Trace, k: int, machine: TokenMachine, byte_machine: ByteMachine, form: Form
 ) -> LitPath:
-    """The same where more than bytes is read: each token is followed from its own state."""
+    """The same for a machine that reads more than bytes: each token is followed from its state."""
     begin = max(0, k - ARCS_OF)
     positions = trace.positions[begin : k + 1]
     line = [node_of(machine, p.state, form) for p in positions]
@@ -269,7 +268,7 @@ def _lit_by_tokens(
 
 
 def path_packet(trace: Trace, k: int, machine: TokenMachine) -> dict[str, object]:
-    """The names that the path lights, as the page reads them, in both forms where they differ.
+    """The names that the path lights, as data for the page, in both forms if they differ.
 
     Returns:
         Plain values for JSON: ``characters`` and perhaps ``bytes``.

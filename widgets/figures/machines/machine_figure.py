@@ -1,11 +1,10 @@
 """A machine for a drawing: nodes and edges with words, before they have places.
 
 The three machines of the pipeline become three values of one type, so that one renderer, one
-layout, one table for screen readers and one snapshot serve them all. Names tie them together: the
-character state 7 is the node ``c7``; a token state carries the name of the character state that
-it is, ``q7``; a prefix of the detokenizing FST is ``t`` and its bytes in hexadecimal, its root
-``t``. An edge is named by its ends, ``c0-c7``, because arcs between the same two states are one
-edge.
+layout, one table for screen readers and one snapshot serve them all. Names connect them: the
+character state 7 is the node ``c7``; a token state has the name of its character state, ``q7``; a
+prefix of the detokenizing FST is ``t`` and its bytes in hexadecimal, its root ``t``. An edge is
+named by its ends, ``c0-c7``, because arcs between the same two states are one edge.
 
 Everything is data; the labels hold token text, which must not be read as markup.
 """
@@ -19,19 +18,19 @@ from typing import Final, Literal
 from explorer.errors import ExplorerError
 
 NodeKind = Literal["state", "dot", "ghost", "prefix", "root", "done"]
-"""A state; a state in the middle of a character; a character state that is not a token state; a
-prefix of tokens; the root of the detokenizing FST; the end of the text."""
+"""The kinds: a state; a state in the middle of a character; a character state that is not a token
+state; a prefix of tokens; the root of the detokenizing FST; the end of the text."""
 
 MachineName = Literal["character_fsa", "detokenizing_fst", "token_dfa", "stage"]
 
 WHOLE: Final = 300
-"""Up to so many nodes a machine is drawn whole without being asked."""
+"""The most nodes of a machine that is drawn whole without a request."""
 
 WHOLE_ON_REQUEST: Final = 2_000
-"""Up to so many nodes a machine is drawn whole at all."""
+"""The most nodes of a machine that is drawn whole on request."""
 
 GROUPED: Final = 100
-"""Up to so many edges, each travels with the token classes that it opens into."""
+"""The most edges of a figure that is sent with the token classes of each edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,10 @@ class Edge:
     """All arcs between two states.
 
     Args:
-        groups: Its token classes, the largest first; cut after some, see ``num_groups``.
-        masked: Those of ``tokens`` that are masked where we are.
-        refused: Whether no token gets along it where we are: all that need it are masked, and fail
-            at its byte.
+        groups: Its token classes, the largest first; ``num_groups`` is their total number.
+        masked: Those of ``tokens`` that are masked in the present state.
+        refused: Whether no token passes it in the present state: all tokens through it are masked,
+            and fail at its byte.
     """
 
     source: str
@@ -106,14 +105,14 @@ class Edge:
 
     @property
     def token_class(self) -> int | None:
-        """The token class, where it has exactly one."""
+        """The token class, if it has exactly one."""
         return self.groups[0].token_class if self.num_groups == 1 and self.groups else None
 
     def to_dict(self, *, groups: bool = True) -> dict[str, object]:
         """As plain values.
 
         Args:
-            groups: With the token classes that it opens into, where there are several.
+            groups: Include its token classes, if there are several.
         """
         packet: dict[str, object] = {
             "id": self.id,
@@ -142,12 +141,12 @@ class MachineFigure:
     """A machine to be drawn.
 
     Args:
-        name: Which machine.
+        name: The name of the machine.
         caption: A description of the part that is shown, in words that fit beside its name.
         complete: Whether the whole machine is shown.
         nodes, edges: The nodes and edges that are drawn.
         alias: Nodes that stand for others: a state that is not drawn, and the node that is.
-        about: The whole description, where the caption leaves something out.
+        about: The whole description, if the caption leaves something out.
 
     Raises:
         ExplorerError: Two nodes or two edges have one name, or an edge leads to no node.
@@ -173,7 +172,7 @@ class MachineFigure:
             )
 
     def node_of(self, name: str) -> str:
-        """The node that stands for a state; itself where it is drawn."""
+        """The node that stands for a state; its own node if it is drawn."""
         return self.alias.get(name, name)
 
     def to_dict(self) -> dict[str, object]:
@@ -204,17 +203,17 @@ def base(name: str) -> str:
 
 
 def check_size(count: int, *, whole: bool = False) -> bool:
-    """Whether a machine of so many states is drawn whole.
+    """Whether a machine of this number of states is drawn whole.
 
     Returns:
         ``False``: draw the path so far and the arcs ahead (`widgets.figures.machines.token_dfa`).
 
     Raises:
-        ExplorerError: The whole was asked for and is too large to be read.
+        ExplorerError: The whole machine was asked for and is too large to be read.
     """
     if whole and count > WHOLE_ON_REQUEST:
         raise ExplorerError(
-            f"The machine has {count:,} states; above {WHOLE_ON_REQUEST:,} none is drawn whole.",
+            f"The machine has {count:,} states; at most {WHOLE_ON_REQUEST:,} are drawn as a whole.",
             remedy="Follow the path with the arcs ahead, or walk the machine as a table.",
             evidence={"states": count, "limit": WHOLE_ON_REQUEST},
         )

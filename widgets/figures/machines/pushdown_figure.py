@@ -1,8 +1,8 @@
-"""A push-down automaton as a drawing: what an arc reads, pops and pushes.
+"""A push-down automaton as a drawing: each arc says what it reads, pops and pushes.
 
-A label says what is read, then what is popped and pushed: ``a  +7`` pushes the symbol 7, ``b  −7``
-pops it, ``b  −7 −7`` pops it twice, and ``b  ⊥`` needs an empty stack. A symbol has the number of
-the state to return to, so it can be found in the drawing.
+A label has the text that is read, then the symbols that are popped and pushed: ``a  +7`` pushes
+the symbol 7, ``b  −7`` pops it, ``b  −7 −7`` pops it twice, and ``b  ⊥`` needs an empty stack. A
+symbol has the number of the state to return to, so it can be found in the drawing.
 
 `FIGURE_6` and `FIGURE_7` are the machines of Figures 6 and 7 of Koo et al. (2024): the grammar
 S → ab | aSb, and its composition with the tokens {a, b, bb, aaab}, in which a token pops and pushes
@@ -39,10 +39,10 @@ from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFig
 from widgets.figures.snapshot import Snapshot
 
 MOST_DRAWN: Final = 24
-"""Up to so many states an automaton is drawn whole; else the rules around the configuration."""
+"""The most states of an automaton that is drawn whole; else the rules around a configuration."""
 
 LIMITS: Final = Budget(states=3_000, arcs=400_000, seconds=2.0)
-"""Of an automaton that is drawn."""
+"""The limits of an automaton that is drawn."""
 
 MOST_BOXES: Final = 12
 """The most symbols of a stack that a picture shows."""
@@ -75,7 +75,7 @@ FIGURE_7: Final = composed(FIGURE_6, FIGURE_TOKENS, Meter())
 
 @memo
 def drawn_pushdown(machine: ByteMachine) -> Pushdown | None:
-    """The automaton of a grammar, kept with its machine; ``None`` where it is too large."""
+    """The automaton of a grammar, kept with its machine; ``None`` if it is too large."""
     if machine.stacks is None:
         return None
     try:
@@ -108,7 +108,7 @@ def near_states(machine: ByteMachine, whole: Pushdown, state: int, deep: int = 3
 
 @lru_cache(maxsize=64)
 def _laid_out(machine: ByteMachine, near: frozenset[int]) -> tuple[MachineFigure, Layout] | None:
-    """The drawing of some states, with its layout, kept for the last few asked about."""
+    """The drawing of some states, with its layout; the last few drawings are kept."""
     whole = drawn_pushdown(machine)
     if whole is None:
         return None
@@ -123,7 +123,8 @@ def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Lay
         state: A state of it, or a sentinel.
 
     Returns:
-        ``None`` where the machine has no stack, or several, or its automaton is too large.
+        The figure and its layout; ``None`` if the machine has no stack, or several, or if its
+        automaton is too large.
     """
     inner = machine.byte_machine
     if inner is None or inner.stacks is None or state < 0:
@@ -186,7 +187,7 @@ def pushdown_figure(
 
 
 def _moved(pops: tuple[int, ...], pushes: tuple[int, ...], named: Mapping[int, str]) -> str:
-    """The change of the stack by an arc, to be written behind what it reads."""
+    """The change of the stack by an arc, to be written after the text that it reads."""
     taken = [" ⊥" if symbol == EMPTY else f" −{named.get(symbol, symbol)}" for symbol in pops]
     return "".join([*taken, *(f" +{named.get(symbol, symbol)}" for symbol in reversed(pushes))])
 
@@ -222,7 +223,7 @@ def pushdown_still(
     """An automaton as a picture and as text, with a state and a stack.
 
     Args:
-        config: The state and the stack; by default none is lit.
+        config: The state and the stack; by default no state is lit.
         words: The text of each token; without it the labels are bytes.
         symbols: Names of stack symbols; one without a name is shown as its number.
 
@@ -260,7 +261,7 @@ def _told(
     words: Sequence[str] | None,
     named: Mapping[int, str],
 ) -> str:
-    """The place of the automaton and its arcs there, in lines; without a place, all of its arcs."""
+    """The configuration and its arcs, in lines; without a configuration, all arcs."""
     lines: list[str] = []
     arcs = whole.arcs
     if config is not None:

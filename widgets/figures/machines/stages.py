@@ -2,14 +2,13 @@
 
 The machines are pynini's (`explorer.automata.textbook.composition`), over the few tokens that are
 shown; the token DFA itself comes from one walk over all tokens. The caption of each stage says what
-changed; parts that the next step takes away are dashed; and has the end of the text as an arc of
-its own.
+changed; parts that the next step removes are dashed; the end of the text is a separate arc.
 
-A state of the composition is a pair: a state q of the character FSA, and r, what the detokenizing
-FST has written of a token that is not over. Between two tokens it is named as in the token DFA, so
-that what is lit there is lit here; within a token, or where no token state is, it has a name of its
-own. The composition can be watched pair by pair: for each of its arcs the two arcs are named that
-it is made of.
+A state of the composition is a pair: a state q of the character FSA, and r, the part of an
+unfinished token that the detokenizing FST has written. Between two tokens it has the same name as
+in the token DFA, so that both are lit together; within a token, or if there is no such token state,
+it has a name of its own. The composition can be watched pair by pair: for each of its arcs the two
+arcs that it is made of are named.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ ALGORITHM_1: Final = (
     "The last arc reads the token, writes its last byte and leads back to the root.",
     "EOS is read at the root, writes nothing and ends the text.",
 )
-"""The detokenizing FST (Koo, Liu & He 2024, Algorithm 1), in our words."""
+"""The steps of the detokenizing FST (Koo, Liu & He 2024, Algorithm 1), in our words."""
 
 ALGORITHM_2: Final = (
     "Begin with the pair (start of the FSA, root of the FST).",
@@ -57,7 +56,7 @@ ALGORITHM_2: Final = (
     "Trim: a state from which no text can end goes, or decoding would be stuck in it.",
     "Where the FSA accepts, EOS ends the text.",
 )
-"""The token DFA (Koo, Liu & He 2024, Algorithm 2), in our words."""
+"""The steps of the token DFA (Koo, Liu & He 2024, Algorithm 2), in our words."""
 
 STEP_OF: Final = {"composed": 1, "ε-free": 2, "determinized": 3, "trimmed": 4}
 """The step of Algorithm 2 that makes each stage, counted from 0."""
@@ -69,9 +68,9 @@ class Made:
 
     Args:
         figure: The machine; its caption says what the step changed.
-        sources: For each arc of the composition in the order in which it is found: its name, the
-            arc of the detokenizing FST and that of the character FSA; ``None`` in the middle of a
-            character that may be several. Empty for the other stages.
+        sources: For each arc of the composition, in the order of construction: its name, the arc of
+            the detokenizing FST, and that of the character FSA (``None`` in the middle of a
+            character that may be several). Empty for the other stages.
         step: The step of `ALGORITHM_2` that makes it, from 0.
     """
 
@@ -119,12 +118,12 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
     if byte_machine is None:
         raise ExplorerError(
             "The construction composes two finite machines, and this constraint is not one.",
-            remedy="Step through it: its token machine is worked out as it is used.",
+            remedy="Step through it: its token machine is computed as it is used.",
         )
     if byte_machine.over_tokens:
         raise ExplorerError(
-            "The construction is shown for constraints over text, and this one speaks about "
-            "tokens: its detokenizing transducer also writes where each token ends.",
+            "The construction is shown for constraints over text, but this one is about tokens: "
+            "its detokenizing transducer also writes where each token ends.",
             remedy="Step through it, or look at a pattern without TEXT_TOKEN and its like.",
         )
     shown = [
@@ -148,7 +147,7 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
 
 
 def _names(stage: Stage, token_states: Set[int]) -> list[str]:
-    """The node of each state: that of the token DFA where it is one of its states."""
+    """The node of each state: that of the token DFA if it is one of its states."""
     check_size(stage.num_states, whole=True)
     owners: dict[int, int] = {}
     for state in sorted(stage.between):
@@ -230,7 +229,7 @@ def _figure(
 def _sources(
     vocabulary: Vocabulary, stage: Stage, names: Sequence[str], view: CharacterView
 ) -> tuple[tuple[str, str, str | None], ...]:
-    """For each arc of the composition the two arcs that it is made of, pair by pair."""
+    """For each arc of the composition, pair by pair, the two arcs that it is made of."""
     sources: dict[str, tuple[str, str, str | None]] = {}
     reached = {stage.start}
     waiting = [stage.start]

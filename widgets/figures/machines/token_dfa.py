@@ -1,22 +1,20 @@
-"""The token DFA as a figure: the character FSA as a language model meets it.
+"""The token DFA as a figure: the states of the character FSA, with tokens on the arcs.
 
-A token state carries the name of the character state that it is; a character state that no token
-ends in keeps its place as a ghost. The contents of the edges come from
-`widgets.figures.machines.arcs`. Where one dot stands for many states, an edge holds each class
-once, whichever of them it leaves from.
+A token state has the name of its character state; a character state at which no token ends keeps
+its place as a ghost. The contents of the edges come from `widgets.figures.machines.arcs`. If one
+dot stands for many states, an edge holds each class once, from any of them.
 
-Past `EDGES_SHOWN` edges a drawing is cut to the largest of each state and says so in its caption;
-`widgets.figures.machines.drawn` adds the arcs of the present state. Of a machine whose states are
-not all known, the states that were met are drawn with their arcs, and their neighbours without.
+Beyond `EDGES_SHOWN` edges a drawing is cut to the largest edges of each state and says so in its
+caption; `widgets.figures.machines.drawn` adds the arcs of the present state. If not all states of a
+machine are known, the states that were met are drawn with their arcs, and their neighbours without.
 
-Large machines, a piece at a time: the path so far as a strip, and the arcs ahead.
-
-Above 300 states a drawing of the whole machine cannot be read. It is replaced by where one came
-from and where one can go: the last states of the path on a line, and beside its end a column of
-what the arcs ahead lead to. A state keeps the place where the path first came to it, and the strip
-only grows to the right, so a step moves nothing that was there; no layout program runs. Of the
-token DFA's arcs the strip has those that were taken and all that are ahead: between the states of a
-long text there may be hundreds more, which do not concern this run.
+`ahead` draws a piece of a large machine: the path so far as a strip, and the arcs ahead. Above 300
+states a drawing of the whole machine cannot be read. It is replaced by the last states of the path
+on a line, and beside its end a column of the targets of the arcs ahead. A state keeps the place at
+which the path first reached it, and the strip only grows to the right, so a step moves nothing that
+was drawn before; no layout program runs. Of the token DFA's arcs the strip has those of the path
+and all that are ahead: between the states of a long text there may be hundreds more, which do not
+concern this run.
 
 Cost: the arcs of one state, and one for each token on the strip, whatever the size of the machine.
 """
@@ -43,7 +41,7 @@ from widgets.figures.machines.character_fsa import (
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure, NodeKind, base
 
 EDGES_SHOWN: Final = 400
-"""The most edges that are drawn at once; of more, the largest of each state."""
+"""The most edges that are drawn at once; if there are more, the largest of each state."""
 
 
 def token_figure(
@@ -59,13 +57,13 @@ def token_figure(
 
     Args:
         machine: The token machine.
-        only: Draw these character states alone, for machines too large to be drawn whole.
-        sources: Token states whose edges are drawn first, where there are more than ``most``.
-        most: How many edges are drawn, and all of ``sources`` in any case; default
-            `EDGES_SHOWN`, or one for each node where there are more.
+        only: Draw only these character states, for machines too large to be drawn whole.
+        sources: Token states whose edges are drawn first, if there are more than ``most``.
+        most: The most edges that are drawn, besides all edges of ``sources``; default
+            `EDGES_SHOWN`, or one for each node if there are more nodes.
         form: In the byte form every state in the middle of a character is a dot of its own.
-        met: Token states whose edges are drawn at all, where the machine is not a table; default
-            all that are known.
+        met: Token states whose edges are drawn, if the machine is not a table; default all that
+            are known.
 
     Returns:
         Nodes ``q<character state>`` and ``done``.
@@ -84,7 +82,7 @@ def token_figure(
     table = table_of(machine)
     arcs = arcs_of(machine, form)
     followed = None if table is not None else set(range(machine.num_states) if met is None else met)
-    # Following an arc may meet states of a machine that is not a table: so first the arcs.
+    # The arcs come first, because following one may meet states of a machine that is not a table.
     members = {
         name: [state for state in states if followed is None or state in followed]
         for name, states in arcs.members.items()
@@ -94,7 +92,7 @@ def token_figure(
     nodes, alias = _nodes(machine, view, wanted, form)
     names = {node.id for node in nodes}
     first = dict.fromkeys(arcs.name(state) for state in sources or ())
-    # The largest edge of each node, then the next: so that a cut drawing still holds together.
+    # The largest edge of each node, then the next, so that a cut drawing stays connected.
     listed: list[tuple[int, int, str, str]] = []
     for number, source in enumerate(dict.fromkeys([*first, *leads])):
         if source in names:
@@ -116,7 +114,7 @@ def token_figure(
     if table is None:
         states = counted(len(followed or ()), "state")
         caption = f"arcs of {states}"
-        about = f"worked out as it is used: the arcs of {states} met so far"
+        about = f"computed as it is used: the arcs of {states} met so far"
     elif wanted is not None:
         caption = f"{counted(len(edges), 'arc')}, not all"
         about = f"{counted(len(edges), 'arc')} near where we are, not all"
@@ -130,7 +128,7 @@ def token_figure(
 def _nodes(
     machine: TokenMachine, view: CharacterView, wanted: set[int] | None, form: Form
 ) -> tuple[list[FigureNode], dict[str, str]]:
-    """The nodes in the order of the character states, and which of them stand for others."""
+    """The nodes in the order of the character states, and those that stand for others."""
     known = states_of_bytes(machine)
     names = state_names(machine, form)
     collapsed = view.collapsed and form == "characters"
@@ -174,10 +172,10 @@ def _node(
 
 
 PATH_STATES: Final = 12
-"""The most different states of the path that are on the strip."""
+"""The most states of the path that are on the strip."""
 
 AHEAD: Final = 12
-"""The most states ahead that are drawn of each machine."""
+"""The most states ahead that are drawn for each machine."""
 
 STEP: Final = 120.0
 ROW: Final = 60.0
@@ -189,7 +187,7 @@ def ahead(
     stops: Sequence[int] = (),
     shown: int = PATH_STATES,
 ) -> tuple[dict[str, MachineFigure], dict[str, Layout]]:
-    """The two machines with the same states, near where we are.
+    """The character FSA and the token DFA near the present state.
 
     Args:
         path: The character states byte by byte, the present one last; at least one.
@@ -207,10 +205,10 @@ def ahead(
             char = int(base(name)[1:])
             counted[char] = counted.get(char, 0) + count
     next_tokens = sorted(counted, key=lambda char: (-counted[char], char))[:AHEAD]
-    if not view.whole:  # To follow the arcs may have met states.
+    if not view.whole:  # Following the arcs may have met states.
         view = character_view(machine, [*path, *next_tokens])
     named = [state for state in path if view.between(state) or state in view.dots]
-    # In the order in which the path first came to them; a loop comes back to a place it has.
+    # In the order in which the path first reached them; a loop returns to an existing place.
     order = list(dict.fromkeys(named))
     recent = set(list(dict.fromkeys(reversed(named)))[:shown])
     kept = [state for state in order if state in recent]
@@ -240,7 +238,7 @@ def ahead(
     levels = _levels(view, here, column)
     begin = (first + len(kept)) * STEP
     if any(len(level) > 1 for level in levels):
-        begin += STEP / 2  # Arcs that fan out need room for their words.
+        begin += STEP / 2  # Arcs that fan out need room for their labels.
     for depth, level in enumerate(levels):
         for k, state in enumerate(level):
             radius = RADIUS if view.between(state) else DOT_RADIUS
@@ -266,9 +264,9 @@ def beside(name: str, places: Mapping[str, Placed]) -> Placed:
 
 
 def _levels(view: CharacterView, here: int, column: Sequence[int]) -> list[list[int]]:
-    """States ahead by how many characters away they are; those that only bytes lead to come first.
+    """States ahead by their distance in characters; those that only bytes lead to come first.
 
-    A chain of them then stands in a row, where the path will have it.
+    A chain of them is then in a row, where the path will have it.
     """
     left = set(column)
     levels: list[list[int]] = []
@@ -284,7 +282,7 @@ def _levels(view: CharacterView, here: int, column: Sequence[int]) -> list[list[
 
 
 def _taken(arcs: Arcs, figure: MachineFigure, stops: Sequence[int]) -> list[Edge]:
-    """The arcs of the token DFA that the path took between nodes of a figure, without its own."""
+    """The arcs of the token DFA on the path between nodes of a figure, except the figure's own."""
     known = {edge.id for edge in figure.edges}
     drawn = {node.id for node in figure.nodes}
     taken: list[Edge] = []

@@ -1,7 +1,7 @@
-"""The look ahead: a thin bar behind each of the likeliest allowed tokens, and a sentence about it.
+"""The look ahead: a thin bar for each of the likeliest allowed tokens, and a sentence about it.
 
-The bar is the feasible mass after the token: full if the model may then write what it wants, empty
-if the constraint strikes out nearly all of it.
+The bar is the feasible mass after the token: full if the constraint then allows everything that the
+model wants to write, empty if it masks nearly all of that.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def ahead_packet(entries: Sequence[Ahead], vocabulary: Vocabulary) -> dict[str, 
     """The entries of a look ahead, by id.
 
     Returns:
-        For each id ``mass``, between 0 and 1 or ``None`` where nothing follows; ``lost``, whether
-        what the model wants then is masked; and ``said``, the tooltip.
+        For each id ``mass``, between 0 and 1, or ``None`` if nothing follows; ``lost``, whether the
+        model's next choice is then masked; and ``said``, the tooltip.
 
     Example:
         >>> vocab = Vocabulary.from_bytes([b" New", b" York", b" Delhi"], eos_ids=[3])
@@ -55,7 +55,7 @@ def _sentence(entry: Ahead, vocabulary: Vocabulary) -> str:
 
 
 def _ending(entry: Ahead) -> str:
-    """The fewest tokens to the end and a shortest way there, as far as they are known."""
+    """The fewest tokens to the end and a shortest ending, if they are known."""
     tokens = None if entry.distance is None else counted(entry.distance, "token")
     if entry.complete and not entry.ending:
         return " The text may end there."

@@ -1,20 +1,20 @@
 """The mask as bits, and the orders in which a vocabulary is laid out as a bitmap.
 
-Only the row over token classes travels, a bit per class; the class of each token went to the page
-once. Five allowed ids among 131,072 are invisible in id order, so past `BY_CLASS` ids the default
-order is by class: the tokens of a class stand together, the largest classes first, and the dead
-last.
+Only the row over token classes is sent, a bit per class; the class of each token was sent to the
+page once. Five allowed ids among 131,072 are invisible in id order, so beyond `BY_CLASS` ids the
+default order is by class: the tokens of a class are together, the largest classes first, and the
+dead class last.
 
-The engine's record still allows the end of text once more after the end. A page shows the mask as
-what can come next, so here nothing is allowed after the end: no bit, and a count of 0.
+The engine's record still allows the end of text once more after the end. A page shows the tokens
+that can come next, so here nothing is allowed after the end: no bit, and a count of 0.
 
-Two things travel only when the page asks: the order by the model's probability, which is another
-one at each position (at 131,072 ids about 0.4 MB), and the rows of a stretch of positions that the
-page did not see, each distinct row once.
+Two things are sent only on request: the order by the model's probability, which differs at each
+position (about 0.4 MB at 131,072 ids), and the rows of a stretch of positions that the page did not
+see, each distinct row once.
 
-The strip of other engines: for the shown tokens, who allows each, and why one differs.
-
-A packet holds some tokens only, those that the page shows, so it is small whatever the vocabulary.
+`engines_packet` is the strip of other engines: for each shown token, the engines that allow it, and
+the reasons for differences. It holds only the tokens that the page shows, so it is small for any
+vocabulary.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from explorer.witnesses.answers import OURS, Testimony, Witness
 Order = Literal["id", "class", "probability"]
 
 BY_CLASS: Final = 16_384
-"""Past so many ids the default order is by class."""
+"""The number of ids beyond which the default order is by class."""
 
 SURPRISAL_STEPS: Final = 256
-"""The steps of a surprisal in a bit, as it travels."""
+"""The number of steps per bit in which a surprisal is sent."""
 
 
 def pack_bits(bits: Bool) -> str:
@@ -81,8 +81,8 @@ def token_order(
         order: ``"id"``; ``"class"``, the EOS class first, then the largest, the dead class last; or
             ``"probability"``, the likeliest first, then by id.
         token_class: int[n], the class of each id.
-        scores: float[n], probabilities or logits, for that order. Of a wider one the first n count;
-            the ids beyond a narrower one come last.
+        scores: float[n], probabilities or logits, for that order. If it is wider, the first n
+            count; if it is narrower, the other ids come last.
 
     Returns:
         int32[n], a permutation of the ids.
@@ -105,7 +105,7 @@ def token_order(
 
 
 def _fitted(scores: NDArray[np.floating], size: int) -> NDArray[np.float64]:
-    """One score per id; an id that the model has no score for can never be written."""
+    """One score per id; an id without a score of the model can never be written."""
     given = np.full(size, -np.inf)
     given[: min(size, len(scores))] = scores[:size]
     return given
@@ -122,9 +122,10 @@ def order_packet(logits: NDArray[np.floating], size: int) -> dict[str, object]:
         logits: float[W], the model's own.
 
     Returns:
-        ``size``; ``planes``, how many bytes an id takes; ``ids`` and ``surprisals``, both base64 of
-        zlib: of the planes of the ids, and of the two planes of the differences between one
-        surprisal and the next, in `SURPRISAL_STEPS` of a bit, 65,535 for what is never written.
+        ``size``; ``planes``, the number of bytes of an id; ``ids`` and ``surprisals``, both base64
+        of zlib: of the planes of the ids, and of the two planes of the differences between one
+        surprisal and the next, in `SURPRISAL_STEPS` of a bit, 65,535 for ids that are never
+        written.
 
     Example:
         >>> packet = order_packet(np.log(np.array([0.25, 0.5, 0.25])), 3)
@@ -176,7 +177,7 @@ def _unpacked(packed: str, planes: int, size: int) -> NDArray[np.int64]:
 
 
 def allowed_at(trace: Trace, k: int) -> Bool:
-    """The ids that can come next, as everything that is shown says it: none after the end.
+    """The ids that can come next, as the page shows them: no id after the end.
 
     Returns:
         bool[n], true for each allowed id.
@@ -192,7 +193,7 @@ def count_at(trace: Trace, k: int) -> int:
 
 
 def class_row(trace: Trace, k: int) -> Bool:
-    """`allowed_at` by token class, where the mask is kept so.
+    """`allowed_at` by token class, if the mask is stored by class.
 
     Returns:
         bool[n], an entry per token class.
@@ -250,9 +251,9 @@ def engines_packet(witness: Witness, tokens: Sequence[int]) -> Packet:
     """A row for each engine, ours first.
 
     Returns:
-        ``rows``, each with ``name``, ``version``, ``allowed`` (how many ids), ``said`` (why there
-        is no mask, else what differs in all, empty if nothing does) and ``cells``, one for each
-        token: ``on`` and, where the engine differs from us, ``why``.
+        ``rows``, each with ``name``, ``version``, ``allowed`` (the number of ids), ``said`` (the
+        reason why there is no mask, else a summary of the differences, empty if there are none) and
+        ``cells``, one for each token: ``on`` and, if the engine differs from us, ``why``.
     """
     size = len(witness.vocabulary)
     ids = [token for token in tokens if 0 <= token < size]

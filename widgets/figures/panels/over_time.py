@@ -1,16 +1,15 @@
 """The run as lines: feasible mass, entropy, allowed count and chosen probability, by position.
 
-The figures are the record's. A place where a figure is not known (a run without a model, the
-position after the end) is ``None``, and the line has a gap there: it is not zero.
+The values are those of the trace. An unknown value (in a run without a model, or after the end) is
+``None``, and the line has a gap there: it is not zero.
 
-A finished trace as a plotly figure, on demand.
+`trace_figure` makes a plotly figure of a finished trace, for reading values and for saving. It is
+made once per run: as a live widget it would cost 5 MB per instance and 35 ms per update. plotly is
+imported when the figure is asked for.
 
-For reading off values and for saving. It is made once, of a finished run: as a live widget it would
-cost 5 MB per instance and 35 ms per update. plotly is imported when the figure is asked for.
-
-In a cell the figure displays itself. From the widget it comes as one file: nothing may be fetched,
-so the file holds plotly's own script, which is 4.8 MB; a frame of that size inside the widget would
-stay in the page's memory, and a file can be kept.
+In a cell the figure displays itself. From the widget it comes as one file (`trace_page`): nothing
+may be fetched, so the file holds plotly's own script of 4.8 MB; a frame of that size inside the
+widget would stay in the page's memory, and a file can be saved.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from widgets.figures.panels.mask import count_at
 from widgets.figures.panels.tokens import table_text
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs] - It has none.
+    import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
 
 
 Values = tuple[float | None, ...]
@@ -37,9 +36,9 @@ class TimeSeries:
     """One value per position.
 
     Args:
-        z: Feasible mass, 0 to 1.
-        allowed: Ids allowed; 0 after the end.
-        chosen: The model's probability of what was taken there; ``None`` at the last position.
+        z: The feasible mass, 0 to 1.
+        allowed: The number of allowed ids; 0 after the end.
+        chosen: The model's probability of the token taken there; ``None`` at the last position.
     """
 
     z: Values

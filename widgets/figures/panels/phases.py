@@ -1,7 +1,7 @@
 """The phases of a run for the page: the small machine with the present one lit, and the bands.
 
-A *band* is a stretch of tokens of one phase; a token that crosses a border belongs to the phase
-that it begins in.
+A *band* is a run of tokens of one phase; a token that crosses a border belongs to the phase in
+which it begins.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from explorer.languages.phases.followed import PhaseNet, phase_net
 from widgets.figures.told import Phases
 
 JOINED = " › "
-"""Between the names of phases inside each other."""
+"""The separator between the names of nested phases."""
 
 
 def phases_packet(trace: Trace, since: int = 0) -> Phases | None:
@@ -23,9 +23,9 @@ def phases_packet(trace: Trace, since: int = 0) -> Phases | None:
     Returns:
         Plain values for JSON: ``bands``, rows ``[name, first token, token after the last, role]``
         with an empty name between phases; ``machine``, the phases in the order of the tree, each
-        with its ``name``, its ``role`` and the numbers that may come ``next``, -1 for the end; and
-        ``alive``, for each position from ``since`` on the numbers of those in which the text may go
-        on.
+        with its ``name``, its ``role`` and the numbers of the phases that may come ``next``, -1 for
+        the end; and ``alive``, for each position from ``since`` on the numbers of the phases in
+        which the text may go on.
 
     Example:
         >>> import explorer

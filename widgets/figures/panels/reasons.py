@@ -1,22 +1,21 @@
 """Why tokens are masked: one in two or three words, and all of them in a dozen groups.
 
-The whole reason is `explorer.analysis`'s. For the end of a bar only the verdict is asked, which
-takes microseconds, and said as briefly as a column of 104 pixels allows: ``r: expects o``,
-``not complete``. The groups go beside the mask; the group of each id is a byte, sent only when
-someone wants to see a group's tokens (34 kB at 131,072 ids).
+The reasons themselves come from `explorer.analysis`. A bar needs only the verdict, which takes
+microseconds, in words that fit a column of 104 pixels: ``r: expects o``, ``not complete``. The
+groups are shown beside the mask; the group of each id is a byte, sent only when a person wants to
+see a group's tokens (34 kB at 131,072 ids).
 
-The explanation as the page shows it: the verdict at once, the rest when it has been found.
+The explanation of one token is sent in three packets. The verdict opens the panel: a sentence, the
+token's bytes with the one that fails, and the parts of the pattern that expect something else.
+Everything that needs a search comes in a second packet, and the change of the pattern, which is
+proved by compiling it, in a third.
 
-The verdict has what the panel opens with: a sentence for a person, the token's bytes with the one
-that fails, and the parts of the pattern that expect something else. What must be searched for comes
-in a second packet, and the change of the pattern, which is proved by compiling it, in a third.
+A trap has the danger, the evidence in a few lines, and the remedy. A trap of a run has a position
+of the token strip; a trap of the constraint alone has no position. Tokens in the evidence stay ids,
+because the page shows tokens as boxes.
 
-Cost: the verdict under a millisecond; the second some tens; the third up to four compilations.
-
-Traps for the page: the danger, the evidence in a few lines, and the remedy.
-
-A trap of a run stands at a position of the token strip; a trap of the constraint alone has no
-position. Tokens in the evidence stay ids, because the page shows tokens as boxes.
+Cost: less than a millisecond for the verdict, tens of milliseconds for the second packet, up to
+four compilations for the third.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _bytes(expected: bytes) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """The reasons at one position as the page shows them, the token budget included.
+    """The reasons at one position as the page shows them, including the token budget.
 
     Args:
         packet: The values that are shown: ``width``, ``allowed``, ``z`` and ``groups``, heaviest
@@ -132,13 +131,14 @@ class Grouped:
 def grouped(
     reasons: MaskReasons, mask: NDArray[np.bool_], probabilities: NDArray[np.floating] | None
 ) -> Grouped:
-    """Reasons for the page: what the token budget takes is a group of its own.
+    """The reasons for the page; tokens that only the token budget masks are a separate group.
 
-    Counts of the groups and the allowed ids are the width, and their probabilities are all of it.
+    The counts of the groups and of the allowed ids add up to the width, and their probabilities
+    to 1.
 
     Args:
-        mask: bool[ids], what the mask allows there.
-        probabilities: float[width], the model's; ``None`` where it is not known.
+        mask: bool[ids], the mask at the position.
+        probabilities: float[width], the model's; ``None`` if they are not known.
 
     Example:
         >>> import explorer
@@ -195,11 +195,11 @@ MOST_BYTES: Final = 96
 
 
 def verdict_packet(explanation: Explanation) -> dict[str, object]:
-    """The verdict on a token, without what must be searched for.
+    """The verdict on a token, without the parts that need a search.
 
     Returns:
-        Plain values for JSON. ``failed_at`` is an offset into ``bytes``, ``None`` where no byte
-        fails; ``allowed`` is what the mask says, the token budget included.
+        Plain values for JSON. ``failed_at`` is an offset into ``bytes``, ``None`` if no byte fails;
+        ``allowed`` is the bit of the mask, including the token budget.
 
     Example:
         >>> import explorer
@@ -213,7 +213,7 @@ def verdict_packet(explanation: Explanation) -> dict[str, object]:
     verdict = explanation.verdict
     data = (verdict.data or b"")[:MOST_BYTES]
     over = explanation.over_budget
-    # What the constraint allows, the budget may not: that is then the reason.
+    # If the constraint allows the token but the budget does not, the budget is the reason.
     said = explanation.prose if over is None or not verdict.allowed else budget_sentence(over)
     return {
         "token": explanation.token,
@@ -253,14 +253,15 @@ def _notes(explanation: Explanation) -> list[str]:
 
 
 def more_packet(explanation: Explanation) -> dict[str, object]:
-    """The parts that must be searched for, without the change of the pattern.
+    """The parts that need a search, without the change of the pattern.
 
     Returns:
-        Plain values for JSON. ``cause``: its words, or ``None``. ``after``: ids; ``None`` for never
-        from here; empty beside a cause that is not about something missing, or where the token's
-        first bytes are read here, because after them the token would mean something else.
-        ``earlier``, ``nearest`` and, for an allowed token, ``completion``. ``stopped``:
-        sentences about searches that stopped at a limit, of which nothing is known.
+        Plain values for JSON. ``cause``: its words, or ``None``. ``after``: the ids after which the
+        token is allowed; ``None`` if it never is from here; empty if the cause is not about
+        something missing, or if the token's first bytes are read here, because after them the
+        token would mean something else. ``earlier``, ``nearest`` and, for an allowed token,
+        ``completion``. ``stopped``: sentences about searches that stopped at a limit without a
+        result.
     """
     stopped = explanation.stopped
     earlier = explanation.earlier
@@ -290,11 +291,11 @@ def more_packet(explanation: Explanation) -> dict[str, object]:
 
 
 def widening_packet(explanation: Explanation) -> dict[str, object] | None:
-    """The smallest change of the pattern that lets the token through, proved by compiling it.
+    """The smallest change of the pattern that allows the token, proved by compiling it.
 
     Returns:
-        ``None`` if there is none. ``whole`` tells whether the changed pattern is the whole
-        constraint, so that it can be used in its place.
+        ``None`` if there is no such change. ``whole`` tells whether the changed pattern is the
+        whole constraint, so that it can be used in its place.
     """
     change = explanation.widening
     if change is None:
@@ -319,7 +320,7 @@ NAMES: Final[Mapping[str, str]] = {
     "prompt_boundary": "The prompt ends inside a token",
     "unlikely_end": "The end is never likely",
 }
-"""A heading for each kind."""
+"""The heading of each kind of trap."""
 
 SHOWN: Final = 8
 """The most values of a list of evidence that are shown."""
@@ -335,7 +336,7 @@ _LABELS: Final[Mapping[str, str]] = {
 }
 _TOKENS: Final = frozenset({"token", "tokens", "wished"})
 _SAID: Final = frozenset({"what", "traps", "places"})
-"""Evidence that the message of a trap says in words."""
+"""Evidence that is in the message of a trap already."""
 
 
 def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
@@ -371,7 +372,7 @@ def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
 
 
 def _drawn(trap: Trap, machine: TokenMachine) -> dict[str, object]:
-    """The states of the evidence as the pictures number them; dots have no number there."""
+    """The states of the evidence with their numbers in the pictures; dots have no number."""
     states = trap.evidence.get("states")
     if not isinstance(states, tuple):
         return {}

@@ -1,8 +1,8 @@
-"""The texts of several schemes under each other, token by token, as data for the page.
+"""The texts of several schemes below each other, token by token, as data for the page.
 
 Each token has its surprise under the model in bits, which is the logarithm of its *perplexity*
-(1/p), and marks: what was fixed beforehand, what crosses a border of terminals, where the model's
-own choice was masked, and the first token that differs from what the model writes by itself.
+(1/p), and marks: for text that was fixed beforehand, for crossing a border of terminals, for a
+masked choice of the model, and for the first token that differs from the model's own text.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def scheme_rows(
     machines: Mapping[str, TokenMachine] | None = None,
     grammar: TerminalGrammar | None = None,
 ) -> list[Packet]:
-    """The texts of the model alone, and under each scheme.
+    """The text of the model alone, and those under each scheme.
 
     Returns:
         A row for the model alone and one for each scheme, as plain values for JSON: ``name``,
         ``tokens``, ``perplexity``, ``interventions`` (a share of the steps), ``bridges`` (``None``
-        where terminals are not known), ``violation``, and in words ``said``. Of a token ``id``,
-        ``text``, ``bits``, and where they are true ``eos``, ``fixed``, ``parted`` and ``missed``;
-        ``bridge`` is the number of borders that it crosses.
+        if terminals are not known), ``violation``, and a sentence ``said``. A token has ``id``,
+        ``text``, ``bits``, those of ``eos``, ``fixed``, ``parted`` and ``missed`` that are true,
+        and ``bridge``, the number of borders that it crosses.
 
     Example:
         >>> import explorer
@@ -77,7 +77,7 @@ def schemes_packet(
     """`scheme_rows` of some schemes.
 
     Returns:
-        The rows; where terminals are known, ours has a ``note``: its k.
+        The rows; if terminals are known, ours has a ``note``: its k.
     """
     machines = {scheme.name: scheme.machine for scheme in schemes}
     grammar = next((scheme.grammar for scheme in schemes if scheme.grammar is not None), None)
@@ -108,7 +108,7 @@ def failed_row(name: str, error: Exception) -> Packet:
 def borders_crossed(
     text: OwnFirstText, vocabulary: Vocabulary, grammar: TerminalGrammar
 ) -> list[int]:
-    """For each token of a text, whether it crosses a border of terminals: 1 or 0."""
+    """For each token of a text 1 if it crosses a border of terminals, else 0."""
     counts = [bridges_of(grammar, vocabulary, text.tokens[:k]) for k in range(len(text.tokens) + 1)]
     return [after - before for before, after in pairwise(counts)]
 

@@ -1,6 +1,6 @@
 """The distribution of one position as a plotly figure: bars of the model and of the constraint.
 
-It says what the bars of the page say, for a text, a slide or a comparison of several positions.
+It shows the same as the bars of the page, for a text, a slide or a comparison of positions.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def step_figure(
     """The likeliest tokens of a position, in the model's own order.
 
     Args:
-        k: How many tokens stand before.
-        machine: The token machine of the trace; it says why a token is masked.
-        ahead: What comes after some of them; each gets a third bar.
+        k: The position, which is the number of tokens before it.
+        machine: The token machine of the trace, for the reasons of masked tokens.
+        ahead: Looks ahead after some of the tokens, which get a third bar.
 
     Returns:
-        A plotly figure: for each token its probability under the model (hatched where it is
-        masked) and under the constraint, between 0 and 1; token text in it is escaped.
+        A plotly figure: for each token its probability under the model (hatched if it is masked)
+        and under the constraint, between 0 and 1; token text in it is escaped.
 
     Raises:
         ExplorerError: The position has no distribution: there is no model, or the text has ended.
@@ -88,7 +88,7 @@ def step_figure(
 
 
 def _names(shown: Sequence[Bar]) -> list[str]:
-    """The labels: the tokens, and the ids of those that look alike."""
+    """The labels: the tokens, with the ids of those that look the same."""
     texts = [tags_escaped(bar.text) for bar in shown]
     return [
         f"{text} ({bar.id})" if texts.count(text) > 1 else text
@@ -99,7 +99,7 @@ def _names(shown: Sequence[Bar]) -> list[str]:
 def _lines(
     shown: Sequence[Bar], after: Mapping[int, float | None]
 ) -> list[tuple[str, list[float | None], dict[str, Any], list[str]]]:
-    """The kinds of bars: a name, the values, how they look, and a note on each."""
+    """The kinds of bars: a name, the values, the style, and a note on each bar."""
     nothing = [""] * len(shown)
     hatched = {
         "color": [_MODEL if bar.allowed else _MASKED for bar in shown],
