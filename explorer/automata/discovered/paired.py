@@ -9,20 +9,27 @@ known to finish; then every pair on the path to it can finish too. If the search
 no pair that it visited can finish. In a difference, a pair whose right half has stopped can finish,
 because its left half can. The budget limits the search, as a stage of its own.
 
+The search of a grammar's pairs need not end, because its stack can grow without one that finishes.
+After `MOST_SEARCHED` pairs the stack is read from its top to its bottom instead
+(`explorer.automata.discovered.endings`), which always decides if the other machine has no stack.
+
 Cost: some tens of microseconds per pair, in Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.endings import STAGE, Endings
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.budget import Budget, Meter
 
-STAGE: Final = "The search for what two constraints share"
+MOST_SEARCHED: Final = 1_000
+"""The most pairs that are searched before the stack of a grammar is read as a whole."""
 
 Operation = Literal["both", "left only"]
 """Words of both machines, or of the left one that are not words of the right one."""
@@ -51,6 +58,7 @@ class Paired(WholeRows[tuple[int, int]]):
         self._operation: Operation = operation
         self._rows: dict[int, list[int]] = {}  # Including pairs that cannot finish.
         self._finishes: dict[int, bool] = {}
+        self._is_deep = False  # Whether a search was given up.
 
     def can_start(self, meter: Meter) -> bool:
         """Whether there are words, found by a search."""
@@ -100,12 +108,19 @@ class Paired(WholeRows[tuple[int, int]]):
 
     def _can_finish(self, state: int, meter: Meter) -> bool:
         known = self._decided(state)
+        if known is None and self._is_deep:
+            known = self._read_whole(state, meter)
         if known is not None:
             return known
         # Depth first, because the path to the end of a long repeat is long and narrow.
         came_from: dict[int, list[int]] = {state: []}
         stack = [state]
         while stack:
+            if len(came_from) > MOST_SEARCHED and not self._is_deep:
+                known = self._read_whole(state, meter)
+                if known is not None:
+                    self._is_deep = True
+                    return known
             here = stack.pop()
             for target in dict.fromkeys(self._row(here, meter)):
                 decided = False if target == NO_ARC else self._decided(target)
@@ -120,6 +135,30 @@ class Paired(WholeRows[tuple[int, int]]):
                     return True
         self._finishes.update(dict.fromkeys(came_from, False))
         return False
+
+    def _read_whole(self, state: int, meter: Meter) -> bool | None:
+        """Whether a pair can finish, read from the stack of one half; ``None`` without a stack, or
+        with two.
+        """
+        known = self._endings
+        if known is None:
+            return None
+        endings, swapped = known
+        left, right = self._met[state]
+        finishes = endings.can_finish(*((right, left) if swapped else (left, right)), meter)
+        self._finishes[state] = finishes
+        return finishes
+
+    @cached_property
+    def _endings(self) -> tuple[Endings, bool] | None:
+        """The endings of the half that has a stack, and whether that is the right one."""
+        left, right = self._left.stacks, self._right.stacks
+        apart = self._operation == "left only"
+        if left is not None and right is None:
+            return Endings(left, self._right, self._lowest, apart=apart), False
+        if right is not None and left is None and not apart:
+            return Endings(right, self._left, self._lowest, apart=False), True
+        return None
 
     def _remember(self, end: int, came_from: dict[int, list[int]]) -> None:
         """Note that all pairs on the paths to a pair that can finish can finish too."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,11 +16,12 @@ import explorer
 from explorer.automata.construction import operations
 from explorer.automata.discovered import discover
 from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.endings import Endings
 from explorer.automata.discovered.paired import Operation, Paired, paired
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, EmptyConstraint
 from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
@@ -158,3 +161,52 @@ def test_the_search_for_an_end_is_long_and_keeps_to_the_budget() -> None:
     with pytest.raises(BudgetExceeded) as raised:
         _ = paired(*sides("(?:ab){4000}c", "[ab]{0,9000}"), "both", Budget(states=500)).start
     assert raised.value.stage == "The search for what two constraints share"
+
+
+NESTED = 'root ::= "a" root "b" | ""'
+MIRRORED = 'root ::= "a" root "a" | "b" root "b" | "a" | ""'
+BRACKETS = 'root ::= term ("b" term)*\nterm ::= "c" | "a" root "a"'
+
+
+TEXTS = ["".join(t) for k in range(8) for t in itertools.product("abc", repeat=k)]
+
+
+@cache
+def short_words(grammar: str) -> list[str]:
+    rules = explorer.grammar(grammar, ambiguous=True)
+    return [text for text in TEXTS if rules.accepts(text)]
+
+
+@pytest.mark.parametrize("grammar", [NESTED, MIRRORED, BRACKETS])
+@pytest.mark.parametrize("pattern", ["a*", "[ab]*", "a{2}b*", "(?:ab)*", "c(?:bc)*", "a+c?", "b*"])
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_endings_of_a_grammar_say_what_all_its_short_words_say(
+    grammar: str, pattern: str, apart: bool
+) -> None:
+    rules, other = explorer.grammar(grammar, ambiguous=True), explorer.regex(pattern)
+    words = [word for word in short_words(grammar) if other.accepts(word) != apart]
+    machine, beside = rules.discover(Meter()), other.dfa
+    assert machine.stacks is not None
+    endings = Endings(machine.stacks, beside, [*b"abc\x00"], apart=apart)
+    for text in TEXTS[:13]:  # Up to two letters; each begins a word of seven, if any.
+        state, there = machine.start, beside.start
+        for byte in text.encode():
+            state = machine.step(state, byte) if state != NO_ARC else NO_ARC
+            there = beside.step(there, byte) if there != NO_ARC else NO_ARC
+        if state != NO_ARC and (apart or there != NO_ARC):
+            wanted = any(word.startswith(text) for word in words)
+            assert endings.can_finish(state, there, Meter()) == wanted, text
+
+
+def test_what_a_grammar_shares_with_a_pattern_is_decided_though_its_stacks_are_endless() -> None:
+    sums = explorer.grammar('root ::= term ("+" term)*\nterm ::= [0-9]+ | "(" root ")"')
+    assert (sums - explorer.regex("[0-9+()]*")).is_empty()
+    assert (sums & explorer.regex(r"\(+[0-9]")).is_empty()
+    assert (explorer.regex(r"\(+[0-9]") & sums).is_empty()
+    left = sums & explorer.regex(r"\(*[0-9+]*\){3}")
+    assert left.accepts("(((1)))") and not left.accepts("((1))")
+    vocabulary = explorer.Vocabulary.from_bytes([b"(", b"1", b")", b"(((("], eos_ids=[4])
+    machine = explorer.compile(left, vocabulary, lazy=True)
+    assert machine.allowed(machine.start).tolist() == [True, False, False, False, False]
+    with pytest.raises(EmptyConstraint):
+        explorer.compile(sums - explorer.regex("[0-9+()]*"), vocabulary, lazy=True)
