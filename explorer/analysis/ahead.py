@@ -25,14 +25,15 @@ from explorer.analysis.characters.display import show_text
 from explorer.analysis.verdict.background import background_of
 from explorer.automata.machine import NO_ARC, Bool
 from explorer.budget import Budget
-from explorer.decoding.models.arguments import call_model, reading_of
 from explorer.decoding.models.model import (
     BatchedLanguageModel,
     EachLanguageModel,
     LanguageModel,
+    call_model,
+    reading_of,
 )
-from explorer.decoding.sampling.measure import Float64, highest, log_mass, log_softmax, to_host
 from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.trace.records import Float64, highest, log_mass, log_softmax, to_host
 from explorer.errors import BudgetExceeded, ContextFull, ExplorerError
 from explorer.tokens.machine import is_free
 from explorer.tokens.words import DONE, unpack

@@ -24,7 +24,7 @@ from explorer.analysis.traps import (
 from explorer.arguments import instance, listed, whole_number
 from explorer.budget import Budget
 from explorer.decoding.stepping.feeding import Fed, check_fed, checked_role, fed_ids, misread_name
-from explorer.decoding.stepping.standing import check_open
+from explorer.decoding.stepping.tree import check_open
 from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.records import Step
 from explorer.errors import ContextFull, ExplorerError

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from explorer.decoding.batches.constrained_batch import ConstrainedBatch
 from explorer.decoding.batches.recorder import Recorder
-from explorer.decoding.models.arguments import call_model
-from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.model import LanguageModel, call_model
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.stepping.rule import Rule

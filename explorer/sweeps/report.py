@@ -30,8 +30,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
-from explorer.analysis.places.part import SourcePart, SourcePlace
-from explorer.analysis.places.spans import parts
+from explorer.analysis.places.spans import SourcePart, SourcePlace, parts
 from explorer.arguments import file_path, instance, real_number, whole_number, whole_text, wrong
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel

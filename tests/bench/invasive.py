@@ -35,7 +35,7 @@ import explorer
 from explorer import Sampler, generate
 from explorer.analysis.invasiveness import invasiveness, schemes_of
 from explorer.analysis.invasiveness.schemes import OURS, TEMPLATES, naturalised
-from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import uniform
 from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
 from explorer.decoding.speculation.taking import masked_logits

@@ -15,9 +15,8 @@ import torch
 
 import explorer
 from explorer.decoding.sampling import fused, reference
-from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, uniforms
 from explorer.errors import ExplorerError
 from explorer.tokens.masks import kernels
 from explorer.tokens.masks.device import DeviceMasks

@@ -14,8 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.decoding.models.huggingface import HuggingFaceModel
-from explorer.decoding.models.key_values import ENTRIES
+from explorer.decoding.models.huggingface import ENTRIES, HuggingFaceModel
 from explorer.decoding.models.model import BatchedLanguageModel, LanguageModel
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.sampling.sampler import Sampler

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers.cache_utils import DynamicCache
 
-from explorer.decoding.models.key_values import ENTRIES, KeyValues
+from explorer.decoding.models.huggingface import ENTRIES, KeyValues
 from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, language_model
 
 TOLERANCE = 1e-5

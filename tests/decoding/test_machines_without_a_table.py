@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.masks import SeenClasses, first_of_classes, unpack_row
+from explorer.decoding.trace.recording import SeenClasses, first_of_classes, unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of

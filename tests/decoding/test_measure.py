@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.decoding.sampling.measure import measure
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.trace.records import measure
 from tests.decoding.models import hash_model, language_model
 
 EXACT = 1e-9

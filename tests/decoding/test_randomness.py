@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.decoding.sampling import randomness
-from explorer.decoding.sampling.randomness import philox, uniform, uniforms
+from explorer.decoding.sampling.sampler import philox, uniform, uniforms
 from explorer.errors import ExplorerError
 
 # counter, key, output: the known-answer vectors that Salmon et al. publish with Random123.

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.model import Reading
-from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, uniform
 from explorer.decoding.stepping import walk
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.machine import TokenMachine

@@ -14,7 +14,7 @@ from functools import cached_property
 from explorer.alphabet import shown_letters, without_letters
 from explorer.analysis.characters.display import show_characters, show_text
 from explorer.analysis.places.deciding import deciding_parts
-from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.places.widening import Cause, cause_of
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text

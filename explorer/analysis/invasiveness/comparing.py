@@ -33,10 +33,9 @@ from explorer.decoding.models.arguments import (
     checked_model,
     prompt_ids,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.model import LanguageModel, LogitsStore, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import OwnFirstText, followed, without_filters
-from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint

@@ -18,10 +18,9 @@ from explorer.arguments import whole_text
 from explorer.budget import Budget
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.arguments import checked_model, prompt_ids
-from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.model import LanguageModel, LogitsStore, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import own_first
-from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, literal
 from explorer.languages.template.source import Template

@@ -11,8 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from explorer.analysis.places.part import PlaceQuestion, SourcePart, state_after
-from explorer.analysis.places.spans import SourceMachines, parts, source_machines
+from explorer.analysis.places.spans import (
+    PlaceQuestion,
+    SourceMachines,
+    SourcePart,
+    parts,
+    source_machines,
+    state_after,
+)
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written

@@ -26,9 +26,8 @@ from explorer.automata.tree.origin import Origin
 from explorer.automata.tree.walking import children, inside, shape_of, walk
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import unstaged
-from explorer.languages.written.configuration import ClosedRule
+from explorer.languages.written.configuration import ClosedRule, Point
 from explorer.languages.written.derivation import Derivation, OpenRule, derivation
-from explorer.languages.written.program import Point
 
 MOST_PLACES: Final = 16
 """The most places that a row names."""

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Final
 
-from explorer.analysis.places.part import SourcePart, state_after
+from explorer.analysis.places.spans import SourcePart, state_after
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.changes import Change

@@ -14,7 +14,7 @@ from typing import Final
 
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_character
-from explorer.analysis.places.part import MarkedText, SourcePart
+from explorer.analysis.places.spans import MarkedText, SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 
 _BLUE: Final = "#0072B2"

@@ -18,7 +18,7 @@ from explorer.analysis.characters.display import (
     show_characters,
     show_text,
 )
-from explorer.analysis.places.part import SourcePart, SourcePlace
+from explorer.analysis.places.spans import SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.words import (
     Names,

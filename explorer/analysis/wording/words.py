@@ -21,7 +21,7 @@ from explorer.analysis.characters.display import (
     show_text,
     split_tail,
 )
-from explorer.analysis.places.part import MarkedText, SourcePart, SourcePlace
+from explorer.analysis.places.spans import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.token_marks import ANY_ID, MOST_IDS
 from explorer.automata.tree.charset import char_set

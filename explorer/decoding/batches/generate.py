@@ -39,7 +39,6 @@ from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
     ResponsePrefix,
-    call_model,
     checked_model,
     checked_prompt,
     checked_sampler,
@@ -47,7 +46,7 @@ from explorer.decoding.models.arguments import (
     prefix_ids,
     prompt_ids,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
+from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch, call_model
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter

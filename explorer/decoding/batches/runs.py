@@ -20,8 +20,13 @@ import torch
 from torch import Tensor
 
 from explorer.decoding.batches.constrained_batch import ConstrainedBatch
-from explorer.decoding.models.arguments import call_model
-from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
+from explorer.decoding.models.model import (
+    Batch,
+    BatchedLanguageModel,
+    LanguageModel,
+    RunBatch,
+    call_model,
+)
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, Rule, forced_run, prefilled_run
 from explorer.tokens.masks.error_word import ints

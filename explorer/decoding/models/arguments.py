@@ -6,11 +6,9 @@ or a list of tokens between the prompt and the text that the model generates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeGuard, TypeVar, cast
-
-from torch import Tensor
 
 from explorer.alphabet import in_quotes
 from explorer.arguments import (
@@ -25,7 +23,7 @@ from explorer.arguments import (
     wrong,
 )
 from explorer.decoding.models.chat import text_of_ids
-from explorer.decoding.models.model import LanguageModel, Message, Prompt, Reading
+from explorer.decoding.models.model import LanguageModel, Message, Prompt, call_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.tokens.control import control_token_spelled, near_control_tokens
@@ -70,26 +68,6 @@ def checked_sampler(sampler: object) -> Sampler:
     """
     remedy = "Give one, such as Sampler(temperature=0.0) for greedy decoding."
     return instance("sampler", sampler, Sampler, "a Sampler", remedy=remedy)
-
-
-def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
-    """Call a model, and turn its exception into an `ExplorerError` with that as the cause.
-
-    Raises:
-        ExplorerError: The model raised.
-    """
-    try:
-        return ask()
-    except ExplorerError:
-        raise
-    except Exception as error:  # A user's own model may raise anything.
-        reason = str(error).strip().partition("\n")[0].rstrip(" .:")
-        raise ExplorerError(
-            f"`{method}` of the model {lm.name!r} raised {type(error).__name__}"
-            f"{f': {reason}' if reason else ''}.",
-            remedy="Its own traceback stands above this one.",
-            evidence={"model": lm.name, "error": type(error).__name__},
-        ) from error
 
 
 def checked_prompt(prompt: object) -> Prompt:
@@ -168,54 +146,6 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
     except ExplorerError as error:
         remedy = f"Return whole numbers from 0 to {LAST_ID:,} from `encode_prompt`."
         raise wrong(name, given, "a list of token ids", remedy=remedy) from error
-
-
-def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
-    """The model's reading after some ids, checked.
-
-    Returns:
-        Its reading; the logits are one row of floating-point numbers that covers at least all text
-        tokens of the vocabulary. NaN and infinity are reported later, when a token is drawn.
-
-    Raises:
-        ExplorerError: The model raised, or returned something else.
-    """
-    return checked_reading(lm, call_model(lm, "read", lambda: lm.read(ids)))
-
-
-def checked_reading(lm: LanguageModel, given: object) -> Reading:
-    """The result of a model's ``read``, checked as in `reading_of`.
-
-    Raises:
-        ExplorerError: It is not a valid reading.
-    """
-    remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
-    name = f"What the model {lm.name!r} reads"
-    if not isinstance(given, Reading):
-        raise wrong(name, given, "a Reading", remedy=remedy)
-    logits = cast("object", given.logits)
-    if not isinstance(logits, Tensor):
-        raise wrong(f"{name}, its logits,", logits, "a tensor", remedy=remedy)
-    if logits.dim() != 1 or not logits.is_floating_point() or not len(logits):
-        raise ExplorerError(
-            f"The model {lm.name!r} gives logits of shape {list(logits.shape)} and "
-            f"{logits.dtype}, not one row of floating-point numbers.",
-            remedy="Give the next-token logits, float[W], from `read`.",
-            evidence={"shape": list(logits.shape), "dtype": str(logits.dtype)},
-        )
-    width, vocabulary = len(logits), lm.vocabulary
-    # Ids past the logits that are neither text nor an end of text are never allowed anyway.
-    if width < len(vocabulary) and (
-        any(data is not None for data in vocabulary.tokens[width:])
-        or any(end >= width for end in vocabulary.eos_ids)
-    ):
-        raise ExplorerError(
-            f"The model {lm.name!r} gives {width:,} logits, but its vocabulary has "
-            f"{len(vocabulary):,} tokens.",
-            remedy="Check that the tokenizer is the model's, or give vocabulary.with_width(W).",
-            evidence={"width": width, "tokens": len(vocabulary)},
-        )
-    return given
 
 
 def checked_log_probs(logprobs: object, count: int) -> list[float | None]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
 
-from explorer.decoding.models.key_values import fork
+from explorer.decoding.models.huggingface import fork
 
 
 class HuggingFaceBatch:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
 from explorer.decoding.models.model import (
     Batch,
     BatchedLanguageModel,
@@ -15,6 +14,9 @@ from explorer.decoding.models.model import (
     LanguageModel,
     Reading,
     RunLanguageModel,
+    call_model,
+    checked_reading,
+    reading_of,
 )
 from explorer.errors import ExplorerError
 

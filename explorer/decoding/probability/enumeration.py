@@ -17,8 +17,7 @@ from typing import Final
 
 import torch
 
-from explorer.decoding.models.arguments import call_model
-from explorer.decoding.models.model import BranchingBatch, LanguageModel
+from explorer.decoding.models.model import BranchingBatch, LanguageModel, call_model
 from explorer.decoding.models.row_by_row import open_branching
 from explorer.decoding.probability.written import (
     WrittenTokens,

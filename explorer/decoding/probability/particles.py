@@ -26,7 +26,7 @@ from explorer.decoding.probability.written import (
     host_log_probs,
     log_sum,
 )
-from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import uniform
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 

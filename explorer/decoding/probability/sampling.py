@@ -25,7 +25,7 @@ from explorer.decoding.probability.enumeration import ROWS
 from explorer.decoding.probability.particles import Swarm, effective_size
 from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import WrittenTokens, opened
-from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import uniform
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint

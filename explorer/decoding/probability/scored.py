@@ -13,8 +13,15 @@ from torch import Tensor
 
 from explorer.arguments import listed, wrong
 from explorer.budget import Budget
-from explorer.decoding.models.arguments import call_model, checked_reading, meant_token, reading_of
-from explorer.decoding.models.model import LanguageModel, Prompt, RunLanguageModel
+from explorer.decoding.models.arguments import meant_token
+from explorer.decoding.models.model import (
+    LanguageModel,
+    Prompt,
+    RunLanguageModel,
+    call_model,
+    checked_reading,
+    reading_of,
+)
 from explorer.decoding.probability.written import (
     Float64,
     allowed_ids,

@@ -1,7 +1,6 @@
-"""From logits to one token, and to the statistics that are recorded about it.
+"""From logits to one token.
 
-Read in this order: `randomness` (one uniform number per step), `sampler` (temperature, filters,
-draw), `measure` (the statistics of a distribution for a trace), `reference` (a whole step in plain
-torch), `on_host` (the same step on allowed tokens only), `fused` (the same step as one launch on a
-GPU).
+Read in this order: `sampler` (one uniform number per step, temperature, filters, draw), `reference`
+(a whole step in plain torch), `on_host` (the same step on allowed tokens only), `fused` (the same
+step as one launch on a GPU).
 """

@@ -14,7 +14,7 @@ The whole sampler is in the launch, without sorting:
 - Ties at either threshold are kept up to the limit, the lowest ids first; a running count over the
   row decides, so ties are cut as in the reference.
 - Min-p is a comparison. The draw adds up the mass in float64 and stops at u times the sum; u is the
-  Philox number for the row's position (`explorer.decoding.sampling.randomness`).
+  Philox number for the row's position (`explorer.decoding.sampling.sampler`).
 
 So a step has 4 passes without filters, and 31 more each for top-k and top-p. The launch gives the
 reference's tokens except for two unavoidable effects of rounding: weights are exponentials, which
@@ -43,9 +43,8 @@ import triton.language as tl
 from torch import Tensor
 
 from explorer.decoding.sampling import reference
-from explorer.decoding.sampling.randomness import seed_words
 from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, seed_words
 from explorer.tokens import words as states
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.device import DeviceMasks

@@ -19,9 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.reference import Rows, move_on
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, uniforms
 from explorer.jit import jit
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.error_word import ints

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.decoding.sampling.randomness import uniforms
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, uniforms
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.words import DEAD, DONE

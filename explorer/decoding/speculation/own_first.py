@@ -35,13 +35,11 @@ from explorer.decoding.models.arguments import (
     checked_sampler,
     prompt_ids,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt
-from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import Sampler, drawn_token
+from explorer.decoding.models.model import LanguageModel, LogitsStore, Prompt
+from explorer.decoding.sampling.sampler import Sampler, drawn_token, uniform
 from explorer.decoding.speculation.counting import Counting
 from explorer.decoding.speculation.proposing import CountedProposals, DrawPlace
 from explorer.decoding.speculation.taking import masked_logits
-from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 from explorer.languages.constraint import Constraint

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import checked_model, reading_of
-from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.arguments import checked_model
+from explorer.decoding.models.model import LanguageModel, reading_of
 from explorer.decoding.sampling.sampler import Sampler, drawn_token
 from explorer.decoding.speculation.counting import Counting
 from explorer.decoding.speculation.drafting import Draft, Drafting, checked_draft

@@ -1,7 +1,7 @@
 """The rule that accepts or replaces a proposal, as pure functions of random numbers.
 
 Three random numbers belong to a place: one for the proposal, one for its acceptance, one for the
-replacement of a rejected token. Each is `explorer.decoding.sampling.randomness.uniform` of its
+replacement of a rejected token. Each is `explorer.decoding.sampling.sampler.uniform` of its
 place, so a draw depends on the place alone: not on the number of tokens proposed at once, nor on
 the path to the place.
 
@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from explorer.automata.machine import Bool
-from explorer.decoding.sampling.randomness import uniform
-from explorer.decoding.sampling.sampler import drawn_token
+from explorer.decoding.sampling.sampler import drawn_token, uniform
 
 _PROPOSING: Final = 2**62
 _TAKING: Final = 2**61

@@ -16,11 +16,10 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.model import LanguageModel, LogitsStore
 from explorer.decoding.sampling.sampler import Drawing
 from explorer.decoding.speculation.proposing import Drafter, DrawPlace, proposer_of
 from explorer.decoding.speculation.taking import masked_logits
-from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.words import DONE

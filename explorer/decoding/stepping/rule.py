@@ -26,7 +26,7 @@ from explorer.alphabet import LETTER
 from explorer.arguments import named_way, plain, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
-from explorer.decoding.trace.masks import MaskRows, SeenClasses, pack_classes
+from explorer.decoding.trace.recording import MaskRows, SeenClasses, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.followed import PhaseNet, phase_net

@@ -20,11 +20,15 @@ record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Self
 
+from torch import Tensor
+
 from explorer.arguments import instance, listed, whole_number, wrong
+from explorer.automata.machine import Bool
 from explorer.budget import Budget, Meter
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -34,12 +38,11 @@ from explorer.decoding.models.arguments import (
     checked_model,
     meant_token,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.model import LanguageModel, LogitsStore, Message, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft
 from explorer.decoding.stepping.feeding import before_others
 from explorer.decoding.stepping.healing import Heal
-from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Forced
 from explorer.decoding.stepping.settings import (
     UNCHANGED,
@@ -50,20 +53,28 @@ from explorer.decoding.stepping.settings import (
     edited,
     given,
 )
-from explorer.decoding.stepping.standing import (
-    Standing,
+from explorer.decoding.stepping.tree import (
+    Setting,
+    StepNode,
+    StepTree,
     Unread,
     check_open,
     checked_distance,
+    checked_position,
     is_open,
     permitted,
+    trace_of,
 )
-from explorer.decoding.stepping.tree import StepNode, StepTree
-from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.recording import (
+    Rejection,
+)
+from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 _REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
@@ -72,7 +83,7 @@ LONGEST_RUN: Final = 1024
 """The most tokens that `Walk.run` adds if there is no other limit."""
 
 
-class Walk(Standing):
+class Walk:
     """Constrained decoding, one token at a time; users hold an `explorer.Session`.
 
     Args:
@@ -233,6 +244,175 @@ class Walk(Standing):
         session._begin(StepTree(setting, None), 0, 0, budget)
         session._read_ids(tokens, known, Meter(budget))
         return session
+
+    # --- reading ------------------------------------------------------------------------------
+
+    @property
+    def setting(self) -> Setting:
+        """The checked arguments of the run; an edit replaces them."""
+        return self._tree.setting
+
+    @property
+    def lm(self) -> LanguageModel | None:
+        """The language model; ``None`` for a run from given ids."""
+        return self._tree.setting.model
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The model's tokens."""
+        return self._tree.setting.rule.vocabulary
+
+    @property
+    def machine(self) -> TokenMachine:
+        """The token machine that computes the masks; `Free` without a constraint."""
+        return self._tree.setting.rule.machine
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The constraint on the text; ``None`` without one."""
+        return self.machine.constraint
+
+    @property
+    def prompt(self) -> str | tuple[Message, ...] | None:
+        """The text or the messages that the run continues."""
+        return self._tree.setting.prompt
+
+    @property
+    def healed(self) -> str:
+        """The end of the prompt that the text repeats; see ``heal``."""
+        return self._tree.setting.healed
+
+    @property
+    def restrict(self) -> Restricted | None:
+        """The restriction of every constraint of the session; ``None`` without one."""
+        return self._tree.setting.restrict
+
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler that chooses tokens."""
+        return self._tree.setting.sampler
+
+    @property
+    def seed(self) -> int:
+        """The seed of the random numbers."""
+        return self._seed
+
+    @property
+    def index(self) -> int:
+        """The position of the cursor: the number of tokens before it."""
+        return self._at
+
+    @property
+    def length(self) -> int:
+        """The number of tokens of the line, including those ahead of the cursor."""
+        return len(self._line) - 1
+
+    @property
+    def generation(self) -> int:
+        """The number of changes of the cursor or of the setting; see `request`."""
+        return self._generation
+
+    @property
+    def forks(self) -> tuple[Self, ...]:
+        """The walks that were forked from this one, by `fork` and by `edit`."""
+        return self._forks
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The token ids up to the cursor, without the prompt's."""
+        with self._lock:
+            return tuple(step.token for step in self._steps())
+
+    @property
+    def text(self) -> str:
+        """The text up to the cursor; half a character at its end shows as U+FFFD."""
+        return self._node.text
+
+    @property
+    def state(self) -> int:
+        """The constraint's state at the cursor."""
+        return self._node.state
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text has ended at the cursor."""
+        return self._node.state == DONE
+
+    @property
+    def position(self) -> Position:
+        """The recorded position at the cursor; calls the model if it is not known yet."""
+        with self._lock:
+            return self._tree.position(self._node)
+
+    @property
+    def rejection(self) -> Rejection | None:
+        """The first id of a run from given ids that is not allowed."""
+        with self._lock:
+            if not self._unread.ids:
+                return None
+            last = self._line[-1]
+            return Rejection(last.index, self._unread.ids[0], last.state)
+
+    def allowed(self) -> Bool:
+        """The mask at the cursor, token budget included.
+
+        Returns:
+            bool[len(vocabulary)], read-only.
+        """
+        with self._lock:
+            return self._tree.mask(self._node).allowed
+
+    def logits(self, k: int | None = None) -> Tensor:
+        """The model's own logits at a position, cached or computed again.
+
+        Args:
+            k: A position of this line; by default the cursor's.
+
+        Returns:
+            float[W], on the model's device; must not be changed.
+
+        Raises:
+            ExplorerError: There is no model, or no such position.
+        """
+        with self._lock:
+            node = self._node if k is None else self._line[self._checked(k)]
+            if self._tree.logits is None:
+                raise ExplorerError(
+                    "This run has no model, so it has no logits.",
+                    remedy="Make a Session with a model.",
+                )
+            return self._tree.logits.read(self._tree.ids(node), node.key).logits
+
+    @property
+    def trace(self) -> Trace:
+        """The trace from the start to the cursor; calls the model for positions not known yet.
+
+        If computing the mask at the cursor exceeds the machine's budget, it ends one token earlier.
+        """
+        with self._lock:
+            if self._trace is None or self._trace[0] != self._generation:
+                at_end = self._at == self.length
+                self._trace = (
+                    self._generation,
+                    trace_of(
+                        self._tree,
+                        self._line[: self._at + 1],
+                        seed=self._seed,
+                        stream=self._stream,
+                        rejection=self.rejection if at_end else None,
+                        unread=self._unread.ids[1:] if at_end else (),
+                    ),
+                )
+            return self._trace[1]
+
+    def __repr__(self) -> str:
+        with self._lock:
+            model = self.lm.name if self.lm is not None else None
+            ahead = self.length - self._at
+            more = f", {ahead} ahead" if ahead else ""
+            constraint = self.constraint if self.constraint is not None else "free"
+            name = type(self).__name__
+            return f"{name}({model!r}, {constraint}, {self._at} tokens{more}: {self.text!r})"
 
     # --- moving -------------------------------------------------------------------------------
 
@@ -443,6 +623,35 @@ class Walk(Standing):
             return fork
 
     # --- inside the lock ----------------------------------------------------------------------
+
+    def _begin(self, tree: StepTree, seed: int, stream: int, budget: Budget | None) -> None:
+        """Put the cursor at the root of a tree."""
+        self._tree = tree
+        tree.draws_with(seed, stream)
+        self._seed = seed
+        self._stream = stream
+        self._budget = budget
+        self._lock = threading.RLock()
+        self._line: list[StepNode] = [tree.root]
+        self._at = 0
+        self._generation: int = 0
+        self._forks: tuple[Self, ...] = ()
+        self._unread = Unread()
+        self._trace: tuple[int, Trace] | None = None
+
+    @property
+    def _node(self) -> StepNode:
+        # Each attribute is read once, so the result is consistent even without the lock.
+        line, at = self._line, self._at
+        return line[min(at, len(line) - 1)]
+
+    def _steps(self) -> Iterator[Step]:
+        for node in self._line[1 : self._at + 1]:
+            if node.step is not None:
+                yield node.step
+
+    def _checked(self, k: int) -> int:
+        return checked_position(k, self.length, self._at)
 
     def _twin(self, line: list[StepNode], at: int) -> Self:
         other = type(self).__new__(type(self))

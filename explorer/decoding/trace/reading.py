@@ -43,8 +43,13 @@ from explorer.decoding.trace.form import (
     form_fields,
     number,
 )
-from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
-from explorer.decoding.trace.recording import MentionedTokens, Rejection
+from explorer.decoding.trace.recording import (
+    MaskRows,
+    MentionedTokens,
+    Rejection,
+    bytes_per_class,
+    unpack_row,
+)
 from explorer.decoding.trace.records import (
     Candidate,
     Position,

@@ -4,7 +4,7 @@ A trace is a value. The views, the command line and the exports read nothing but
 run looks exactly like a live one. It consists of positions and the steps between them
 (`explorer.decoding.trace.records`), with their common data (`explorer.decoding.trace.recording`):
 the constraint's source, the masks, and the bytes of each mentioned token. The masks are rows over
-classes of tokens, in the same form for every kind of machine (`explorer.decoding.trace.masks`).
+classes of tokens, in the same form for every kind of machine (`explorer.decoding.trace.recording`).
 
 It holds not the whole vocabulary but its fingerprint and the mentioned tokens: those chosen, the
 candidates, and a few of each token class, so that an edge or a mask can name examples. It does not

@@ -41,8 +41,7 @@ from explorer.decoding.trace.form import (
     finite,
     form_of,
 )
-from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.recording import MentionedTokens, Recording
+from explorer.decoding.trace.recording import MaskRows, MentionedTokens, Recording
 from explorer.decoding.trace.records import Candidate, Position, Step, TokenDistribution
 from explorer.errors import ExplorerError
 from explorer.files import holds_at_most

@@ -12,8 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.automata.tree.origin import Origin
-from explorer.languages.written.configuration import Call, ClosedRule, Configuration, Item
-from explorer.languages.written.program import AROUND, Point, WrittenProgram
+from explorer.languages.written.configuration import (
+    AROUND,
+    Call,
+    ClosedRule,
+    Configuration,
+    Item,
+    Point,
+    WrittenProgram,
+)
 
 
 @dataclass(frozen=True, slots=True)

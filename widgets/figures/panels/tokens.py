@@ -25,8 +25,7 @@ import numpy as np
 
 from explorer.analysis.session import Session
 from explorer.automata.textbook.detokenizing import readable
-from explorer.decoding.sampling.measure import measure
-from explorer.decoding.trace.records import Position, Step
+from explorer.decoding.trace.records import Position, Step, measure
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.words import DONE, FREE
