@@ -1,4 +1,4 @@
-"""Conversions between bytes, token ids and FST labels, and the display of bytes that are not text.
+"""Bytes, token ids and FST labels: conversions, the bytes of a character, and bytes for display.
 
 OpenFST reserves label 0 for ε. Byte 0 and token id 0 are ordinary symbols, so the label of either
 is one higher. Every ``+ 1`` and ``- 1`` between symbols and labels happens here.
@@ -180,6 +180,50 @@ def in_quotes(text: str) -> str:
     return f"{mark}{''.join(parts)}{mark}"
 
 
+_AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
+"""Characters that look like an escape, or the beginning of one, after a backslash."""
+
+_LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
+"""A pattern of text that looks like the output of `show_bytes`."""
+
+
+def readable(data: bytes) -> str:
+    """Token bytes as one line of printable text without spaces; distinct bytes stay distinct.
+
+    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it. A
+    backslash is one backslash, except before what it would turn into an escape, such as ``n``:
+    there all that stand together are doubled.
+
+    Example:
+        >>> readable(b" the"), readable("ä".encode()), readable(b"\\xc3"), readable(b"\\n")
+        ('␣the', 'ä', '<C3>', '\\\\n')
+        >>> print(readable(b"<C3>"), readable(b"\\\\"), readable(b'\\\\"'), readable(b"\\\\n"))
+        \\<C3> \\ \\" \\\\n
+    """
+    parts: list[str] = []
+    backslashes = 0  # The number of backslashes at the end of the text so far.
+    text = data.decode(errors="surrogateescape")
+    for at, character in enumerate(text):
+        code = ord(character)
+        shown = character
+        if character == " ":
+            shown = "␣"
+        elif character == "␣" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
+            shown = "\\" + character
+        elif 0xDC80 <= code <= 0xDCFF:
+            shown = show_bytes(bytes([code - 0xDC00]))
+        elif not character.isprintable():
+            shown = character.encode("unicode_escape").decode()
+        if character == "\\":
+            backslashes += 1
+        else:
+            if backslashes and shown[0] in _AFTER_A_BACKSLASH:
+                parts.append("\\" * backslashes)
+            backslashes = 0
+        parts.append(shown)
+    return "".join(parts)
+
+
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters other than the tab and the newline, and marks of text direction."""
 
@@ -198,6 +242,63 @@ def _control_escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     # JSON may hold characters from 0x7f on unescaped; \x85 is not an escape of JSON, \u0085 is.
     return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}"
+
+
+# First and last lead byte of each length, and the bits of the code point that the lead holds.
+LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
+
+
+def is_continuation(byte: int) -> bool:
+    """Whether a byte can only occur inside a character."""
+    return byte & 0xC0 == 0x80
+
+
+def remaining_bytes(lead: int) -> int:
+    """The number of bytes that must follow a lead byte; 0 for any other byte."""
+    return next((count for low, high, count, _ in LEADS if low <= lead <= high), 0)
+
+
+def character_start(data: bytes, index: int) -> int:
+    """The offset of the first byte of a character, given any byte of it.
+
+    Args:
+        data: Bytes that are valid UTF-8 up to ``index``; the byte there may be any.
+        index: The offset of the byte; ``len(data)`` stands for the byte that would come next.
+
+    Example:
+        >>> character_start("aä".encode(), 2), character_start("aä".encode(), 3)
+        (1, 3)
+    """
+    first = index
+    while first > 0 and index - first < 4 and is_continuation(data[first - 1]):
+        first -= 1
+    if first > 0 and (need := remaining_bytes(data[first - 1])) > index - first:
+        # The lead byte before them needs more bytes than there are: this byte is one of them.
+        return first - 1 if need else index
+    return index
+
+
+def split_tail(data: bytes) -> tuple[bytes, bytes]:
+    """Bytes without the incomplete character at their end, and that part of a character.
+
+    Example:
+        >>> split_tail(b"a\\xf0\\x9f")
+        (b'a', b'\\xf0\\x9f')
+    """
+    for back in range(1, min(3, len(data)) + 1):
+        byte = data[-back]
+        if is_continuation(byte):
+            continue
+        return (data[:-back], data[-back:]) if remaining_bytes(byte) >= back else (data, b"")
+    return data, b""
+
+
+def split_head(data: bytes) -> tuple[bytes, bytes]:
+    """The bytes at the start that can only finish an earlier character, and the rest."""
+    count = 0
+    while count < min(3, len(data)) and is_continuation(data[count]):
+        count += 1
+    return data[:count], data[count:]
 
 
 def byte_label(byte: int) -> int:

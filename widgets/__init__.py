@@ -5,12 +5,12 @@
 
 Importing the package imports no notebook library; the names are looked up on first use.
 
-Read in this order: `cursor` (the session that widgets share), `shown_place` and `page_data` (the
-data of it that they show), `looks` (one step ahead), `figures` (the pure functions that compute
-these data), `dialogue` (the messages of a page), `views` (the widgets); then the modules that they
-use: `editing` and `kinds` of constraints with examples (`tag_texts`), `toy` (a model with
-probabilities set by hand), `other_engines`, `compiling`, `export` (a page and a still that need no
-kernel), `report` (of many runs), `lessons`, `prompt_socket`.
+Read in this order: `cursor` (the session that widgets share), `shown_place` (the data of it that
+they show), `looks` (one step ahead), `figures` (the pure functions that compute these data),
+`dialogue` (the messages of a page), `views` (the widgets); then the modules that they use:
+`editing` and `kinds` of constraints with examples (`tag_texts`), `toy` (a model with probabilities
+set by hand), `other_engines`, `compiling`, `export` (a page and a still that need no kernel),
+`report` (of many runs), `lessons`, `prompt_socket`.
 """
 
 from __future__ import annotations

@@ -47,8 +47,7 @@ from widgets.dialogue.later import Later, Progress
 from widgets.figures.machines.detokenizing_figure import ALL_TOKENS
 from widgets.figures.packets import compress, trace_packet
 from widgets.figures.snapshot import Snapshot
-from widgets.page_data import Packet, PageData
-from widgets.shown_place import ShownPlace
+from widgets.shown_place import Packet, PageData, ShownPlace
 from widgets.views import bundle
 
 MOST_HINTS: Final = 200

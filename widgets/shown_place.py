@@ -1,44 +1,530 @@
-"""The shared part of the widgets on one cursor: the state that they show, and edits of the
-constraint.
+"""The shared part of the widgets on one cursor: what they show, and edits of the constraint.
 
 The cursor reports changes of its line (`widgets.cursor.Happened`); from these and the session's
 trace pure functions (`widgets.figures`) compute the message to the page (`widgets.figures.told`):
-the whole position, and the new part of the line. Large values (the vocabulary's text, the machines)
-are requested once, by name (`widgets.dialogue.dialogue`).
+the whole position, and the new part of the line. `PageData` makes the packets for one machine and
+model. Large values are worked out when the page asks for them by name
+(`widgets.dialogue.dialogue`): the vocabulary's text once per page, the machines and their layouts
+once per constraint, the figures around a position after its numbers.
 
 Callbacks may arrive on any thread, also while a cell runs, so the cursor's lock guards them.
 
-Cost: a step sends a few kilobytes. Layouts are made when the page asks for the machines, so the
-first numbers are on the page before them.
+Cost: a step sends a few kilobytes.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Callable
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from functools import cached_property
+from typing import Any, Final, TypedDict, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.analysis import machine_traps, session_traps
+from explorer.analysis.explaining.step import (
+    explain_step,
+    explain_trace,
+    model_probabilities,
+    reasons_at,
+)
 from explorer.analysis.session import Session
+from explorer.analysis.traps import grouped_traps
+from explorer.arguments import counted
+from explorer.automata.tree.nodes import Source
+from explorer.budget import Budget
+from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.stepping.tree import Setting
+from explorer.decoding.trace.trace import Trace
+from explorer.errors import ExplorerError
+from explorer.languages.stages.staged import stages_of
+from explorer.tokens.machine import TokenMachine, table_of
 from widgets import kinds
-from widgets.cursor import Cursor
+from widgets.compiling.composed import Composed, drawn_machine
+from widgets.compiling.worker import CompileWorker
+from widgets.cursor import Cursor, whole_trace
 from widgets.editing import Editing
+from widgets.figures.drawing.geometry import Layout
+from widgets.figures.drawing.layout import lay_out_figures
+from widgets.figures.machines.detokenizing_figure import (
+    composed_tokens,
+    detokenizing_figure,
+    failing_offsets,
+    masked_tokens,
+    shown_tokens,
+)
+from widgets.figures.machines.drawn import draw_at, drawn_whole
+from widgets.figures.machines.lit import walk_packet
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.pushdown_figure import pushdown_near
+from widgets.figures.machines.stages import stages_made
+from widgets.figures.packets import (
+    class_packet,
+    lean,
+    machine_packet,
+    position_packet,
+    schema_behind,
+    vocabulary_packet,
+    written_pattern,
+)
+from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.phases import phases_packet
+from widgets.figures.panels.pipeline import neighbours_packet, pipeline_packet, stage_packet
+from widgets.figures.panels.reasons import (
+    Grouped,
+    grouped,
+    more_packet,
+    trap_packet,
+    verdict_packet,
+)
+from widgets.figures.panels.stack import stack_steps, with_stack
+from widgets.figures.panels.tokens import rejected_token, strip_packet, strip_token
 from widgets.figures.told import (
     AskedState,
     Editor,
     Line,
     LineHistory,
+    Moved,
+    Named,
     Offered,
     OfferedPreset,
     SamplerState,
     ShownPosition,
+    TokenBox,
     ToldPlace,
 )
-from widgets.page_data import PageData
+from widgets.looks import Looks
+from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
+
+MOST_INNER: Final = 64
+"""The most drawings of the detokenizing FST that are kept."""
+
+Packet = dict[str, object]
+
+
+class EditorPart(TypedDict):
+    """The part of the editor that the machine decides; see `widgets.figures.told.Editor`."""
+
+    report: str
+    pattern: str
+    behind: str
+    pipeline: Packet
+
+
+class PageData:
+    """The data of a page about one machine and model."""
+
+    def __init__(self, session: Session) -> None:
+        self.machine = session.machine
+        self.lm = session.lm
+        self.vocabulary = session.vocabulary
+        self._lock = threading.Lock()  # Layouts are made on threads.
+        self._machine: Packet | None = None
+        self._composing = threading.Lock()
+        self._drawn = Composed(self.machine, None)
+        self._inner: dict[
+            tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]],
+            tuple[MachineFigure, Layout],
+        ] = {}
+        self._groups: tuple[tuple[object, ...], Grouped] | None = None
+        self._machine_traps: list[Packet] | None = None
+        self.engines = OtherEngines(session.machine)
+        self.looks = Looks()
+
+    @property
+    def free(self) -> bool:
+        """Whether there is no constraint: then nothing is masked, and no machine is drawn."""
+        return self.machine.constraint is None
+
+    @cached_property
+    def about(self) -> str:
+        """The model in some words, for the title line."""
+        if isinstance(self.lm, ToyModel):
+            return f"toy preset: {len(self.vocabulary) - 1} tokens + EOS, hand-set probabilities"
+        name = "a run from elsewhere" if self.lm is None else f"model {self.lm.name}"
+        return f"{name}: {len(self.vocabulary):,} tokens"
+
+    @cached_property
+    def editor(self) -> EditorPart:
+        """The part of the editor that the machine decides."""
+        return {
+            "report": self._report(),
+            "pattern": written_pattern(self.machine),
+            "behind": schema_behind(self.machine),
+            "pipeline": pipeline_packet(self._source, self.vocabulary),
+        }
+
+    def _report(self) -> str:
+        """Sizes and milliseconds of the compilation, and what it left out, in one line."""
+        if self.free:
+            return "no constraint"
+        report = self.machine.report
+        if table_of(self.machine) is None:
+            # No number: this line is written once, and the states are met afterwards.
+            if report.byte_machine == "closed":
+                line = f"{counted(report.character_states, 'character state')}; token states"
+            else:
+                line = "character and token states"
+            line += " are worked out as they are visited"
+            if report.reason:
+                line += f" · {report.reason}"
+        else:
+            line = (
+                f"{counted(report.character_states, 'character state')} → "
+                f"{counted(report.token_states, 'token state')}, "
+                f"{counted(report.token_classes, 'token class')}, "
+                f"{report.total_milliseconds:.1f} ms"
+            )
+        # What stands under a warning is the line that it is about; the editor shows the text.
+        return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
+
+    def composed(self, worker: CompileWorker | None, budget: Budget) -> str | None:
+        """A line on who composed the machine that is drawn; asked until the process has answered.
+
+        Args:
+            worker: The process that compiles; ``None`` where no page has needed it.
+
+        Returns:
+            The line; ``None`` while the process is busy.
+        """
+        with self._composing:
+            if not self._drawn.line:
+                drawn = drawn_machine(self.machine, worker, budget)
+                with self._lock:
+                    if drawn.machine is not self._drawn.machine:
+                        self._machine = None
+                    self._drawn = drawn
+            return self._drawn.line
+
+    @cached_property
+    def vocabulary_name(self) -> Named:
+        """The name of the vocabulary; its text is in `vocabulary_packet`."""
+        return {"fingerprint": self.vocabulary.fingerprint, "size": len(self.vocabulary)}
+
+    def words(self) -> Packet:
+        """The readable text of every token."""
+        return vocabulary_packet(self.vocabulary)
+
+    @cached_property
+    def machine_name(self) -> dict[str, str]:
+        """The ``key`` of the machine: the same constraint over the same vocabulary has the same."""
+        if self.free:
+            return {"key": ""}
+        kind = "table" if table_of(self.machine) is not None else type(self.machine).__name__
+        source = None if self.machine.constraint is None else self.machine.constraint.source
+        text = f"{self.machine.vocabulary.fingerprint} {kind} {source!r}"
+        return {"key": hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]}
+
+    @property
+    def drawn(self) -> TokenMachine:
+        """The machine that is drawn: pynini's, once that has composed it."""
+        return self._drawn.machine
+
+    def machines(self, worker: CompileWorker | None, budget: Budget) -> Packet:
+        """The classes of the tokens, and the machines where they can be drawn whole.
+
+        Args:
+            worker: The process that compiles; ``None`` where there is none.
+        """
+        if self.free:
+            return {**self.machine_name}
+        if self.whole:
+            self.composed(worker, budget)
+        with self._lock:
+            if self._machine is None:
+                self._machine = machine_packet(self.drawn, key=str(self.machine_name["key"]))
+            return self._machine
+
+    @property
+    def num_stages(self) -> int:
+        """The number of stages of the constraint."""
+        return 0 if self._source is None else len(stages_of(self._source))
+
+    def stage(self, number: int, session: Session | None = None, *at: Any) -> Packet:
+        """One stage; with a session, its record and a position also what it refuses there.
+
+        Raises:
+            ExplorerError: There is no such stage.
+        """
+        source = self._source
+        if source is None or not 0 <= number < self.num_stages:
+            raise ExplorerError(f"There is no stage {number}.")
+        packet, (stage, on) = stage_packet(source, number), stages_of(source)[number]
+        if session is not None and not self.free and on:
+            shares = model_probabilities(session, *at)
+            packet["neighbours"] = neighbours_packet(self.machine, stage, *at, probabilities=shares)
+        return packet
+
+    def pairs(self, trace: Trace, k: int, probabilities: NDArray[np.float64] | None) -> Packet:
+        """The neighbours at a position of each stage of the tokens that is on, by its number."""
+        if self._source is None:
+            return {}
+        by_stage: Packet = {}
+        for number, (stage, on) in enumerate(stages_of(self._source)):
+            pairs = neighbours_packet(self.machine, stage, trace, k, probabilities) if on else None
+            if pairs is not None:
+                by_stage[str(number)] = pairs
+        return by_stage
+
+    @property
+    def _source(self) -> Source | None:
+        constraint = self.machine.constraint
+        return None if constraint is None else without_healing(constraint).source
+
+    @cached_property
+    def _phased(self) -> bool:
+        return self.machine.constraint is not None and self.machine.constraint.source.phased
+
+    def classes(self) -> Packet:
+        """The classes of the tokens alone, for a page that draws no machine."""
+        if self.free:
+            return {**self.machine_name}
+        pattern = {"pattern": self.editor["pattern"]}
+        return {**self.machine_name, **pattern, **class_packet(self.machine)}
+
+    def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
+        """The drawings that change with the position: T_V for the tokens that matter, and large
+        machines.
+        """
+        tokens = shown_tokens(trace, k, self.machine, also)
+        masked = () if self.free else masked_tokens(trace, k, tokens)
+        fails = failing_offsets(self.machine, trace.positions[k].state, masked)
+        inner, place = self._detokenizing(tokens, masked, fails)
+        figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
+        if not self.free and not self.whole:
+            near = draw_at(self.drawn, trace, k)
+            figures |= near.figures
+            layouts |= near.layouts
+        shown = sorted(tokens), sorted(masked), sorted(fails.items())
+        key = f"{k if len(figures) > 1 else ''}:{shown}"
+        stack = pushdown_near(self.machine, trace.positions[k].state)
+        if stack is not None:
+            figures["pushdown"], layouts["pushdown"] = stack
+            key += ",".join(node.id for node in stack[0].nodes)
+        return {
+            "key": key,
+            "machines": {name: lean(found.to_dict()) for name, found in figures.items()},
+            "layouts": {name: found.to_dict() for name, found in layouts.items()},
+        }
+
+    def _detokenizing(
+        self, tokens: tuple[int, ...], masked: tuple[int, ...], fails: Mapping[int, int]
+    ) -> tuple[MachineFigure, Layout]:
+        """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
+        name = tokens, masked, tuple(sorted(fails.items()))
+        with self._lock:
+            known = self._inner.get(name)
+            if known is None:
+                if len(self._inner) >= MOST_INNER:
+                    del self._inner[next(iter(self._inner))]
+                figure = detokenizing_figure(self.vocabulary, tokens, masked, fails)
+                known = (figure, lay_out_figures({"inner": figure})["inner"])
+                self._inner[name] = known
+            return known
+
+    def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
+        """The construction over the tokens that are shown, stage by stage."""
+        if self.free:
+            return []
+        packets: list[Packet] = []
+        drawn = draw_at(self.drawn, trace, k).figures["token_dfa"]
+        shown = shown_tokens(trace, k, self.machine, also)
+        tokens = composed_tokens(self.machine, trace.positions[k].state, drawn, shown)
+        for made in stages_made(self.machine, tokens):
+            layout = lay_out_figures({"stage": made.figure})["stage"]
+            packets.append({**made.to_dict(), "layout": layout.to_dict()})
+        return packets
+
+    @property
+    def whole(self) -> bool:
+        """Whether the machines are drawn whole."""
+        return not self.free and drawn_whole(self.machine)
+
+    def position(self, trace: Trace, k: int) -> Packet:
+        """Everything the page shows of a position."""
+        return position_packet(trace, k, self.machine)
+
+    def line(
+        self,
+        trace: Trace,
+        k: int,
+        generation: int,
+        lines: Sequence[tuple[str, Session]],
+        current: int,
+    ) -> Line:
+        """The tokens of the current line and of those beside it, whole."""
+        strip = strip_packet(trace.part(0, 0), self.vocabulary)
+        strip["tokens"] = self._tokens(trace, self.machine)
+        strip["finished"], strip["rejected"] = trace.finished, rejected_token(trace, self.machine)
+        if self._phased and (phases := phases_packet(trace)) is not None:
+            strip["phases"] = phases
+        strip["forks"] = [
+            {
+                "name": name,
+                "current": number == current,
+                "tokens": []
+                if number == current
+                else self._tokens(whole_trace(each), each.machine),
+            }
+            for number, (name, each) in enumerate(lines if len(lines) > 1 else ())
+        ]
+        return {
+            "index": k,
+            "length": len(trace),
+            "generation": generation,
+            "strip": strip,
+            "model": self.lm is not None,
+        }
+
+    def history(self, trace: Trace, since: int = 0) -> LineHistory:
+        """The values of the charts at the positions of a line, from one of them on."""
+        return cast(LineHistory, over_time(trace.part(since, len(trace))).to_dict())
+
+    def grown(
+        self, line: Line, history: LineHistory, trace: Trace, k: int, kept: int, generation: int
+    ) -> Moved:
+        """Bring a line and its history, which are changed in place, to where a trace is.
+
+        Args:
+            kept: How many tokens of the line stay; those of the trace behind them are new.
+
+        Returns:
+            What is new, for those who have the line already.
+        """
+        strip, before = line["strip"], line["generation"]
+        line["index"], line["length"], line["generation"] = k, len(trace), generation
+        moved: Moved = {
+            "after": before,
+            "generation": generation,
+            "index": k,
+            "length": len(trace),
+            "kept": kept,
+            "tokens": self._tokens(trace, self.machine, kept),
+            "finished": trace.finished,
+            "rejected": rejected_token(trace, self.machine),
+        }
+        if moved["tokens"] or len(strip["tokens"]) > kept:
+            strip["tokens"][kept:] = moved["tokens"]
+            # What was taken at a position is known once there is a step, so that one is new too.
+            moved["history"] = self.history(trace, kept)
+            for name, values in moved["history"].items():
+                cast("dict[str, list[object]]", history)[name][kept:] = cast("list[object]", values)
+            if self._phased and (phases := phases_packet(trace, kept)) is not None:
+                moved["phases"] = phases
+                alive = strip["phases"]["alive"][:kept] if "phases" in strip else []
+                strip["phases"] = {**phases, "alive": [*alive, *phases["alive"]]}
+        strip["finished"], strip["rejected"] = moved["finished"], moved["rejected"]
+        return moved
+
+    def _tokens(self, trace: Trace, machine: TokenMachine, since: int = 0) -> list[TokenBox]:
+        """The output tokens of the strip."""
+        return [strip_token(trace, k, machine) for k in range(since, len(trace))]
+
+    def walk(self, trace: Trace, k: int, token: int) -> Packet:
+        """The way of a token through all three machines, byte by byte."""
+        if self.free:
+            data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
+            return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
+        position = trace.positions[k]
+        packet = walk_packet(self.machine, position.state, token)
+        read = bytes(cast("list[int]", packet["bytes"]))[: cast("int | None", packet["failed_at"])]
+        stack = stack_steps(self.machine, position.data, read)
+        return packet if stack is None else {**packet, "stack": stack}
+
+    def explanation(
+        self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False
+    ) -> Packet:
+        """Why a token is allowed or masked at a position.
+
+        Args:
+            hints: Whether to include the parts that must be searched for, which the page otherwise
+                asks for afterwards.
+        """
+        if self.free:
+            return _unconstrained()
+        explanation = explain_step(session, token, k, trace=trace)
+        packet = with_stack(verdict_packet(explanation), self.machine, explanation.verdict)
+        return {**packet, "more": more_packet(explanation)} if hints else packet
+
+    def stored_explanation(
+        self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
+    ) -> Packet:
+        """`explanation` for a file of thousands of them: the logits are read only where they
+        matter.
+
+        They show what a filter of the sampler does to an allowed token, and which allowed tokens
+        near to a masked one the model finds likeliest.
+
+        Args:
+            logits: float[W], the model's at that position, if there is one.
+            hints: Whether to include the parts that must be searched for.
+        """
+        if self.free:
+            return _unconstrained()
+        sampler = trace.sampler
+        filters = sampler.greedy or (sampler.top_k, sampler.top_p, sampler.min_p) != (None,) * 3
+        allowed = token < len(self.vocabulary) and self.machine.step(
+            trace.positions[k].state, token
+        )
+        tell = hints or (allowed is not None and filters)
+        explanation = explain_trace(self.machine, trace, token, k, logits=logits if tell else None)
+        packet = with_stack(verdict_packet(explanation), self.machine, explanation.verdict)
+        return {**packet, "more": more_packet(explanation)} if hints else packet
+
+    def groups(self, session: Session, trace: Trace, k: int) -> Grouped:
+        """The groups of reasons at a position; the last answer is kept.
+
+        Args:
+            session: For the model's logits; one that stays on this line.
+
+        Raises:
+            ExplorerError: There is no constraint.
+        """
+        if self.free:
+            raise ExplorerError("There is no constraint, so nothing is masked.")
+        key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
+        known = self._groups
+        if known is None or known[0] != key:
+            reasons = reasons_at(session, k, trace=trace)
+            probabilities = model_probabilities(session, trace, k)
+            known = self._groups = (key, grouped(reasons, trace.allowed(k), probabilities))
+        return known[1]
+
+    def traps(self, trace: Trace, session: Session | None = None) -> list[Packet]:
+        """The traps of a run, by position, and then those of its constraint.
+
+        Args:
+            session: At the end of the run, for the traps that its next step may fall into.
+        """
+        if self.free:
+            return []
+        if self._machine_traps is None:
+            traps = grouped_traps(machine_traps(self.machine))
+            self._machine_traps = [trap_packet(trap, self.machine) for trap in traps]
+        of_run = session_traps(self.machine, trace)
+        ahead = () if session is None else self.looks.traps(session)
+        packets = [trap_packet(trap, self.machine) for trap in (*of_run, *ahead)]
+        return [*packets, *self._machine_traps]
+
+
+def _unconstrained() -> Packet:
+    said = "There is no constraint, so every token is allowed."
+    return {"allowed": True, "message": said, "sentence": said}
+
+
+def packed(members: NDArray[np.uint8]) -> str:
+    """A byte per id as base64 of zlib."""
+    return base64.b64encode(zlib.compress(members.tobytes(), 6)).decode("ascii")
 
 
 def no_op() -> None:

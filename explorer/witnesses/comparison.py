@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from explorer.analysis.characters.display import split_tail
+from explorer.alphabet import split_tail
 from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import explain_all
 from explorer.analysis.verdict.verdict import STAGES

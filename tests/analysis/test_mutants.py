@@ -18,7 +18,7 @@ from explorer.automata.machine import Dfa
 from explorer.budget import Budget
 from explorer.languages.constraint import regex
 from explorer.languages.regex.source import Regex
-from explorer.languages.written import program
+from explorer.languages.written import configuration
 from explorer.languages.written.configuration import Configurations
 from tests.analysis.cases import build, wrongs
 
@@ -179,5 +179,5 @@ def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
     assert read(pattern, b"") == expected == b"a"
     pattern = r"x(a[^\s\S])?"
     assert read(pattern, b"x") == b""
-    monkeypatch.setattr(program, "alive", lambda laid: np.ones(laid.num_states, np.bool_))
+    monkeypatch.setattr(configuration, "alive", lambda laid: np.ones(laid.num_states, np.bool_))
     assert read(pattern, b"x") == b"a"

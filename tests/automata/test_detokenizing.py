@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.alphabet import byte_label, label_byte, label_token, token_label
+from explorer.alphabet import byte_label, label_byte, label_token, readable, token_label
 from explorer.automata.interchange.openfst import fst_from_arrays
-from explorer.automata.textbook.detokenizing import readable
 from explorer.errors import VocabularyError
 from tests.evidence import examples
 from tests.optional import pynini

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.decoding.sampling import randomness
+from explorer.decoding.sampling import sampler
 from explorer.decoding.sampling.sampler import philox, uniform, uniforms
 from explorer.errors import ExplorerError
 
@@ -40,7 +40,7 @@ def test_known_answers(counter: str, key: str, output: str) -> None:
 
 
 def test_the_known_answers_notice_a_missing_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(randomness, "PHILOX_ROUNDS", 9)
+    monkeypatch.setattr(sampler, "PHILOX_ROUNDS", 9)
     for counter, key, output in KNOWN_ANSWERS:
         assert philox(words(counter), words(key)) != words(output)  # pyright: ignore[reportArgumentType]
 

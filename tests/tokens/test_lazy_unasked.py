@@ -15,7 +15,7 @@ from explorer.errors import ExplorerError, NotATable
 from explorer.tokens.lazy import TABLE_ONLY, LazyMachine
 from explorer.tokens.machine import table_of
 from explorer.vocabulary import Vocabulary
-from widgets.page_data import PageData
+from widgets.shown_place import PageData
 
 VOCABULARY = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
 LARGE = explorer.regex("(a|b)*a(a|b){12}")

@@ -17,7 +17,7 @@ from widgets.compiling import worker_process
 from widgets.compiling.composed import drawn_machine
 from widgets.compiling.worker import CompileWorker
 from widgets.figures.packets import machine_packet
-from widgets.page_data import PageData
+from widgets.shown_place import PageData
 
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food", b"o"], eos_ids=[6])
 BUDGET = Budget(seconds=60)

@@ -20,8 +20,7 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.page_data import PageData
-from widgets.shown_place import ShownPlace
+from widgets.shown_place import PageData, ShownPlace
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.explorer import (

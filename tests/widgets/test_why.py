@@ -20,7 +20,7 @@ from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import TABLE
 from widgets.dialogue.messages import AtPosition
 from widgets.figures.packets import decompress
-from widgets.page_data import packed
+from widgets.shown_place import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 

@@ -15,7 +15,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.wide import wide
 from tests.widgets.page import Page, grown
 from widgets.cursor import Cursor
-from widgets.page_data import PageData
+from widgets.shown_place import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 

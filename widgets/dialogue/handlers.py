@@ -29,8 +29,7 @@ from widgets.figures.packets import compress
 from widgets.figures.panels.mask import allowed_at, engines_packet, order_packet, rows_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
 from widgets.figures.panels.tokens import search_packet, token_rows
-from widgets.page_data import packed
-from widgets.shown_place import ShownPlace
+from widgets.shown_place import ShownPlace, packed
 
 MOST_AT_ONCE: Final = 256
 """The most tokens that one message may ask for."""

@@ -25,8 +25,8 @@ from typing import Final, cast
 
 import numpy as np
 
-from explorer.analysis.characters.display import split_tail
-from explorer.analysis.places.spans import live_places
+from explorer.alphabet import split_tail
+from explorer.analysis.places.spans import SourceMachines, source_machines
 from explorer.automata.tree.charset import char_set
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
@@ -34,6 +34,7 @@ from explorer.languages.regex.source import Regex
 from explorer.languages.regex.unicode_sets import category
 from explorer.languages.sources.registry import name_of
 from explorer.languages.stages.staged import unstaged
+from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
@@ -149,16 +150,24 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
         >>> live_spans(explorer.compile(explorer.regex("(foo)+d"), vocab), b"foo")
         ((1, 2), (6, 7))
     """
-    source = None if machine.constraint is None else machine.constraint.source
-    if source is None:
+    known, whole = _written(machine)
+    if known is None:
         return ()
     try:
-        places = live_places(source, split_tail(data)[0])
+        spans = known.spans_after(split_tail(data)[0])
     except BudgetExceeded:
         return ()
-    spans = dict.fromkeys(place.span for place in places if place.span and place.source == source)
-    whole = "\n" in source.text and tuple(spans) == ((0, len(source.text)),)
-    return () if whole else tuple(spans)[:SPANS]
+    return () if spans == (whole,) else spans[:SPANS]
+
+
+@memo
+def _written(machine: TokenMachine) -> tuple[SourceMachines | None, tuple[int, int] | None]:
+    """The source of a machine as it was written, which every position asks; and the span of all of
+    its text where that has several lines."""
+    if machine.constraint is None:
+        return None, None
+    source = machine.constraint.source
+    return source_machines(source), (0, len(source.text)) if "\n" in source.text else None
 
 
 DIGIT: Final = re.compile(r"(?<!\\)(?:\\\\)*\\d")

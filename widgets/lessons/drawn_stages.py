@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.alphabet import in_quotes
+from explorer.alphabet import in_quotes, readable
 from explorer.arguments import instance, whole_number
-from explorer.automata.textbook.detokenizing import readable
 from explorer.budget import Meter
 from explorer.decoding.models.arguments import checked_model
 from explorer.decoding.models.model import LanguageModel

@@ -34,8 +34,7 @@ from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import Reply
 from widgets.editing import COMPILE
 from widgets.figures.told import AskedState, Moved, ToldPlace
-from widgets.page_data import PageData
-from widgets.shown_place import ShownPlace, no_op
+from widgets.shown_place import PageData, ShownPlace, no_op
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 

@@ -13,7 +13,16 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes, split_letter
+from explorer.alphabet import (
+    LEADS,
+    LETTER,
+    between_letters,
+    in_quotes,
+    show_bytes,
+    split_head,
+    split_letter,
+    split_tail,
+)
 from explorer.automata.tree.charset import (
     ANY,
     NOT_NEWLINE,
@@ -26,41 +35,8 @@ from explorer.languages.regex.unicode_sets import category
 
 NOTHING: Final = char_set([])
 
-# First and last lead byte of each length, and the bits of the code point that the lead holds.
-LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
-
 MOST_SHOWN: Final = 8
 """The most characters or ranges of a set that are written out."""
-
-
-def is_continuation(byte: int) -> bool:
-    """Whether a byte can only occur inside a character."""
-    return byte & 0xC0 == 0x80
-
-
-def character_start(data: bytes, index: int) -> int:
-    """The offset of the first byte of a character, given any byte of it.
-
-    Args:
-        data: Bytes that are valid UTF-8 up to ``index``; the byte there may be any.
-        index: The offset of the byte; ``len(data)`` stands for the byte that would come next.
-
-    Example:
-        >>> character_start("aä".encode(), 2), character_start("aä".encode(), 3)
-        (1, 3)
-    """
-    first = index
-    while first > 0 and index - first < 4 and is_continuation(data[first - 1]):
-        first -= 1
-    if first > 0 and (need := remaining_bytes(data[first - 1])) > index - first:
-        # The lead byte before them needs more bytes than there are: this byte is one of them.
-        return first - 1 if need else index
-    return index
-
-
-def remaining_bytes(lead: int) -> int:
-    """The number of bytes that must follow a lead byte; 0 for any other byte."""
-    return next((count for low, high, count, _ in LEADS if low <= lead <= high), 0)
 
 
 def characters_of(tail: bytes) -> CharSet:
@@ -270,29 +246,6 @@ def show_text(data: bytes, most: int = 60) -> str:
             words = f"{words[: most // 2]}…{words[-most // 2 :]}"
         shown += in_quotes(words)
     return shown + (show_bytes(rest) if rest else "")
-
-
-def split_tail(data: bytes) -> tuple[bytes, bytes]:
-    """Bytes without the incomplete character at their end, and that part of a character.
-
-    Example:
-        >>> split_tail(b"a\\xf0\\x9f")
-        (b'a', b'\\xf0\\x9f')
-    """
-    for back in range(1, min(3, len(data)) + 1):
-        byte = data[-back]
-        if is_continuation(byte):
-            continue
-        return (data[:-back], data[-back:]) if remaining_bytes(byte) >= back else (data, b"")
-    return data, b""
-
-
-def split_head(data: bytes) -> tuple[bytes, bytes]:
-    """The bytes at the start that can only finish an earlier character, and the rest."""
-    count = 0
-    while count < min(3, len(data)) and is_continuation(data[count]):
-        count += 1
-    return data[:count], data[count:]
 
 
 def show_span(chars: CharSet) -> str:

@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import NUM_BYTES
-from explorer.analysis.characters.display import LEADS, NOTHING, remaining_bytes
+from explorer.alphabet import LEADS, NUM_BYTES, remaining_bytes
+from explorer.analysis.characters.display import NOTHING
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, whole_table
 from explorer.automata.tree.charset import CharSet, char_set
 from explorer.jit import jit

@@ -19,12 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import show_bytes
-from explorer.analysis.characters.display import (
-    character_start,
-    remaining_bytes,
-    show_characters,
-)
+from explorer.alphabet import character_start, remaining_bytes, show_bytes
+from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.kinds import KINDS, kinds_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine
 from explorer.analysis.verdict.background import Background, background_of

@@ -333,13 +333,8 @@ class _At:
 def parts(
     source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
 ) -> tuple[SourcePart, ...]:
-    """The parts of a source that decide at one place, in the order of the tree.
-
-    Args:
-        source: The source of the constraint.
-        machine: The constraint's machine over bytes.
-        text, byte, begin: As in `PlaceQuestion`; by default a character begins here.
-    """
+    """The parts of a source that decide (`PlaceQuestion`), in the order of the tree; by default the
+    failing byte begins a character."""
     question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
     return source_machines(source).parts(question, machine)
 
@@ -429,6 +424,18 @@ class SourceMachines:
         here = self.as_written(node, at).after(text, boundary)
         places = () if here is None else here.places(wanted)
         return tuple(place.within(at.phases) for place in places) if at.phases else places
+
+    def spans_after(self, text: bytes) -> tuple[tuple[int, int], ...]:
+        """The spans of the source's own text at which it goes on after a text, each once.
+
+        Raises:
+            BudgetExceeded: The source is larger than `LIMITS`.
+        """
+        here = self.whole.after(text)
+        origins = (place.origin for place in (() if here is None else here.places()))
+        nodes = (each.node for each in origins if each.source in (None, self.source))
+        spans = ((node.start, node.end) for node in nodes if not isinstance(node, Texts))
+        return tuple(dict.fromkeys(span for span in spans if span[0] < span[1]))
 
     def is_closed(self, node: Node) -> bool:
         """Whether a part contains a node without places, so its parts are examined one by one."""

@@ -17,8 +17,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from explorer.alphabet import show_bytes
-from explorer.analysis.characters.display import show_text, split_tail
+from explorer.alphabet import show_bytes, split_tail
+from explorer.analysis.characters.display import show_text
 from explorer.analysis.places.spans import live_places
 from explorer.analysis.traps.loops import loop_at, loop_remedy
 from explorer.analysis.traps.trap import Trap

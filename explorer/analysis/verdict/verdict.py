@@ -21,8 +21,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from explorer.alphabet import LETTER, TOKEN_END, between_letters, letter, without_letters
-from explorer.analysis.characters.display import character_start, split_tail
+from explorer.alphabet import (
+    LETTER,
+    TOKEN_END,
+    between_letters,
+    character_start,
+    letter,
+    split_tail,
+    without_letters,
+)
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
 from explorer.automata.machine import NO_ARC, ByteMachine

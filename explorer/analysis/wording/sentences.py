@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from explorer.alphabet import show_bytes
+from explorer.alphabet import is_continuation, show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
-    is_continuation,
     show_character,
     show_characters,
     show_text,

@@ -11,15 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from explorer.alphabet import LETTER, between_letters, in_quotes, show_bytes
+from explorer.alphabet import (
+    LETTER,
+    between_letters,
+    in_quotes,
+    is_continuation,
+    show_bytes,
+    split_tail,
+)
 from explorer.analysis.characters.display import (
     characters_of,
-    is_continuation,
     show_character,
     show_characters,
     show_span,
     show_text,
-    split_tail,
 )
 from explorer.analysis.places.spans import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from explorer.alphabet import EPSILON, byte_label, label_byte, label_token, token_label
+from explorer.alphabet import EPSILON, byte_label, label_byte, label_token, readable, token_label
 from explorer.arguments import listed, shown
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.openfst import fst_from_arrays, read_fst
-from explorer.automata.textbook.detokenizing import byte_symbols, readable, token_symbols
+from explorer.automata.textbook.detokenizing import byte_symbols, token_symbols
 from explorer.errors import VocabularyError
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc, Lexicon

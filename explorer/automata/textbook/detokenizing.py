@@ -12,14 +12,13 @@ result, each with the machine as it is after the line, so that the algorithm can
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
+from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, readable, show_bytes, token_label
 from explorer.arguments import instance, listed, plain, shown, whole_number
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.libraries import installed
@@ -35,49 +34,6 @@ Form = Literal["compact", "original"]
 
 # pynini's stubs leave its symbol tables out.
 SymbolTable = Any
-
-_AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
-"""Characters that look like an escape, or the beginning of one, after a backslash."""
-
-_LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
-"""A pattern of text that looks like the output of `show_bytes`."""
-
-
-def readable(data: bytes) -> str:
-    """Token bytes as one line of printable text without spaces; distinct bytes stay distinct.
-
-    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it. A
-    backslash is one backslash, except before what it would turn into an escape, such as ``n``:
-    there all that stand together are doubled.
-
-    Example:
-        >>> readable(b" the"), readable("ä".encode()), readable(b"\\xc3"), readable(b"\\n")
-        ('␣the', 'ä', '<C3>', '\\\\n')
-        >>> print(readable(b"<C3>"), readable(b"\\\\"), readable(b'\\\\"'), readable(b"\\\\n"))
-        \\<C3> \\ \\" \\\\n
-    """
-    parts: list[str] = []
-    backslashes = 0  # The number of backslashes at the end of the text so far.
-    text = data.decode(errors="surrogateescape")
-    for at, character in enumerate(text):
-        code = ord(character)
-        shown = character
-        if character == " ":
-            shown = "␣"
-        elif character == "␣" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
-            shown = "\\" + character
-        elif 0xDC80 <= code <= 0xDCFF:
-            shown = show_bytes(bytes([code - 0xDC00]))
-        elif not character.isprintable():
-            shown = character.encode("unicode_escape").decode()
-        if character == "\\":
-            backslashes += 1
-        else:
-            if backslashes and shown[0] in _AFTER_A_BACKSLASH:
-                parts.append("\\" * backslashes)
-            backslashes = 0
-        parts.append(shown)
-    return "".join(parts)
 
 
 def byte_symbols() -> SymbolTable:

@@ -33,23 +33,20 @@ saves no memory.
 
 # transformers is typed loosely: its models, tokenizers and caches are `Any` for a checker.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# transformers is typed loosely: its models and tokenizers are `Any` for a checker.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 import copy
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, cast
 
 import torch
-import transformers
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-from transformers.activations import ACT2FN
 from transformers.cache_utils import (
     Cache,
     DynamicCache,
@@ -57,13 +54,9 @@ from transformers.cache_utils import (
     DynamicSlidingWindowLayer,
     LinearAttentionCacheLayerMixin,
 )
-from transformers.initialization import no_init_weights
-from transformers.utils import logging
 
 from explorer.arguments import check_whole_characters
 from explorer.decoding.models.chat import chat_ids
-from explorer.decoding.models.checkpoint import Misfits, check_settings, weights_in
-from explorer.decoding.models.huggingface_batch import HuggingFaceBatch
 from explorer.decoding.models.model import Message, Prompt, Reading
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -544,109 +537,6 @@ def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
     return tuple(sorted(ends))
 
 
-def open_folder(
-    folder: Path,
-    name: str,
-    device: torch.device,
-    dtype: torch.dtype | None,
-    trust_remote_code: bool,
-    strict: bool,
-) -> HuggingFaceModel:
-    """Load the model and the tokenizer of a folder, with weights from safetensors only.
-
-    Args:
-        dtype: The type of the weights; ``None`` for that of the file.
-        strict: Whether weights that do not fit the configuration are an error; otherwise the
-            model's name states the misfit.
-
-    Raises:
-        ExplorerError: Weights are missing, unexpected, or of another shape.
-    """
-    if not trust_remote_code:  # A model's own code may give settings another meaning.
-        check_settings(folder, name, ACT2FN)
-    common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
-    with _quiet():
-        # A model's own code may fail when it is built on the meta device.
-        if strict and not trust_remote_code:
-            _check_size(AutoConfig.from_pretrained(folder, **common), folder, name)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder,
-            use_safetensors=True,
-            dtype=dtype or "auto",
-            output_loading_info=True,
-            # So that they are reported like the other misfits.
-            ignore_mismatched_sizes=True,
-            **common,
-        )
-    model, said = loaded
-    if strict:
-        _check_family(model, folder, name)
-    misfits = Misfits.of(said)
-    if misfits.any and strict:
-        raise misfits.error(folder, name)
-    if misfits.any:
-        name = f"{name} (strict=False: {misfits.counts})"
-    return HuggingFaceModel(model.to(device).eval(), tokenizer, name)
-
-
-def _check_family(model: Any, folder: Path, name: str) -> None:
-    """Refuse a model whose configuration names two different families.
-
-    ``model_type`` decides which class is built, and ``architectures`` names the class that was
-    trained; some families share the names of their weights, so only this shows a disagreement.
-    """
-    for named in getattr(model.config, "architectures", None) or ():
-        trained = getattr(transformers, named, None) if isinstance(named, str) else None
-        family = getattr(trained, "__module__", "").rpartition(".")[0]
-        built = type(model).__module__.rpartition(".")[0]
-        if family and built.startswith("transformers.models.") and family != built:
-            raise ExplorerError(
-                f"The model {name!r} cannot be loaded: config.json says model_type "
-                f"{model.config.model_type!r}, which builds a {type(model).__name__}, and that a "
-                f"{named} was trained.",
-                remedy="Correct one of the two, or give strict=False to load it all the same.",
-                evidence={"folder": str(folder), "built": type(model).__name__, "named": named},
-            )
-
-
-def _check_size(config: Any, folder: Path, name: str) -> None:
-    """Refuse a configuration of a much larger model than the files, before memory is allocated."""
-    if getattr(config, "quantization_config", None) is not None:
-        return  # Several weights may be packed into one number.
-    files = weights_in(folder)
-    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0)
-    too_many = isinstance(layers, int) and layers > files.tensors
-    described = f"{layers:,} layers, and its files hold {files.tensors:,} tensors"
-    if not too_many:
-        with torch.device("meta"), no_init_weights():
-            empty: Any = AutoModelForCausalLM.from_config(config)
-        numbers = sum(weights.numel() for weights in empty.parameters())
-        too_many = numbers > 2 * files.numbers + 10**7
-        described = f"{numbers:,} weights, and its files hold {files.numbers:,}"
-    if too_many:
-        raise ExplorerError(
-            f"The weights of the model {name!r} in {folder} do not fit its config.json: that "
-            f"describes {described}.",
-            remedy="Fetch the model again, with the config.json that it was saved with.",
-            evidence={"layers": layers, "tensors": files.tensors, "numbers": files.numbers},
-        )
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """Silence the library's progress bars and its repetition of our messages for a while."""
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shown:
-            logging.enable_progress_bar()
-
-
 def _before(plain: list[int], dressed: list[int]) -> list[int] | None:
     """The special tokens that a tokenizer puts before a text; ``None`` if it rewrites the text."""
     for start in range(len(dressed) - len(plain) + 1):
@@ -654,3 +544,125 @@ def _before(plain: list[int], dressed: list[int]) -> list[int] | None:
             # For an empty text, only the first special token is taken as the one before it.
             return dressed[:start] if plain else dressed[:1]
     return None
+
+
+class HuggingFaceBatch:
+    """A batch of growing texts; made by `HuggingFaceModel.batch`.
+
+    Args:
+        cache: An empty dynamic cache; ``None`` for a model without one.
+        takes_positions: Whether the model takes position ids, which padding shifts.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[..., Any],
+        prompts: Sequence[Sequence[int]],
+        cache: Cache | None,
+        *,
+        takes_positions: bool,
+        last_only: dict[str, Any],
+        check: Callable[[int], None],
+        device: torch.device,
+    ) -> None:
+        self._check = check
+        self._forward = forward
+        self._cache = cache
+        self._takes_positions = takes_positions
+        self._last_only = last_only
+        self._lengths = [len(row) for row in prompts]
+        width = max(self._lengths)
+        padded = [[0] * (width - len(row)) + list(row) for row in prompts]
+        seen = [[0] * (width - len(row)) + [1] * len(row) for row in prompts]
+        self._ids = torch.tensor(padded, dtype=torch.int64, device=device)
+        self._seen = torch.tensor(seen, dtype=torch.int64, device=device)
+        self._positions = (self._seen.cumsum(-1) - 1).clamp(min=0)
+        self._logits = self._read(self._ids)
+
+    @property
+    def logits(self) -> Tensor:
+        """The next-token logits of each row, float32[B, W]."""
+        return self._logits
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Read one more token in each row without waiting for the device; see `Batch.step`."""
+        column = tokens.reshape(-1, 1)
+        self._append(column, torch.ones_like(column), [1] * len(self._lengths))
+        self._logits = self._read(column)
+        return self._logits
+
+    def branch(self, rows: Sequence[int]) -> HuggingFaceBatch:
+        """A new batch that continues some rows; see `BranchingBatch.branch`."""
+        twin = copy.copy(self)
+        chosen = torch.tensor(list(rows), dtype=torch.int64, device=self._ids.device)
+        twin._lengths = [self._lengths[row] for row in rows]
+        twin._ids, twin._seen = self._ids[chosen], self._seen[chosen]
+        twin._positions, twin._logits = self._positions[chosen], self._logits[chosen]
+        if self._cache is not None:
+            twin._cache = fork(self._cache)
+            twin._cache.reorder_cache(chosen)  # pyright: ignore[reportArgumentType] - Any tensor will do.
+        return twin
+
+    @property
+    def reads_runs(self) -> bool:
+        """Whether rows can be extended by different numbers of tokens; see `RunBatch`.
+
+        Shorter runs are padded, and the padding is masked. A sliding window would count the
+        padding, so a batch must then have one row; linear attention would even read it.
+        """
+        if self._cache is None or not self._takes_positions:
+            return False
+        kinds = {type(layer) for layer in self._cache.layers}
+        if len(self._lengths) == 1:
+            return kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
+        return kinds == {DynamicLayer}
+
+    def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
+        """Read a run of tokens in each row; see `RunBatch.extend`."""
+        width = max(map(len, runs))
+        if not width:
+            return self._logits[:, None]
+        device = self._ids.device
+        ids = [[0] * (width - len(run)) + list(run) for run in runs]
+        seen = [[0] * (width - len(run)) + [1] * len(run) for run in runs]
+        columns = torch.tensor(ids, dtype=torch.int64, device=device)
+        self._append(
+            columns,
+            torch.tensor(seen, dtype=torch.int64, device=device),
+            [len(run) for run in runs],
+        )
+        logits = self._read_last(columns, width if every else 1)
+        empty = torch.tensor([not run for run in runs], device=device)
+        self._logits = torch.where(empty[:, None], self._logits, logits[:, -1])
+        return torch.cat([logits[:, :-1], self._logits[:, None]], dim=1)
+
+    def _append(self, columns: Tensor, seen: Tensor, counts: Sequence[int]) -> None:
+        lengths = [a + b for a, b in zip(self._lengths, counts, strict=True)]
+        self._check(max(lengths))
+        self._lengths = lengths
+        places = self._positions[:, -1:] + seen.cumsum(-1)
+        self._seen = torch.cat([self._seen, seen], dim=-1)
+        self._positions = torch.cat([self._positions, places], dim=-1)
+        if self._cache is None:
+            self._ids = torch.cat([self._ids, columns], dim=-1)
+
+    def _read(self, ids: Tensor) -> Tensor:
+        if self._cache is None:
+            ids = self._ids
+        return self._read_last(ids, 1)[:, -1]
+
+    def _read_last(self, ids: Tensor, count: int) -> Tensor:
+        """The logits after the last ``count`` tokens, float32[B, count, W]."""
+        more: dict[str, Any] = {name: count for name in self._last_only}
+        if self._takes_positions:
+            more["position_ids"] = self._positions[:, -ids.shape[1] :]
+        if self._cache is not None:
+            more["past_key_values"] = self._cache
+        with torch.no_grad():
+            output = self._forward(
+                input_ids=ids,
+                attention_mask=self._seen,
+                use_cache=self._cache is not None,
+                **more,
+            )
+        return output.logits[:, -count:].float()

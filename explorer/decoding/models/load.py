@@ -222,7 +222,7 @@ def _opened(
     strict: bool,
 ) -> HuggingFaceModel:
     try:
-        from explorer.decoding.models.huggingface import open_folder
+        from explorer.decoding.models.huggingface_folder import open_folder
     except ImportError as error:
         raise _missing(error) from error
     try:

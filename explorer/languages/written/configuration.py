@@ -459,13 +459,14 @@ class Configurations:
             return None
         if self._kept > MOST_KEPT + 2 * len(text):
             self._forget()
-        meter = Meter(self._budget)
+        meter: Meter | None = None  # Most texts begin as others did, so little is left to read.
         here: ReadText | None = self._start
         for offset, byte in enumerate(text):
             if offset == boundary:
                 here = self._cut(here)
             if byte not in here.after:
                 if not here.at % 64:
+                    meter = meter or Meter(self._budget)
                     meter.check_time(STAGE)
                 here.after[byte] = self._step(here, byte)
             here = here.after[byte]

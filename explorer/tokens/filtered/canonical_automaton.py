@@ -19,12 +19,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from explorer.alphabet import token_label
+from explorer.alphabet import readable, token_label
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.machine import NO_ARC, Dfa, Int32
-from explorer.automata.textbook.detokenizing import readable
 from explorer.budget import Budget, Meter
 from explorer.languages.constraint import regex
 from explorer.tokens.compile import compile

@@ -37,7 +37,7 @@ from widgets.figures.panels.mask import pack_bits, rows_packet, token_order, unp
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.tokens import strip_packet, token_rows
 from widgets.figures.snapshot import snapshot
-from widgets.page_data import PageData
+from widgets.shown_place import PageData
 from widgets.toy import ToyModel
 
 HOSTILE = [

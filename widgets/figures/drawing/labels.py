@@ -2,7 +2,7 @@
 
 Token text is untrusted and often invisible: it holds markup, line breaks, direction marks, halves
 of characters. The text that is shown is made here, in two steps.
-`explorer.automata.textbook.detokenizing.readable` turns bytes into printable text without spaces,
+`explorer.alphabet.readable` turns bytes into printable text without spaces,
 so that distinct tokens stay distinct; `markup` escapes any text for SVG and HTML, and writes
 invisible characters as escapes. A page that sets text nodes needs only the first step; a static
 picture needs both.
@@ -16,8 +16,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from explorer.alphabet import show_bytes
-from explorer.automata.textbook.detokenizing import readable
+from explorer.alphabet import readable, show_bytes
 from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.vocabulary import Vocabulary
 

@@ -20,8 +20,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
+from explorer.alphabet import readable
 from explorer.automata.machine import NO_ARC
-from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run

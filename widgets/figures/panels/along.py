@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from explorer.automata.interchange.interegular_bridge import Piece, character_pieces
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, whole_table
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
@@ -35,7 +35,7 @@ from widgets.figures.drawing.labels import (
     token_text,
 )
 from widgets.figures.machines.arcs import arcs_of, node_of
-from widgets.figures.machines.character_fsa import ByteSteps
+from widgets.figures.machines.character_fsa import NOTHING, ByteSteps, character_view
 from widgets.figures.machines.detokenizing_figure import prefix_label
 from widgets.figures.panels.tokens import Bar
 
@@ -120,6 +120,9 @@ def _characters(machine: TokenMachine, byte_machine: ByteMachine, state: int) ->
     """The characters that lead from a state, as ranges of code points, and where they lead."""
     known = _steps(machine)
     if state not in known:
+        view = character_view(machine) if whole_table(byte_machine) is not None else NOTHING
+        if state in view.arcs:
+            return view.arcs[state]
         known[state] = character_pieces(ByteSteps(byte_machine), state)
     return known[state]
 
@@ -202,6 +205,8 @@ class _Columns:
         self._states: dict[str, list[str | None]] = {"fsa": [], "fst": [], "pairs": []}
         self._tokens: list[tuple[int, int, str, int]] = []
         self._state = NO_ARC
+        table = table_of(machine)
+        self._arcs = None if table is None else arcs_of(table)
 
     def begin(self, state: int) -> None:
         """The states before the first column."""
@@ -230,10 +235,9 @@ class _Columns:
 
     def _others(self, after: int) -> int:
         """The number of other tokens that lead to the same state, where that is known."""
-        table = table_of(self._machine)
-        if table is None or self._state < 0 or after < 0:
+        arcs = self._arcs
+        if arcs is None or self._state < 0 or after < 0:
             return 0
-        arcs = arcs_of(table)
         return arcs.sizes(arcs.name(self._state)).get(arcs.name(after), 1) - 1
 
     def _stand(self, byte_state: int, prefix: str, state: int | None) -> None:

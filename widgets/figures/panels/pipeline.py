@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import readable
 from explorer.automata.drawn import byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
-from explorer.automata.textbook.detokenizing import readable
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.decoding.trace.trace import Trace

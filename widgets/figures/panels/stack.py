@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from explorer.alphabet import show_bytes
-from explorer.analysis.characters.display import split_tail
+from explorer.alphabet import show_bytes, split_tail
 from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, stack_reader
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.languages.written.configuration import ClosedRule
 from explorer.languages.written.derivation import Derivation, OpenRule
+from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
 MOST_ROWS: Final = 14
@@ -41,6 +41,7 @@ TAIL: Final = 18
 Packet = dict[str, object]
 
 
+@memo
 def stacks_of(machine: TokenMachine) -> StackReader | None:
     """The stacks of a machine's constraint; ``None`` without a grammar inside."""
     if machine.constraint is None:

@@ -23,8 +23,8 @@ from typing import Final, cast
 
 import numpy as np
 
+from explorer.alphabet import readable
 from explorer.analysis.session import Session
-from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.records import Position, Step, measure
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine, filtered_of
