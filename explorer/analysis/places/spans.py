@@ -28,7 +28,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal
 
 from explorer.alphabet import in_quotes
 from explorer.automata.discovered.discover import discover
@@ -37,8 +37,8 @@ from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
     Assertion,
+    Deferred,
     Empty,
-    Locate,
     Node,
     Rules,
     Source,
@@ -292,16 +292,6 @@ MOST_ASSERTIONS: Final = 8
 """The most assertions of one pattern that are examined."""
 
 
-@runtime_checkable
-class Locates(Protocol):
-    """A ready machine whose source can name the places that decide."""
-
-    @property
-    def locate(self) -> Locate | None:
-        """A function from a text and its failing byte to spans and labels; see `Deferred`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _At:
     """A place in the tree of a source.
@@ -502,7 +492,7 @@ class SourceMachines:
         self, node: Node, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
         """The places that the source of a ready machine names, or those of its rules."""
-        locate = node.locate if isinstance(node, Locates) else None
+        locate = node.locate if isinstance(node, Deferred | Rules) else None
         if locate is not None:
             text = at.source.text
             places = tuple(

@@ -46,10 +46,10 @@ from explorer.decoding.models.arguments import (
     prefix_ids,
     prompt_ids,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch, call_model
+from explorer.decoding.models.model import Batch, LanguageModel, Prompt, RunBatch, call_model
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
-from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
+from explorer.decoding.speculation.proposing import AnyDraft, Drafter, checked_drafter
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
 from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept_to
@@ -242,69 +242,102 @@ def generate(
     drawing = Drawing(checked_sampler(sampler), seed, max_tokens, masking_budget)
     if not rows:
         return []
-
-    def batch_on(
-        constraints: Sequence[AnyConstraint | Rule], device: str | torch.device
-    ) -> ConstrainedBatch:
-        return ConstrainedBatch(
-            constraints, model.vocabulary, drawing, streams=streams, device=device, budget=budget
-        )
-
+    asked = _Asked(model, drawing, max_tokens, streams, budget, forced, log_probs)
     # Compile on the CPU first, so that errors of the constraints come before the model runs.
-    first = batch_on(wanted, "cpu")
+    first = asked.batch_on("cpu", wanted)
     begun = prefix_ids(model, response_prefix)
     ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
     if drafting is not None:
-        texts = [
-            speculated(
-                model, drafting, rule, row, replace(drawing, masking_budget=plan),
-                stream=stream, log_probs=log_probs,
-            )
-            for rule, row, stream, plan in zip(
-                first.rules, ids, streams or range(len(ids)), first.plans, strict=True
-            )
-        ]  # fmt: skip
-        made = [Generation.speculated(text, model.vocabulary) for text in texts]
-        return _with_plans(made, first.plans)
-    reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
-    batch = batch_on(first.rules, reading.logits.device)
-    if isinstance(reading, RunBatch) and forced != "step":
-        texts = in_runs(model, reading, batch, max_tokens, log_probs, forced == "prefill")
-        batch.masks.check()
-        made = [
-            Generation.of(
-                text.tokens, model.vocabulary, (text.model, text.constrained), text.forced
-            )
-            for text in texts
-        ]
-        return _with_plans(made, first.plans)
+        made = _drafted(asked, drafting, first, ids)
+    else:
+        reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
+        batch = asked.batch_on(reading.logits.device, first.rules)
+        if isinstance(reading, RunBatch) and forced != "step":
+            made = _run_by_run(asked, reading, batch)
+        else:
+            made = _step_by_step(asked, reading, batch)
+    return [replace(text, planned=plan) for text, plan in zip(made, first.plans, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The checked arguments of `generate` that its three loops share."""
+
+    model: LanguageModel
+    drawing: Drawing
+    most_tokens: int
+    streams: Sequence[int] | None
+    budget: Budget | None
+    forced: Forced
+    log_probs: bool
+
+    def batch_on(
+        self, device: str | torch.device, constraints: Sequence[AnyConstraint | Rule]
+    ) -> ConstrainedBatch:
+        """The rows of the batch on a device."""
+        return ConstrainedBatch(
+            constraints, self.model.vocabulary, self.drawing,
+            streams=self.streams, device=device, budget=self.budget,
+        )  # fmt: skip
+
+
+def _drafted(
+    asked: _Asked, drafting: Drafter, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
+) -> list[Generation]:
+    """One text after the other, with proposals of a draft."""
+    model, streams = asked.model, asked.streams or range(len(ids))
+    made: list[Generation] = []
+    for rule, row, stream, plan in zip(first.rules, ids, streams, first.plans, strict=True):
+        drawing = replace(asked.drawing, masking_budget=plan)
+        text = speculated(
+            model, drafting, rule, row, drawing, stream=stream, log_probs=asked.log_probs
+        )
+        made.append(Generation.speculated(text, model.vocabulary))
+    return made
+
+
+def _run_by_run(asked: _Asked, reading: RunBatch, batch: ConstrainedBatch) -> list[Generation]:
+    """All texts together; a run of forced tokens is read in one pass."""
+    texts = in_runs(
+        asked.model, reading, batch, asked.most_tokens, asked.log_probs, asked.forced == "prefill"
+    )
+    batch.masks.check()
+    vocabulary = asked.model.vocabulary
+    return [
+        Generation.of(text.tokens, vocabulary, (text.model, text.constrained), text.forced)
+        for text in texts
+    ]
+
+
+def _step_by_step(asked: _Asked, reading: Batch, batch: ConstrainedBatch) -> list[Generation]:
+    """All texts together, one token of each at a time."""
+    model, most = asked.model, asked.most_tokens
     ended = _Ended(reading.logits.device)
     logits = reading.logits
     taken: list[Tensor] = []
     scores: list[tuple[Tensor, Tensor]] = []
-    for _ in range(max_tokens):
-        if log_probs:
+    for _ in range(most):
+        if asked.log_probs:
             tokens, *each = batch.draw_scored(logits)
             scores.append((each[0], each[1]))
         else:
             tokens = batch.draw(logits)
         taken.append(tokens)
-        if len(taken) == max_tokens or ended.all(batch.rows.states):
+        if len(taken) == most or ended.all(batch.rows.states):
             break
         # A finished row must give the model some id; the resulting logits are not used.
         following = tokens.clamp(min=0)
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1).cpu()
     batch.masks.check()
-    nothing: list[list[float]] = [[] for _ in rows]
+    nothing: list[list[float]] = [[] for _ in columns]
     model_rows, constrained_rows = (
-        _lists([pair[k] for pair in scores]) if log_probs else nothing for k in range(2)
+        _lists([pair[k] for pair in scores]) if asked.log_probs else nothing for k in range(2)
     )
-    made = [
+    return [
         Generation.of(ints(row), model.vocabulary, (of_model, of_mask))
         for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
     ]
-    return _with_plans(made, first.plans)
 
 
 def _all_kept_to(
@@ -315,11 +348,6 @@ def _all_kept_to(
         return list(constraints)
     kept = {id(constraint): kept_to(constraint, stage) for constraint in constraints}
     return [kept[id(constraint)] for constraint in constraints]
-
-
-def _with_plans(texts: Sequence[Generation], plans: Sequence[bool]) -> list[Generation]:
-    """The texts with their field ``planned`` set."""
-    return [replace(text, planned=plan) for text, plan in zip(texts, plans, strict=True)]
 
 
 def _lists(columns: Sequence[Tensor]) -> list[list[float]]:

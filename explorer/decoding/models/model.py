@@ -300,15 +300,6 @@ class LogitsStore:
         self._notes: dict[bytes, Reading] = {}  # Readings made ahead, until they are asked for.
         self._bytes = 0
 
-    def __len__(self) -> int:
-        """The number of cached positions."""
-        return len(self._kept)
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the cached logits in bytes."""
-        return self._bytes
-
     def __contains__(self, tokens: object) -> bool:
         """Whether the logits after some ids are cached."""
         return isinstance(tokens, tuple) and self.holds(path_key(cast("tuple[int, ...]", tokens)))

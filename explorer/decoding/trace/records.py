@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -46,8 +46,6 @@ ChosenBy = Literal["sampler", "user", "given", "kept", "fed", "prefilled"]
 """The origin of a token: the sampler; the user; given ids (`Session.from_ids`); kept from before an
 edit of the constraint or the prompt; fed by a tool or a user of the conversation (`Session.feed`);
 or prefilled by the tokenizer for a forced text (``forced="prefill"``)."""
-
-CHOSEN_BY: Final[tuple[ChosenBy, ...]] = get_args(ChosenBy)
 
 
 @dataclass(frozen=True, slots=True)
