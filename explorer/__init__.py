@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from explorer.decoding.batches.select import select
     from explorer.decoding.models.load import load_model
     from explorer.decoding.probability.mass import probability_mass
-    from explorer.decoding.probability.scored import probability
+    from explorer.decoding.probability.written import probability
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
     from explorer.languages.constraint import Constraint, choice, literal, regex
@@ -147,7 +147,7 @@ _WITH_TORCH = {
     "Trace": "explorer.decoding.trace.trace",
     "generate": "explorer.decoding.batches.generate",
     "load_model": "explorer.decoding.models.load",
-    "probability": "explorer.decoding.probability.scored",
+    "probability": "explorer.decoding.probability.written",
     "probability_mass": "explorer.decoding.probability.mass",
     "select": "explorer.decoding.batches.select",
     "report": "explorer.sweeps.report",

@@ -9,7 +9,7 @@ import pytest
 
 import explorer
 from explorer.analysis import explain
-from explorer.analysis.verdict.sorted_tokens import SortedTokens, common_length
+from explorer.analysis.verdict.background import SortedTokens, common_length
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks import failing
 from explorer.tokens.walks.failing import writable_bytes

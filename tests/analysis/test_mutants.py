@@ -13,7 +13,7 @@ import pytest
 from explorer.analysis.explaining import explanation
 from explorer.analysis.places import spans, widening
 from explorer.analysis.verdict import background, verdict
-from explorer.analysis.verdict.sorted_tokens import SortedTokens
+from explorer.analysis.verdict.background import SortedTokens
 from explorer.automata.machine import Dfa
 from explorer.budget import Budget
 from explorer.languages.constraint import regex

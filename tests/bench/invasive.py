@@ -36,8 +36,8 @@ from explorer import Sampler, generate
 from explorer.analysis.invasiveness import invasiveness, schemes_of
 from explorer.analysis.invasiveness.schemes import OURS, TEMPLATES, naturalised
 from explorer.decoding.sampling.sampler import uniform
-from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
+from explorer.decoding.speculation.proposing import Counting, TokenCounts
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.lookahead import lookahead_machines

@@ -9,9 +9,8 @@ import pytest
 
 import explorer
 from explorer import Sampler, generate, regex
-from explorer.decoding.speculation.counting import Counting, TokenCounts
-from explorer.decoding.speculation.drafting import Drafting
 from explorer.decoding.speculation.own_first import own_first
+from explorer.decoding.speculation.proposing import Counting, Drafting, TokenCounts
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 

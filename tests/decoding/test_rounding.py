@@ -19,8 +19,8 @@ import explorer
 from explorer import Sampler
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.sampling.sampler import drawn_token
-from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
+from explorer.decoding.speculation.proposing import Counting, TokenCounts
 
 PROMPT = "Write a JSON record of a person on one line.\n"
 FARTHEST = 3e-5

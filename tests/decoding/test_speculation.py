@@ -22,7 +22,7 @@ from explorer import Sampler, Session, Trace, choice, generate, regex
 from explorer.decoding.models.model import Reading
 from explorer.decoding.speculation import proposing, taking
 from explorer.decoding.speculation.acceptance import measured_acceptance
-from explorer.decoding.speculation.drafting import Accept, Drafting
+from explorer.decoding.speculation.proposing import Accept, Drafting
 from explorer.decoding.speculation.taking import PlaceNumbers, overlap, take
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary

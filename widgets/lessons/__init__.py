@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from explorer.decoding.probability import (
         sample_conditional as sample_conditional,
     )
-    from explorer.decoding.speculation.drafting import Drafting as Drafting
+    from explorer.decoding.speculation.proposing import Drafting as Drafting
     from explorer.decoding.stepping.healing_ways import compare_healing as compare_healing
     from explorer.errors import ExplorerError as ExplorerError
     from explorer.grammars import shipped_grammar as shipped_grammar
@@ -203,7 +203,7 @@ _LATER = {
     "FLAT_OBJECT": "explorer.tokens.schemes.terminals",
     "LINES": "explorer.automata.textbook.detokenizing",
     "Cursor": "widgets.cursor",
-    "Drafting": "explorer.decoding.speculation.drafting",
+    "Drafting": "explorer.decoding.speculation.proposing",
     "Explorer": "widgets",
     "ExplorerError": "explorer.errors",
     "Invasiveness": "widgets",

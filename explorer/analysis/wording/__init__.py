@@ -1,5 +1,5 @@
 """Verdicts in words.
 
 Read in this order: `words` (names of tokens, places and characters), `sentences` (one line, and
-plain sentences), `markup` (HTML).
+plain sentences).
 """

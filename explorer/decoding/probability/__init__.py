@@ -1,15 +1,14 @@
 """Probabilities under a model and a constraint: of a text, of a whole language, and samples.
 
-Decoding under a mask draws each token from the allowed ones, renormalised at that step. This is
-not the model's distribution given that the text is allowed: a beginning is drawn without regard to
-how unlikely its continuations are. The functions here compute both distributions, exactly if the
+Decoding under a mask draws each token from the allowed ones, renormalised at that step. This is not
+the model's distribution given that the text is allowed: a beginning is drawn without regard to how
+unlikely its continuations are. The functions here compute both distributions, exactly if the
 constraint is finite, otherwise from weighted samples.
 
-Read in this order: `written` (a text with its probabilities), `scored` (`probability`: given
-ids), `progress`, `enumeration` (all texts of a finite constraint, prefixes shared), `particles`
-(draws under the mask, with weights), `mass` (`probability_mass`, `conditional_probability`),
-`distortion` (what masking changes), `sampling` (`sample_conditional`: rejection, sequential Monte
-Carlo).
+Read in this order: `written` (a text with its probabilities; `probability`: given ids), `progress`,
+`enumeration` (all texts of a finite constraint, prefixes shared), `particles` (draws under the
+mask, with weights), `mass` (`probability_mass`, `conditional_probability`), `distortion` (what
+masking changes), `sampling` (`sample_conditional`: rejection, sequential Monte Carlo).
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from explorer.decoding.probability.mass import (
     probability_mass,
 )
 from explorer.decoding.probability.sampling import ConditionalSample, sample_conditional
-from explorer.decoding.probability.scored import TokenProbabilities, probability
-from explorer.decoding.probability.written import WrittenTokens
+from explorer.decoding.probability.written import TokenProbabilities, WrittenTokens, probability
 
 __all__ = [
     "ConditionalProbability",

@@ -15,7 +15,7 @@ from explorer.budget import Budget
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Accept, Drafting, checked_draft
+from explorer.decoding.speculation.proposing import Accept, Drafting, checked_draft
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint

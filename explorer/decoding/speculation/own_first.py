@@ -37,8 +37,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, LogitsStore, Prompt
 from explorer.decoding.sampling.sampler import Sampler, drawn_token, uniform
-from explorer.decoding.speculation.counting import Counting
-from explorer.decoding.speculation.proposing import CountedProposals, DrawPlace
+from explorer.decoding.speculation.proposing import CountedProposals, Counting, DrawPlace
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
