@@ -150,6 +150,14 @@ def byte_text(byte: int) -> str:
     return character_text(byte) if 0x20 <= byte < 0x7F else show_bytes(bytes([byte]))
 
 
+def prefix_label(data: bytes) -> str:
+    """Three letters of the beginning of a token, or the end of a longer one; empty if not text."""
+    text = data.decode(errors="replace")
+    if "\ufffd" in text or not text.isprintable():
+        return ""
+    return (text if len(text) <= 3 else f"…{text[-2:]}").replace(" ", "␣")
+
+
 def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -> str:
     """Ranges of characters or of bytes as the label of an arc.
 

@@ -26,7 +26,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run
 from explorer.vocabulary import Vocabulary
-from widgets.figures.drawing.labels import byte_text, shorten, token_text
+from widgets.figures.drawing.labels import byte_text, prefix_label, shorten, token_text
 from widgets.figures.machines.arcs import arcs_of, node_of
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 
@@ -58,14 +58,6 @@ def prefix_text(data: bytes) -> str:
         ('fo', '␣t', '')
     """
     return shorten(readable(data), 8)
-
-
-def prefix_label(data: bytes) -> str:
-    """A prefix of three letters, of a longer one its end; empty if it cannot be shown."""
-    text = data.decode(errors="replace")
-    if "\ufffd" in text or not text.isprintable():
-        return ""
-    return (text if len(text) <= 3 else f"…{text[-2:]}").replace(" ", "␣")
 
 
 def detokenizing_figure(

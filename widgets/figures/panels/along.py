@@ -30,13 +30,13 @@ from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.labels import (
     byte_text,
     character_text,
+    prefix_label,
     ranges_label,
     shorten,
     token_text,
 )
 from widgets.figures.machines.arcs import arcs_of, node_of
 from widgets.figures.machines.character_fsa import NOTHING, ByteSteps, character_view
-from widgets.figures.machines.detokenizing_figure import prefix_label
 from widgets.figures.panels.tokens import Bar
 
 COLUMNS: Final = 16
