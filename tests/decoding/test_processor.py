@@ -19,6 +19,7 @@ from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.texts import GrowingText
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.words import DONE
 from tests.decoding.models import language_model
@@ -195,7 +196,7 @@ def compiled(pattern: str) -> explorer.TokenDFA:
 def written(rows: list[list[int]]) -> list[str]:
     """The texts, up to their ends."""
     vocabulary = language_model().vocabulary
-    return [Generation.of(row, vocabulary).text for row in rows]
+    return [Generation.of(GrowingText(row), vocabulary).text for row in rows]
 
 
 LONG = r"[a-z]{4,9}( [a-z]{2,6}){1,3}"

@@ -34,7 +34,7 @@ from explorer.decoding.batches.constrained_batch import (
     checked_streams,
     for_each,
 )
-from explorer.decoding.batches.runs import in_runs, open_runs
+from explorer.decoding.batches.runs import in_runs
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
@@ -50,7 +50,7 @@ from explorer.decoding.models.model import Batch, LanguageModel, Prompt, RunBatc
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.speculation.proposing import AnyDraft, Drafter, checked_drafter
-from explorer.decoding.speculation.texts import SpeculatedText, speculated
+from explorer.decoding.speculation.texts import GrowingText, speculated
 from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
 from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept_to
 from explorer.errors import ExplorerError
@@ -115,33 +115,25 @@ class Generation:
         return tuple(accumulate(self.log_probs_constrained))
 
     @classmethod
-    def of(
-        cls,
-        row: Sequence[int],
-        vocabulary: Vocabulary,
-        log_probs: tuple[Sequence[float], Sequence[float]] = ((), ()),
-        forced: int = 0,
-    ) -> Generation:
-        """The text of some ids, up to the first end of text.
-
-        Args:
-            row: Ids, perhaps with more after the end.
-            log_probs: The log-probabilities of each id under the model and under the mask, if
-                known.
-            forced: The number of ids that needed no forward pass of their own.
-        """
-        ends = [k for k, token in enumerate(row) if token in vocabulary.eos_ids]
-        tokens = tuple(row[: ends[0] + 1] if ends else row)
+    def of(cls, text: GrowingText, vocabulary: Vocabulary, planned: bool = True) -> Generation:
+        """A text, up to the first end of text; more ids may follow that."""
+        ends = [k for k, token in enumerate(text.tokens) if token in vocabulary.eos_ids]
+        tokens = tuple(text.tokens[: ends[0] + 1] if ends else text.tokens)
         # Free text may hold ids that are not text.
         pieces = tuple(vocabulary.tokens[token] or b"" for token in tokens)
-        model, constrained = (tuple(values[: len(tokens)]) for values in log_probs)
-        return cls(tokens, b"".join(pieces), bool(ends), pieces, model, constrained, forced)
-
-    @classmethod
-    def speculated(cls, text: SpeculatedText, vocabulary: Vocabulary) -> Generation:
-        """The text of a speculative run."""
-        made = cls.of(text.tokens, vocabulary, (text.model, text.constrained))
-        return replace(made, proposed=text.proposed, accepted=text.accepted, passes=text.passes)
+        return cls(
+            tokens=tokens,
+            data=b"".join(pieces),
+            finished=bool(ends),
+            pieces=pieces,
+            log_probs_model=tuple(text.model[: len(tokens)]),
+            log_probs_constrained=tuple(text.constrained[: len(tokens)]),
+            forced=text.forced,
+            proposed=text.proposed,
+            accepted=text.accepted,
+            passes=text.passes,
+            planned=planned,
+        )
 
 
 def generate(
@@ -242,21 +234,26 @@ def generate(
     drawing = Drawing(checked_sampler(sampler), seed, max_tokens, masking_budget)
     if not rows:
         return []
-    asked = _Asked(model, drawing, max_tokens, streams, budget, forced, log_probs)
+    asked = _Asked(model, drawing, max_tokens, streams, budget, log_probs)
     # Compile on the CPU first, so that errors of the constraints come before the model runs.
     first = asked.batch_on("cpu", wanted)
     begun = prefix_ids(model, response_prefix)
     ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
     if drafting is not None:
-        made = _drafted(asked, drafting, first, ids)
+        texts = _drafted(asked, drafting, first, ids)
     else:
-        reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
+        reading = open_batch(model, ids)
         batch = asked.batch_on(reading.logits.device, first.rules)
-        if isinstance(reading, RunBatch) and forced != "step":
-            made = _run_by_run(asked, reading, batch)
+        if forced != "step" and isinstance(reading, RunBatch) and reading.reads_runs:
+            prefill = forced == "prefill"
+            texts = in_runs(model, reading, batch, max_tokens, asked.log_probs, prefill)
         else:
-            made = _step_by_step(asked, reading, batch)
-    return [replace(text, planned=plan) for text, plan in zip(made, first.plans, strict=True)]
+            texts = _step_by_step(asked, reading, batch)
+        batch.masks.check()
+    return [
+        Generation.of(text, model.vocabulary, plan)
+        for text, plan in zip(texts, first.plans, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -268,7 +265,6 @@ class _Asked:
     most_tokens: int
     streams: Sequence[int] | None
     budget: Budget | None
-    forced: Forced
     log_probs: bool
 
     def batch_on(
@@ -283,33 +279,19 @@ class _Asked:
 
 def _drafted(
     asked: _Asked, drafting: Drafter, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
-) -> list[Generation]:
+) -> list[GrowingText]:
     """One text after the other, with proposals of a draft."""
-    model, streams = asked.model, asked.streams or range(len(ids))
-    made: list[Generation] = []
-    for rule, row, stream, plan in zip(first.rules, ids, streams, first.plans, strict=True):
-        drawing = replace(asked.drawing, masking_budget=plan)
-        text = speculated(
-            model, drafting, rule, row, drawing, stream=stream, log_probs=asked.log_probs
-        )
-        made.append(Generation.speculated(text, model.vocabulary))
-    return made
-
-
-def _run_by_run(asked: _Asked, reading: RunBatch, batch: ConstrainedBatch) -> list[Generation]:
-    """All texts together; a run of forced tokens is read in one pass."""
-    texts = in_runs(
-        asked.model, reading, batch, asked.most_tokens, asked.log_probs, asked.forced == "prefill"
-    )
-    batch.masks.check()
-    vocabulary = asked.model.vocabulary
+    streams = asked.streams or range(len(ids))
     return [
-        Generation.of(text.tokens, vocabulary, (text.model, text.constrained), text.forced)
-        for text in texts
-    ]
+        speculated(
+            asked.model, drafting, rule, row, replace(asked.drawing, masking_budget=plan),
+            stream=stream, log_probs=asked.log_probs,
+        )
+        for rule, row, stream, plan in zip(first.rules, ids, streams, first.plans, strict=True)
+    ]  # fmt: skip
 
 
-def _step_by_step(asked: _Asked, reading: Batch, batch: ConstrainedBatch) -> list[Generation]:
+def _step_by_step(asked: _Asked, reading: Batch, batch: ConstrainedBatch) -> list[GrowingText]:
     """All texts together, one token of each at a time."""
     model, most = asked.model, asked.most_tokens
     ended = _Ended(reading.logits.device)
@@ -329,13 +311,12 @@ def _step_by_step(asked: _Asked, reading: Batch, batch: ConstrainedBatch) -> lis
         following = tokens.clamp(min=0)
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1).cpu()
-    batch.masks.check()
     nothing: list[list[float]] = [[] for _ in columns]
     model_rows, constrained_rows = (
         _lists([pair[k] for pair in scores]) if asked.log_probs else nothing for k in range(2)
     )
     return [
-        Generation.of(ints(row), model.vocabulary, (of_model, of_mask))
+        GrowingText(ints(row), of_model, of_mask)
         for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
     ]
 

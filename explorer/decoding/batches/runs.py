@@ -13,7 +13,6 @@ The host decides which tokens are forced, so a step waits for the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import torch
@@ -21,60 +20,17 @@ from torch import Tensor
 
 from explorer.decoding.batches.constrained_batch import ConstrainedBatch
 from explorer.decoding.models.model import (
-    Batch,
-    BatchedLanguageModel,
     LanguageModel,
     RunBatch,
     call_model,
 )
-from explorer.decoding.models.row_by_row import RowByRow, open_batch
+from explorer.decoding.speculation.texts import GrowingText
 from explorer.decoding.stepping.rule import LONGEST_FORCED_RUN, Rule, forced_run, prefilled_run
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.words import DEAD, DONE
 
 _LOGITS_BYTES: Final = 256_000_000
 """The most memory for the logits of skipped tokens; longer runs are read in parts."""
-
-
-@dataclass(eq=False)
-class GrowingText:
-    """The state of one text during generation.
-
-    Args:
-        model, constrained: The log-probabilities of the first tokens, as far as they are known.
-        pending: The tokens that the model has not read yet.
-    """
-
-    tokens: list[int] = field(default_factory=lambda: list[int]())
-    model: list[float] = field(default_factory=lambda: list[float]())
-    constrained: list[float] = field(default_factory=lambda: list[float]())
-    forced: int = 0
-    pending: list[int] = field(default_factory=lambda: list[int]())
-    ended: bool = False
-
-
-def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """A batch that reads runs if the model can; otherwise one that only steps."""
-    if not isinstance(model, BatchedLanguageModel):
-        return RowByRow(model, prompts)
-    batch = open_batch(model, prompts)
-    return batch if not isinstance(batch, RunBatch) or batch.reads_runs else Stepping(batch)
-
-
-class Stepping:
-    """A wrapper that hides a batch's methods for reading runs."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-
-    @property
-    def logits(self) -> Tensor:
-        """The next-token logits, float32[B, W]."""
-        return self._batch.logits
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Read one more token in each row; see `Batch.step`."""
-        return self._batch.step(tokens)
 
 
 def in_runs(

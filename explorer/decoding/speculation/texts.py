@@ -29,18 +29,23 @@ _LOGITS_BYTES: Final = 64_000_000
 
 
 @dataclass(eq=False)
-class SpeculatedText:
-    """The state of a text during generation.
+class GrowingText:
+    """A text during generation.
 
     Args:
         model, constrained: The log-probability of each token under the model, and under mask and
-            sampler; empty if not wanted.
+            sampler, as far as they are known; empty if not wanted.
+        pending: The tokens that the model has not read yet, where runs of them are read together.
+        forced: The number of tokens that were taken without asking the model.
         proposed: The number of proposals at positions that were reached.
     """
 
     tokens: list[int] = field(default_factory=lambda: list[int]())
     model: list[float] = field(default_factory=lambda: list[float]())
     constrained: list[float] = field(default_factory=lambda: list[float]())
+    pending: list[int] = field(default_factory=lambda: list[int]())
+    ended: bool = False
+    forced: int = 0
     proposed: int = 0
     accepted: int = 0
     passes: int = 0
@@ -55,13 +60,13 @@ def speculated(
     *,
     stream: int,
     log_probs: bool,
-) -> SpeculatedText:
+) -> GrowingText:
     """Generate one text.
 
     Raises:
         ExplorerError: Nothing is left to draw, or the text is too long for the model.
     """
-    text = SpeculatedText()
+    text = GrowingText()
     sampler, max_tokens = drawing.sampler, drawing.max_tokens
     drafts = proposer_of(drafting, rule, sampler)
     store = LogitsStore(lm, _LOGITS_BYTES)
