@@ -234,7 +234,7 @@ def generate(
     drawing = Drawing(checked_sampler(sampler), seed, max_tokens, masking_budget)
     if not rows:
         return []
-    asked = _Asked(model, drawing, max_tokens, streams, budget, log_probs)
+    asked = _Generating(model, drawing, max_tokens, streams, budget, log_probs)
     # Compile on the CPU first, so that errors of the constraints come before the model runs.
     first = asked.batch_on("cpu", wanted)
     begun = prefix_ids(model, response_prefix)
@@ -257,7 +257,7 @@ def generate(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Generating:
     """The checked arguments of `generate` that its three loops share."""
 
     model: LanguageModel
@@ -278,7 +278,7 @@ class _Asked:
 
 
 def _drafted(
-    asked: _Asked, drafting: Drafter, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
+    asked: _Generating, drafting: Drafter, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
 ) -> list[GrowingText]:
     """One text after the other, with proposals of a draft."""
     streams = asked.streams or range(len(ids))
@@ -291,7 +291,7 @@ def _drafted(
     ]  # fmt: skip
 
 
-def _step_by_step(asked: _Asked, reading: Batch, batch: ConstrainedBatch) -> list[GrowingText]:
+def _step_by_step(asked: _Generating, reading: Batch, batch: ConstrainedBatch) -> list[GrowingText]:
     """All texts together, one token of each at a time."""
     model, most = asked.model, asked.most_tokens
     ended = _Ended(reading.logits.device)
