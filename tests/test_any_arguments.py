@@ -55,7 +55,7 @@ TouchyInt, TouchyFloat, TouchyStr = touchy(int), touchy(float), touchy(str)
 
 @cache
 def things() -> dict[str, Any]:
-    """Something usable of each kind."""
+    """A usable value of each kind."""
     vocabulary = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"d", None], eos_ids=[4])
     constraint = explorer.regex("(foo){1,3}d")
     dfa = explorer.compile(constraint, vocabulary)
@@ -241,7 +241,7 @@ LEFT_OUT = {
 
 @cache
 def callables() -> dict[str, Callable[[], Any]]:
-    """Every public callable by its name: the façade's, and the methods of what it hands out."""
+    """Every public callable by name: the façade's, and the methods of the objects it returns."""
     found: dict[str, Callable[[], Any]] = {}
     for name in explorer.__all__:
         if callable(getattr(explorer, name)) and name not in LEFT_OUT:

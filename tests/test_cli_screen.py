@@ -1,4 +1,4 @@
-"""Nothing that a command prints is an instruction to the terminal."""
+"""No output of a command is an instruction to the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOSTILE = "\x1b]0;pwn\x07\x9b2J\u202e\x7f"
 
 
 def controls(text: str) -> set[str]:
-    """The characters of a text that a terminal may take as something else than text."""
+    """The characters of a text that a terminal may not treat as text."""
     return {
         c
         for c in text

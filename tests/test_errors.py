@@ -1,4 +1,4 @@
-"""Errors show the spot, travel whole, and are what callers can ask for."""
+"""Errors show the place, survive pickling, and have the classes that callers can catch."""
 
 from __future__ import annotations
 

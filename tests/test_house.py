@@ -30,7 +30,7 @@ def parsed(text: str) -> ast.Module:
 
 @pytest.fixture(autouse=True, scope="module")
 def forget() -> Iterator[None]:
-    """Let the trees go when the rules were asked."""
+    """Drop the trees after the rules were checked."""
     yield
     parsed.cache_clear()
 
@@ -144,7 +144,7 @@ MOST_MODULES: Final = 24
 
 
 def crowded(texts: Mapping[str, str]) -> dict[str, int]:
-    """The folders with more modules on one floor than one looks through."""
+    """The folders with too many modules on one floor."""
     floors = Counter(path.rpartition("/")[0] for path in texts if not path.endswith("__init__.py"))
     return {folder: count for folder, count in floors.items() if count > MOST_MODULES}
 

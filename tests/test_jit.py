@@ -1,4 +1,4 @@
-"""Machine code is kept where it can be; a cache that cannot be used is as if there were none."""
+"""Machine code is cached where possible; an unusable cache is the same as no cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGE = Path(explorer.__file__).parent
 
 
 def module_of(path: Path, text: str) -> Any:
-    """A module of a file that is written for a test, twice in a second perhaps."""
+    """A module from a file that a test writes, perhaps twice within a second."""
     path.write_text(text)
     Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
     spec = importlib.util.spec_from_file_location(path.stem, path)

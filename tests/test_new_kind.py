@@ -249,7 +249,7 @@ def test_a_front_end_may_use_every_node() -> None:
 
 @dataclass(frozen=True)
 class Made(Source):
-    """A kind that is written in this file alone; what it says about itself is all that is known."""
+    """A kind that is defined only in this file; nothing else knows it."""
 
     kind: ClassVar[str] = "made"
 

@@ -1,4 +1,4 @@
-"""On any laptop: without what Linux alone has, without pynini, and from wheels."""
+"""Any laptop: without the libraries that only Linux has, without pynini, and from wheels."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MOST_WITNESSES: Final = 8
 """The number of positions for which masks of other engines are kept."""
 
 WITNESS_SECONDS: Final = 10.0
-"""The limits of another engine for a position."""
+"""The most seconds for another engine per position."""
 
 
 class OtherEngines:

@@ -43,7 +43,7 @@ STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to 
 
 
 def at(root: Locator, position: int, more: str = "") -> None:
-    """Wait until the page shows a position, and all that follows the numbers is there."""
+    """Wait until the page shows a position, with everything that follows the numbers."""
     root.locator(".where", has_text=re.compile(rf"^position {position}\b.*{more}")).wait_for()
     rest(root, position)
 
@@ -82,7 +82,7 @@ def classes(root: Locator, machine: str, selector: str, name: str) -> set[str]:
 
 
 def picture(root: Locator) -> dict[str, object]:
-    """Everything about a position that one sees."""
+    """Everything that the page shows of a position."""
     return {
         "allowed": allowed(root),
         "facts": root.locator(".lmx-facts").inner_text(),

@@ -163,7 +163,7 @@ class Bench:
         return float(spent)
 
     def _quiet(self) -> None:
-        """Wait for what goes to a page once, such as the vocabulary: a second without a word."""
+        """Wait for data that a page gets once, such as the vocabulary: a second without messages."""
         self.socket.take()
         self.page.wait_for_timeout(1000)
         while self.socket.take()[0]:

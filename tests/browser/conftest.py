@@ -212,7 +212,7 @@ class Lab:
                     self.ask("DELETE", f"api/{kind}/{found['id']}")
 
     def stop(self) -> None:
-        """End the server and its kernels, which are of its own process group."""
+        """End the server and its kernels, which are in its own process group."""
         os.killpg(self.process.pid, signal.SIGTERM)
         try:
             self.process.wait(timeout=10)
@@ -304,7 +304,7 @@ class Notebook:
             page.on(event, listener)  # type: ignore[call-overload]
 
     def let_go(self) -> None:
-        """Listen no more: what follows is another test's."""
+        """Stop listening: later messages belong to another test."""
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
 

@@ -124,7 +124,7 @@ def load_machine_code() -> None:
 
 
 def _reap() -> None:
-    """Let go of the kernels that have ended."""
+    """Forget the kernels that have ended."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:

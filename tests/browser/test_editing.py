@@ -1,4 +1,4 @@
-"""Editing in a real JupyterLab: what takes long says so, can be cancelled, and holds nothing up."""
+"""Editing in a real JupyterLab: slow work says so, can be cancelled, and blocks nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hand does and what follows from it: nothing moves under the pointer, the host keeps its
+"""Actions by hand and their effects: nothing moves under the pointer, the host keeps its
 keys, and the focus stays where it was."""
 
 from __future__ import annotations

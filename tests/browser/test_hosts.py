@@ -48,7 +48,7 @@ def steps(root: Locator) -> None:
 
 
 def run_the_first_cell(page: Page) -> None:
-    """Press the keys until the cell says that it ran; without a kernel nothing comes of it."""
+    """Press the keys until the cell says that it ran; without a kernel it does not run."""
     cell = page.locator(".jp-Notebook .jp-Cell").first
     ran = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[\d*]+\]"))
     # The host may ask something first, such as which kernel.

@@ -1,4 +1,4 @@
-"""Questions in a real JupyterLab: they wait, by keyboard and by mouse, and then say what is so."""
+"""Questions in a real JupyterLab: they wait for a guess by key or mouse, then show the answer."""
 
 from __future__ import annotations
 

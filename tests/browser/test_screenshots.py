@@ -42,7 +42,7 @@ def images(tmp_path: Path) -> Path:
 
 
 def take(root: Locator, path: Path) -> None:
-    """The whole of it, once it has come to rest."""
+    """The whole explorer, when it has come to rest."""
     page = root.page
     page.mouse.move(3, 3)
     rest(root)

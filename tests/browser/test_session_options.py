@@ -13,7 +13,7 @@ from widgets.views.explorer import Explorer
 
 
 def opened(chromium: Browser, made: Explorer, path: Path, width: int = 1100) -> Locator:
-    """The replaying page of an explorer, at its start."""
+    """The page that replays an explorer, at its start."""
     made.cursor.jump(0)
     made.to_html(path)
     made.close()

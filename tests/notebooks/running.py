@@ -1,4 +1,4 @@
-"""Notebooks run in a real kernel, and the kernel is asked what came of it."""
+"""Notebooks run in a real kernel, and the kernel is asked for the results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Shown:
         return json.loads(asked.outputs[0].text)
 
     def close(self) -> None:
-        """Let go of the kernel, which lives on."""
+        """Disconnect from the kernel, which goes on running."""
         if self._client.kc is not None:
             self._client.kc.stop_channels()
 
@@ -122,6 +122,6 @@ def pictures(shown: Shown, *cells: str) -> None:
 
 
 def widget(shown: Shown, cell: str = "widget") -> str:
-    """A cell shows the explorer; what its still says as text."""
+    """The text of the still of a cell that shows the explorer."""
     assert WIDGET in shown.kinds(cell)
     return shown.plain(cell)

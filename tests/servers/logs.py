@@ -1,4 +1,4 @@
-"""The logs of tests/data/servers, and what is known of each without our help."""
+"""The logs of tests/data/servers, with facts about each that do not come from our code."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ PATTERNS = ("[0-9]{1,3}", "yes|no|maybe", "[a-z]{2,6}", "(ab){1,3}c", "x[0-9]")
 
 
 def served(recorder: Any, update: Any = Update, direction: Any = Direction) -> list[Row]:
-    """Serve five requests, three at a time, on the embedded model; each row with what is true."""
+    """Serve five requests, three at a time, on the embedded model; each row with its facts."""
     lm = explorer.load_model("tiny")
     waiting = [
         Row(dfa, dfa.start, Asked(types.SimpleNamespace(regex=pattern)))
@@ -123,7 +123,7 @@ def served(recorder: Any, update: Any = Update, direction: Any = Direction) -> l
 
 
 def check(path: Path, rows: list[Row]) -> None:
-    """The file holds what was true of each row."""
+    """The file holds the true values of each row."""
     by_ids = {tuple(run.tokens[k].token for k in range(len(run.tokens))): run
               for run in read_runs(path)}  # fmt: skip
     assert len(by_ids) == len(rows)

@@ -239,7 +239,7 @@ def free_port() -> int:
 def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The number of workers is asked without a pause, so the death falls into a question."""
+    """The number of workers is asked for without a pause, so the worker dies during a question."""
     monkeypatch.setattr(places, "LOOK", 0.0)
     port = free_port()
     with (

@@ -64,7 +64,7 @@ def walk(machine: TokenMachine, seed: int, length: int = 25) -> list[int]:
 
 
 def seen(machine: TokenMachine, tokens: Sequence[int]) -> str:
-    """A digest of all that decoding asks along some tokens."""
+    """A digest of all answers that decoding needs along some tokens."""
     state = machine.start
     found = sha256()
     for token in [*tokens, None]:

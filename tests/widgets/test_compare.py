@@ -155,7 +155,7 @@ def test_a_negative_position_is_an_error() -> None:
 
 
 def test_a_step_goes_out_as_what_happened_to_each_line(page: Page) -> None:
-    """A line is sent whole once; of a step each side is told the new token."""
+    """A line is sent whole once; after a step each side gets only the new token."""
     sent: list[dict[str, Any]] = []
     page.made._send = lambda message, buffers=None: sent.append(json.loads(json.dumps(message)))
     page.tell("step")

@@ -310,7 +310,7 @@ def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
 
 @pytest.mark.parametrize("move", ["step", "back", "jump", "edit"])
 def test_an_interrupt_inside_a_move_leaves_no_stale_record(move: str) -> None:
-    """Ctrl-C at every line of a move: what the session says next is of one place."""
+    """Ctrl-C at every line of a move: the next answers of the session all belong to one place."""
     moves: dict[str, Any] = {
         "step": lambda session: session.step(),
         "back": lambda session: session.back(),

@@ -1,4 +1,4 @@
-"""The rows of schemes: what they say is what the runs hold; a click opens the step."""
+"""The rows of schemes show the data of the runs; a click opens the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`explorer lab` keeps what the user wrote; `explorer doctor` says what is there."""
+"""`explorer lab` keeps the user's changes; `explorer doctor` lists what is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker with real processes. Nothing here waits for a time, only for what must come about."""
+"""The worker with real processes. Nothing here waits for a time, only for events."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def worker() -> Iterator[CompileWorker]:
 def begin(
     worker: CompileWorker, question: tuple[str, str], off: CallOff
 ) -> tuple[threading.Thread, list[Exception]]:
-    """Compile on a thread; what it raised."""
+    """Compile on a thread; the error that it raised."""
     raised: list[Exception] = []
 
     def run() -> None:

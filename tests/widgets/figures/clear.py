@@ -1,4 +1,4 @@
-"""Which words of a drawing are not clear of its arcs, states and other words: plain geometry.
+"""The labels of a drawing that overlap its arcs, states or other labels: plain geometry.
 
 It reads what the page reads, the path data and the places of the words, and shares nothing with the
 code that chose them: curves are followed in small steps, words are boxes of ink.

@@ -1,4 +1,4 @@
-"""The columns along the text agree with the machines, whatever constraint and tokens are."""
+"""The columns along the text agree with the machines, for any constraint and any tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines that are not tables: what was met is drawn, at the places of the whole, and said so."""
+"""Machines that are not tables: the met states are drawn, at their places in the whole machine."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ HOSTILE = [
 
 
 def plain(value: object) -> Any:
-    """Through JSON and back; NaN and infinities are no JSON."""
+    """A value through JSON and back; NaN and infinities are not JSON."""
     return json.loads(json.dumps(value, allow_nan=False))
 
 

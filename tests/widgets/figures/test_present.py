@@ -1,4 +1,4 @@
-"""Machines of more arcs than are drawn: what is said, and what is there where one stands."""
+"""Machines with more arcs than are drawn: the caption, and the arcs of the present state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dense() -> explorer.TokenDFA:
 
 
 def true_arcs(dfa: explorer.TokenDFA, node_of: dict[str, str]) -> dict[tuple[str, str], set[int]]:
-    """Between which nodes which tokens lead: token by token, with no classes."""
+    """The tokens between each pair of nodes: token by token, without classes."""
     found: dict[tuple[str, str], set[int]] = {}
     for state in range(dfa.num_states):
         source = f"q{int(dfa.char_state[state])}"
