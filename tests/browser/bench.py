@@ -163,7 +163,7 @@ class Bench:
         return float(spent)
 
     def _quiet(self) -> None:
-        """Wait for data that a page gets once, such as the vocabulary: a second without messages."""
+        """Wait for data that a page gets once, such as the vocabulary: a second of silence."""
         self.socket.take()
         self.page.wait_for_timeout(1000)
         while self.socket.take()[0]:
