@@ -46,6 +46,13 @@ def test_interpreted_kernels_equal_the_reference_on_many_rows() -> None:
 @needs_triton
 def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     out = run("-m", "tests.decoding.fused_compile", TRITON_CACHE_DIR=str(tmp_path))
+    assert out.split() == ["mask_kernel", "words_kernel", "step_kernel"]
+
+
+@needs_triton
+@pytest.mark.long
+def test_every_form_of_the_kernels_compiles_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
+    out = run("-m", "tests.decoding.fused_compile", "all", TRITON_CACHE_DIR=str(tmp_path))
     assert out.split() == ["mask_kernel"] * 3 + ["words_kernel"] + ["step_kernel"] * 4
 
 

@@ -34,7 +34,7 @@ from explorer import Budget
 for pattern in sys.argv[1:]:
     piece, _, count = pattern.rpartition(" ")
     try:
-        explorer.regex(piece * int(count), Budget(seconds=2))
+        explorer.regex(piece * int(count), Budget(seconds=1))
         print("built")
     except explorer.errors.BudgetExceeded as error:
         print("stopped", error.resource)

@@ -1,7 +1,7 @@
-"""One kernel for all notebooks: importing the libraries takes longer than a cell.
+"""All notebooks run in the one kernel of `tests.conftest`.
 
-Between two notebooks all variables go. That each one runs in a kernel of its own is shown by the
-test in the browser, where every notebook is opened by itself.
+That each one runs in a kernel of its own is shown by the test in the browser, where every notebook
+is opened by itself.
 """
 
 from __future__ import annotations
@@ -17,20 +17,6 @@ pytest.importorskip("nbclient", reason="nbclient is not installed")
 from jupyter_client.manager import KernelManager
 
 from tests.notebooks.running import Shown, executed, notebook
-
-
-@pytest.fixture(scope="session")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    folder = tmp_path_factory.mktemp("kernel")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
-            patch.setenv(f"JUPYTER_{name}", str(folder / name.lower()))
-        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
-        manager = KernelManager(kernel_name="python3")
-        manager.start_kernel(cwd=str(folder))
-        yield manager
-        manager.shutdown_kernel(now=True)
-        manager.cleanup_resources()
 
 
 @pytest.fixture

@@ -244,7 +244,8 @@ def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
     port = free_port()
     with (
         scheduler_and_workers(port, workers=0) as running,
-        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=60) as client,
+        # So long it waits for the dead one if a question was just asked.
+        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client,
         dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
     ):
         place = OnDask(client)

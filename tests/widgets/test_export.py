@@ -83,9 +83,9 @@ def test_the_file_that_nobody_waits_for_is_not_finished(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("sampler", [Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=2, top_p=0.9)])
 def test_what_is_written_is_what_the_page_would_be_told(sampler: Sampler) -> None:
     made = Explorer(
-        explorer.load_model("tiny"), explorer.regex("[a-z ]{3,12}"), "Once ", sampler=sampler
+        explorer.load_model("tiny"), explorer.regex("[a-z ]{2,5}"), "Once ", sampler=sampler
     )
-    made.cursor.run(4)
+    made.cursor.run(2)
     data = recorded(taken(made.shown), Progress())
     trace = made.cursor.full_trace()
     for k, told in enumerate(cast("list[dict[str, Any]]", data["reasons"])):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -24,26 +24,41 @@ from widgets.figures.machines.detokenizing_figure import (
 )
 from widgets.figures.snapshot import Snapshot, snapshot
 
+if TYPE_CHECKING:
+    from jupyter_client.manager import KernelManager
+
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
 
 SHOW = "from widgets import Explorer\ne = Explorer()\ne"
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the user's is read or written."""
-    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+CLEAN = "from ipywidgets import Widget\nWidget.close_all()\n%reset -f"
+"""The notebook before was another one: nothing of it is left."""
+
+Run = Callable[..., Any]
 
 
-def executed(*cells: str) -> Any:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    # Without the widgets' state, as JupyterLab saves it by default.
-    nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", store_widget_state=False
-    ).execute()
-    return notebook
+@pytest.fixture
+def executed(kernel: KernelManager) -> Iterator[Run]:
+    """Run a notebook of cells in the one kernel, and give it with its outputs."""
+    clients: list[Any] = []
+
+    def run(*cells: str) -> Any:
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(c) for c in (CLEAN, *cells)]
+        )
+        # Without the widgets' state, as JupyterLab saves it by default.
+        clients.append(
+            nbclient.NotebookClient(notebook, km=kernel, timeout=120, store_widget_state=False)
+        )
+        clients[-1].execute()
+        del notebook.cells[0]
+        return notebook
+
+    yield run
+    for client in clients:
+        client.kc.stop_channels()
 
 
 def printed(cell: Any) -> list[str]:
@@ -66,7 +81,9 @@ class Elements(HTMLParser):
         self.words += data
 
 
-def test_a_displayed_explorer_has_an_output_without_a_kernel_that_follows_the_cells() -> None:
+def test_a_displayed_explorer_has_an_output_without_a_kernel_that_follows_the_cells(
+    executed: Run,
+) -> None:
     notebook = executed(SHOW, "e.cursor.step()\ne.cursor.step(4)", "e.snapshot()")
     widget, still = notebook.cells[0].outputs
     # The widget's output holds no picture: it would stay at the first place, above the last one.
@@ -86,7 +103,7 @@ def test_a_displayed_explorer_has_an_output_without_a_kernel_that_follows_the_ce
     assert "foofood" in notebook.cells[2].outputs[0].data["text/plain"]
 
 
-def test_it_waits_for_quiet_and_for_play_to_pause() -> None:
+def test_it_waits_for_quiet_and_for_play_to_pause(executed: Run) -> None:
     cells = executed(
         SHOW,
         # A step from elsewhere: no cell of it ends, so only the clock can bring the picture.
@@ -107,7 +124,7 @@ def test_it_waits_for_quiet_and_for_play_to_pause() -> None:
     assert "Position 2" in cells[0].outputs[1].data["text/plain"]
 
 
-def test_it_follows_a_step_before_a_hand_can_save_the_notebook() -> None:
+def test_it_follows_a_step_before_a_hand_can_save_the_notebook(executed: Run) -> None:
     cells = executed(
         SHOW,
         "e.cursor.step()\nprint(e._still._timer.interval)",
@@ -124,7 +141,7 @@ def test_it_follows_a_step_before_a_hand_can_save_the_notebook() -> None:
     assert printed(cells[2]) == ["True"]
 
 
-def test_a_message_of_a_widget_is_no_cell_and_draws_nothing() -> None:
+def test_a_message_of_a_widget_is_no_cell_and_draws_nothing(executed: Run) -> None:
     # Both packages of comms trigger IPython's `post_execute` after every message from a page.
     cells = executed(
         SHOW,
@@ -133,7 +150,9 @@ def test_a_message_of_a_widget_is_no_cell_and_draws_nothing() -> None:
     assert printed(cells[1]) == ["True"]
 
 
-def test_two_lines_and_the_machines_alone_have_an_output_that_follows_the_cells() -> None:
+def test_two_lines_and_the_machines_alone_have_an_output_that_follows_the_cells(
+    executed: Run,
+) -> None:
     cells = executed(
         "import explorer\nfrom widgets import Compare, Machines\n"
         "both = Compare(None, explorer.regex('(foo)+d'), explorer.regex('foo'))\nboth",
@@ -174,13 +193,13 @@ def test_the_still_draws_the_whole_detokenizing_fst() -> None:
     assert larger
 
 
-def test_a_closed_explorer_is_quiet_and_keeps_its_output() -> None:
+def test_a_closed_explorer_is_quiet_and_keeps_its_output(executed: Run) -> None:
     cells = executed(SHOW, "c = e.cursor\ne.close()", "c.step()\nprint(c.playing)").cells
     assert printed(cells[2]) == ["False"]
     assert "Position 0" in cells[0].outputs[1].data["text/plain"]
 
 
-def test_a_converted_notebook_shows_the_picture() -> None:
+def test_a_converted_notebook_shows_the_picture(executed: Run) -> None:
     nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is not installed")
     notebook = executed(SHOW, "e.cursor.step()")
     html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)

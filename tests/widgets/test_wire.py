@@ -13,6 +13,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.wide import wide
+from tests.evidence import LONG
 from tests.widgets.page import Page, grown
 from widgets.cursor import Cursor
 from widgets.shown_place import PageData
@@ -157,7 +158,7 @@ def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
     made = Explorer(wide(), explorer.regex(pattern), "Once ", sampler=Sampler(1.0), seed=3)
     reader = Page(made)
     reader.ask("machine")  # Once per constraint, as is the vocabulary's text.
-    for _ in range(40):
+    for _ in range(40 if LONG else 8):
         if made.session.finished:
             break
         reader.sent.clear()

@@ -89,7 +89,10 @@ def test_labels_of_the_picture_with_a_model_stand_clear_of_everything() -> None:
     assert crossed(drawings) == [] and set_in(drawings) == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in DENSE else name for name in NAMES],
+)
 def test_labels_of_presets_lie_on_no_other_arc_state_or_label(name: str) -> None:
     found = crossed(offered(name))
     if name in DENSE or name in CROWDED:

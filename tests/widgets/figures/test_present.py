@@ -125,7 +125,9 @@ def test_a_figure_is_complete_only_with_its_dots() -> None:
     assert not token_figure(dfa, only=view.arcs).complete
 
 
-@pytest.mark.parametrize("pattern", UNICODE)
+@pytest.mark.parametrize(
+    "pattern", [pytest.param(UNICODE[0], marks=pytest.mark.long), *UNICODE[1:]]
+)
 def test_the_byte_form_is_the_machine_itself(pattern: str) -> None:
     dfa = unicode_dfa(pattern)
     machine = dfa.constraint.dfa
