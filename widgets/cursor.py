@@ -1,10 +1,10 @@
-"""The one piece of shared state of the views: the session, the lines beside it, a selected token.
+"""The shared state of the views: the session, the lines beside it, and a selected token.
 
-Views that are given the same cursor show the same place, and every move is told to all of them.
-Without a cursor each view makes its own.
+Views on the same cursor show the same place, and all of them are notified of every move. Without a
+cursor each view makes its own.
 
-A *line* is a session: the one that is current, and those that were forked off or that an edit
-left behind. One re-entrant lock guards all of it, because callbacks may come from any thread.
+A *line* is a session: the current one, those that were forked from it, and those that an edit left
+behind. One re-entrant lock guards all of it, because callbacks may come from any thread.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Happened:
     """The effect of the last change on the line that the views show.
 
     Args:
-        after, generation: The cursor's generation before and since.
-        kept: How many tokens of the line stay as they were: those behind are new. ``None``:
-            another line, or another question.
+        after, generation: The cursor's generation before the change and after it.
+        kept: The number of tokens of the line that stay, from the first; the others are new.
+            ``None`` for another line or another question.
     """
 
     after: int
@@ -43,15 +43,15 @@ class Happened:
 
 
 MOST_LINES: Final = 8
-"""The most lines that are kept; the oldest that is not current goes first."""
+"""The most lines that are kept; the oldest one that is not current is dropped first."""
 
 BEFORE: Final = " before edit "
-"""Stands in the name of a line that an edit left behind, between its name and the edit's number."""
+"""The text between the name of a line that an edit left behind and the number of the edit."""
 
 
 @memo
 def _wholes(session: Session) -> dict[int, Trace]:
-    """The record of the whole line of a session, by its generation; only the last is kept."""
+    """The traces of the whole line of a session, by generation; only the last one is kept."""
     return {}
 
 
@@ -73,8 +73,14 @@ class Aside:
 class Cursor:
     """The place that views show: a session, the lines beside it, and a selected token.
 
+    Move the cursor rather than its session, so that all views on it are notified. It can be used
+    from any thread; ``lock`` makes several calls one.
+
     Args:
-        session: The line to begin with.
+        session: The first line.
+
+    Raises:
+        ExplorerError: The argument is not a session.
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
@@ -91,7 +97,7 @@ class Cursor:
         instance("session", session, Session, "a Session")
         self.lock = threading.RLock()
         self.playing = False
-        """Whether a page plays, as it last said; what is done in quiet moments waits."""
+        """Whether a page plays, by its last message; work for quiet moments waits meanwhile."""
         self._lines: list[tuple[str, Session]] = [("line 1", session)]
         self._current = 0
         self._made = 1
@@ -99,12 +105,12 @@ class Cursor:
         self._selected: int | None = None
         self._generation = 0
         self._counted = (session, session.generation)
-        self.happened = Happened(0, 0, None)  # What the listeners were told last.
+        self.happened = Happened(0, 0, None)  # The last change that the listeners heard of.
         self._listeners: list[Callable[[], None]] = []
 
     @property
     def session(self) -> Session:
-        """The current line."""
+        """The session of the current line."""
         return self._lines[self._current][1]
 
     @property
@@ -119,9 +125,9 @@ class Cursor:
 
     @property
     def generation(self) -> int:
-        """Counts the changes of the place: another line, or a move of the current one.
+        """The number of changes so far: to another line, or moves of the current one.
 
-        A session that is moved without the cursor counts too, when this is next asked.
+        Moves of the session without the cursor count too, as one, when this is read.
         """
         with self.lock:
             session, before = self.session, self._counted
@@ -132,7 +138,7 @@ class Cursor:
 
     @property
     def selected(self) -> int | None:
-        """The token that is being looked at."""
+        """The id of the token that is looked at; ``None`` if there is none."""
         return self._selected
 
     @selected.setter
@@ -147,7 +153,7 @@ class Cursor:
         """Subscribe to every change.
 
         Args:
-            listener: Called without arguments, inside the lock.
+            listener: A function without arguments; it is called inside the lock.
 
         Returns:
             A function that ends the subscription.
@@ -168,13 +174,16 @@ class Cursor:
     # --- moving -------------------------------------------------------------------------------
 
     def step(self, token: int | None = None) -> Step | None:
-        """Go one token on: to the one that is ahead already, else to the sampler's choice.
+        """Take one step: to the token that is ahead already, else to the sampler's choice.
 
         Args:
-            token: One to take instead.
+            token: The id of a token to take instead.
 
         Returns:
-            The step; ``None`` if it was taken before.
+            The step; ``None`` if its token was ahead already.
+
+        Raises:
+            ExplorerError: The text has ended, or the token is masked.
         """
         with self.lock:
             session, after = self.session, self.generation
@@ -190,10 +199,13 @@ class Cursor:
             return taken
 
     def peek(self, token: int | None = None) -> int:
-        """The token that `step` would take. It then stands ahead of the cursor.
+        """The id of the token that `step` would take; afterwards it is ahead of the cursor.
 
         Args:
-            token: One to take instead.
+            token: The id of a token to take instead.
+
+        Raises:
+            ExplorerError: The text has ended, or the token is masked.
         """
         with self.lock:
             session, after = self.session, self.generation
@@ -205,7 +217,11 @@ class Cursor:
             return session_ids(session)[session.index]
 
     def back(self) -> None:
-        """Go one token back."""
+        """Go one token back.
+
+        Raises:
+            ExplorerError: The cursor is at the start.
+        """
         with self.lock:
             after = self.generation
             self.session.back()
@@ -215,7 +231,18 @@ class Cursor:
         """Go to a position of the line.
 
         Args:
-            k: How many tokens stand before it.
+            k: The number of tokens before it.
+
+        Raises:
+            ExplorerError: The line has no such position.
+
+        Example:
+            >>> from widgets.toy import ToyModel, toy_constraint
+            >>> cursor = Cursor(Session(ToyModel(), toy_constraint()))
+            >>> _ = cursor.run(9)
+            >>> cursor.jump(1)
+            >>> cursor.session.text, cursor.full_trace().text
+            ('foo', 'foofoofood')
         """
         with self.lock:
             after = self.generation
@@ -223,10 +250,10 @@ class Cursor:
             self._tell(after, self.session.length)
 
     def run(self, tokens: int) -> bool:
-        """Go some tokens on.
+        """Take several steps, first to tokens that are ahead already.
 
         Args:
-            tokens: How many at most.
+            tokens: The most steps.
 
         Returns:
             True if the run could go on; false if something stopped it.
@@ -244,14 +271,24 @@ class Cursor:
                 if ahead < tokens and session.lm is not None:
                     session.run(tokens - ahead)
             finally:
-                # What stops it, such as the model's own length, comes after tokens that stand.
+                # A limit, such as the model's own length, comes after tokens that are kept.
                 self._tell(after, session.length if ahead == tokens else before)
             return not session.finished and session.index - before == tokens - ahead
 
     def fork(self) -> Session:
-        """Keep the line as it is, and go on in another one from here.
+        """Keep the line, and make a new one from the cursor on current.
 
-        A line without tokens would be replaced by an identical new one, so it goes on itself.
+        An empty line would be replaced by an identical new one, so it stays current.
+
+        Returns:
+            The session of the current line.
+
+        Example:
+            >>> from widgets.toy import ToyModel, toy_constraint
+            >>> cursor = Cursor(Session(ToyModel(), toy_constraint()))
+            >>> _ = cursor.step(), cursor.fork(), cursor.step(4)
+            >>> [(name, line.text) for name, line in cursor.lines], cursor.current
+            ([('line 1', 'foo'), ('line 2', 'foofood')], 1)
         """
         with self.lock:
             if not self.session.length:
@@ -287,7 +324,7 @@ class Cursor:
             session: The new line.
 
         Raises:
-            ExplorerError: It is something else.
+            ExplorerError: The argument is not a session.
         """
         instance("session", session, Session, "a Session")
         with self.lock:
@@ -309,16 +346,16 @@ class Cursor:
         prompt: str | None = None,
         sampler: Sampler | None = None,
     ) -> None:
-        """Show other lines in place of these, and ask the current one something else, as `edit`.
+        """Show other lines in place of these, and change the question of the current one.
 
-        If that raises, nothing is changed.
+        If that raises an error, nothing is changed.
 
         Args:
-            kept: From `aside`.
-            constraint, prompt, sampler: As `edit` has them.
+            kept: The result of `aside`.
+            constraint, prompt, sampler: As in `edit`.
 
         Raises:
-            ExplorerError: An argument is something else, or the line cannot be asked that.
+            ExplorerError: An argument has the wrong type, or the line refuses the change.
         """
         instance("kept", kept, Aside, "what aside() gave", remedy="Keep it: kept = cursor.aside().")
         with self.lock:
@@ -335,10 +372,13 @@ class Cursor:
         self._edits = dict(kept.edits)
 
     def reseed(self, seed: int) -> None:
-        """Draw with other random numbers from now on. The tokens of the line stay.
+        """Draw with other random numbers from now on; the tokens of the line stay.
 
         Args:
-            seed: Of the random numbers, 0 to 2**64 - 1.
+            seed: The seed of the random numbers, 0 to 2**64 - 1.
+
+        Raises:
+            ExplorerError: The seed is not such a number.
         """
         with self.lock:
             k = self.session.index
@@ -365,7 +405,7 @@ class Cursor:
             self._tell()
 
     def reset(self) -> None:
-        """Go to the start and drop what is ahead and the lines beside it; the question stays."""
+        """Go to the start, and drop the tokens ahead and the other lines; the question stays."""
         with self.lock:
             old = self.session
             old.jump(0)
@@ -378,14 +418,17 @@ class Cursor:
         prompt: str | None = None,
         sampler: Sampler | None = None,
     ) -> None:
-        """Ask another question and keep the tokens that still hold.
+        """Change the constraint, the prompt or the sampler, and keep the tokens that still fit.
 
-        If some tokens do not hold, the old line stays beside this one.
+        If some tokens do not fit, the old line stays beside this one.
 
         Args:
-            constraint: The new constraint; ``None`` leaves it.
-            prompt: The new prompt; ``None`` leaves it.
-            sampler: The new sampler; ``None`` leaves it.
+            constraint: The new constraint; ``None`` for the present one.
+            prompt: The new prompt; ``None`` for the present one.
+            sampler: The new sampler; ``None`` for the present one.
+
+        Raises:
+            ExplorerError: As for a new `Session`.
         """
         with self.lock:
             session = self.session
@@ -409,7 +452,7 @@ class Cursor:
             self._tell()
 
     def full_trace(self) -> Trace:
-        """The trace of the whole line, what is ahead of the cursor included."""
+        """The trace of the whole line, including the tokens ahead of the cursor."""
         with self.lock:
             return whole_trace(self.session)
 
@@ -432,7 +475,7 @@ class Cursor:
                 self._current -= 1
 
     def _tell(self, after: int | None = None, kept: int | None = None) -> None:
-        """Tell everybody of a change; without arguments of one after which all may be different."""
+        """Notify all listeners of a change; without arguments everything may be different."""
         now = self.generation
         self.happened = Happened(now if after is None else after, now, kept)
         for listener in tuple(self._listeners):
@@ -446,13 +489,13 @@ def line_of(
     tokens: Sequence[int],
     **settings: Any,
 ) -> Session:
-    """A line of tokens that were written already; it stands at the start.
+    """A line of tokens that are already known; its cursor is at the start.
 
     A token that the sampler would take too is the sampler's, any other one is marked as chosen by
     hand.
 
     Args:
-        machine: What constrained the text; ``None`` for nothing.
+        machine: The constraint of the text, or its machine; ``None`` for unconstrained text.
 
     Raises:
         ExplorerError: The machine does not allow a token.
@@ -465,7 +508,7 @@ def line_of(
     """
     session = Session(lm, machine, prompt, **settings)
     for token in tokens:
-        # The sampler is not asked where somebody else writes.
+        # The sampler is not asked in a phase that the model does not write.
         drawn = None if session.waits_for else session.step().token
         if drawn != token:
             session.back(int(drawn is not None))
@@ -475,7 +518,7 @@ def line_of(
 
 
 def session_ids(session: Session) -> tuple[int, ...]:
-    """All ids of a line, those ahead of the cursor included."""
+    """All ids of a line, including those ahead of the cursor."""
     return at_end(session).ids
 
 

@@ -1,6 +1,6 @@
-"""The dialogue between a page and its kernel: what a page may say, and what answers it.
+"""The dialogue between a page and its kernel: the messages of a page, and their answers.
 
-Read in this order: `messages` (what a page may say, as types), `dialogue` (the one table of
-messages, and the way of each to the session), `handlers` (one function per message), `later`
-(answers that take long, worked out in a thread and called off when no longer wanted).
+Read in this order: `messages` (the messages as types), `dialogue` (the table of messages, and the
+path of each to the session), `handlers` (one function per message), `later` (answers that take
+long, computed on a thread and cancelled when no longer wanted).
 """

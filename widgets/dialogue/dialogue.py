@@ -1,24 +1,23 @@
-"""The dialogue between page and kernel: one table of messages, and how one of them is answered.
+"""The dialogue between page and kernel: one table of messages, and the answer to each.
 
-The way of a click: the page sends a message (`static/conversation.js`, ``ui.ask``); the widget
-hands it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands
-there (`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
-cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor tells its
-`ShownPlace` what happened, which works out once what all its widgets are told
-(`widgets.figures.told`); each widget sends it (`widgets.views.view`). The answer repeats the
-number of the message.
+The path of a click: the page sends a message (`static/conversation.js`, ``ui.ask``); the widget
+passes it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class in the table
+(`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
+cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor notifies its
+`ShownPlace`, which computes the packet for all its widgets once (`widgets.figures.told`); each
+widget sends it (`widgets.views.view`). The answer repeats the number of the message.
 
-Four flags say what else holds of a message. ``moves``: it moves the session. ``quiet``: the view
-that sent it shows the error itself. ``later``: it is worked out on a thread of its own, without the
-lock, so no step waits for it. ``unasked``: the page asks it by itself, and nobody waits for it.
+A message has four flags. ``moves``: it moves the session. ``quiet``: the view that sent it shows
+the error itself. ``later``: its answer is computed on a separate thread, without the lock, so no
+step waits for it. ``unasked``: the page sends it by itself, and the user does not wait for it.
 
-A message about a place (`widgets.dialogue.messages.AtPlace`) says which generation of the cursor
-its page showed. If the cursor has moved on since, the message is dropped and the page says so; an
-answer that is worked out on a thread is dropped as well if the cursor moves meanwhile.
+A message about a place (`widgets.dialogue.messages.AtPlace`) has the generation of the cursor that
+its page showed. If the cursor has moved since, the message is dropped and the page says so; an
+answer from a thread is also dropped if the cursor moves meanwhile.
 
-An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it. An
-interrupt and a reader that wants to end the process are answered too: a page that waits for an
-answer which never comes keeps every later press waiting.
+An exception in a handler would be lost in a notebook, so it is sent to the page, which shows it. An
+interrupt and a handler that would end the process are answered too: a page that waits for an answer
+that never comes would keep every later press waiting.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Entry(Generic[M]):
     """The entry of the table for one kind of message.
 
     Args:
-        handler: Answers it; called inside the cursor's lock.
+        handler: The function that answers it; called inside the cursor's lock.
     """
 
     message: type[M]
@@ -59,9 +58,10 @@ class Dialogue:
     """The exchange of messages between one widget and its page.
 
     Args:
-        places: What the widget shows, by side; a widget of one place has the side ``""``.
-        own: Handlers of the widget's own, by name, in place of those of `TABLE`. They answer
-            messages about both sides, and messages for which the side makes no difference.
+        places: The places that the widget shows, by side; a widget of one place has the side
+            ``""``.
+        own: The widget's own handlers by name, in place of those of `TABLE`. They answer messages
+            about both sides, and messages for which the side makes no difference.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Dialogue:
         self._running: dict[tuple[str, int | None], Progress] = {}
 
     def hear(self, content: object) -> None:
-        """Answer one message. Whatever it holds, nothing is raised."""
+        """Answer one message; this raises no error, whatever the message holds."""
         head = _head(content)
         entry: Entry[Any] | None = None
         message: PageMessage | None = None
@@ -95,13 +95,13 @@ class Dialogue:
             self._send({**head, "later": True})
             work = (head, entry, message, seen, answer)
             Thread(target=self._finish, args=work, daemon=True).start()
-        except BaseException as error:  # Whatever it is, a notebook would swallow it.
+        except BaseException as error:  # A notebook would swallow any error.
             self._refuse(head, entry, error, message)
 
     def _finish(
         self, head: Packet, entry: Entry[Any], message: PageMessage, seen: int, later: Later
     ) -> None:
-        """Finish an answer that takes long, on a thread of its own."""
+        """Finish an answer that takes long, on a separate thread."""
         try:
             put = later.work()
             later.progress.check()
@@ -140,7 +140,7 @@ class Dialogue:
         self._send({**head, "ok": True, "generation": self._generation(message), **(answer or {})})
 
     def _drop(self, head: Packet, message: PageMessage) -> None:
-        """Tell the page that the place it asked about was left, and which one is current."""
+        """Tell the page that its place was left, with the generation of the present one."""
         for place in self._places.values():
             place.catch_up()
         generation = self._generation(message)
@@ -153,7 +153,7 @@ class Dialogue:
         error: BaseException,
         asked: PageMessage | None,
     ) -> None:
-        # What can be wrong with the text of a constraint has a place in that text.
+        # An error in the text of a constraint has a place in that text.
         text = asked.text if isinstance(asked, ask.Edit) else None
         answer: Packet = {**head, "ok": False, "error": error_packet(error, text)}
         called_off = isinstance(error, CalledOff)
@@ -191,15 +191,15 @@ def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
 OTHER_VOCABULARY: Final = (
     'Or choose a preset with a model that has more tokens, such as "JSON record".'
 )
-"""The advice of the page where the vocabulary is too small, such as that of the toy."""
+"""The advice of the page if the vocabulary is too small, such as that of the toy."""
 
 
 def error_packet(error: BaseException, text: str | None = None) -> Packet:
-    """An error for the page: what is wrong, where, what to do; a traceback if it is not ours.
+    """An error for the page: the fault, its place, the remedy; a traceback if it is not ours.
 
     Args:
-        text: What was edited: a place in another text, such as the schema inside of a template, is
-            told in the message.
+        text: The text that was edited. A place in another text, such as a schema inside a template,
+            is shown in the message.
     """
     if isinstance(error, RegexError):
         return {
@@ -292,7 +292,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
 
 
 def table_for_page() -> dict[str, Packet]:
-    """The part of `TABLE` that the page is given: by name, the fields, and two flags."""
+    """The part of `TABLE` for the page: the fields and two flags of each message, by name."""
     return {
         name: {
             "fields": [field for field in entry.message.__struct_fields__ if field != "re"],

@@ -1,8 +1,8 @@
 """An answer that takes long: the work, its progress, and whether the page still waits.
 
-A page that has waited for 0.3 s shows what is being done, how far it is, and a way to call it off.
-The work reports its progress, which is sent a few times a second at most. Work that is called off
-raises at its next report, or else drops its answer at the end.
+A page that has waited for 0.3 s shows the work, its progress, and a button that cancels it. The
+work reports its progress, which is sent at most a few times a second. Cancelled work raises an
+error at its next report, or else drops its answer at the end.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final
 from explorer.errors import ExplorerError
 
 SECONDS: Final = 0.2
-"""Between two counts that are sent."""
+"""The least seconds between two reports that are sent."""
 
 Packet = dict[str, object]
 
 
 class CalledOff(ExplorerError):
-    """Raised in work whose result is no longer wanted."""
+    """The error that ends work whose result is no longer wanted."""
 
 
 def _ignore(words: str) -> None:
-    """Drop the words, because the page does not follow yet."""
+    """Drop the words, because the page does not listen yet."""
 
 
 class Progress:
@@ -53,14 +53,14 @@ class Progress:
         self._say = say
 
     def call_off(self) -> None:
-        """Call the work off, from any thread."""
+        """Cancel the work, from any thread."""
         self._called_off = True
 
     def check(self) -> None:
-        """Raise if the work was called off.
+        """Raise an error if the work was cancelled.
 
         Raises:
-            CalledOff: The work was called off.
+            CalledOff: The work was cancelled.
         """
         if self._called_off:
             raise CalledOff("It was called off.")
@@ -69,10 +69,10 @@ class Progress:
         """Report the progress.
 
         Args:
-            words: Such as ``"120 of 201 positions"``.
+            words: The progress in words, such as ``"120 of 201 positions"``.
 
         Raises:
-            CalledOff: The work was called off.
+            CalledOff: The work was cancelled.
         """
         self.check()
         now = time.monotonic()

@@ -1,9 +1,9 @@
 """The messages of a page to the kernel: one frozen class each, with its fields and their types.
 
-`read_message` turns the page's data into one of them or raises an error, so a handler never meets a
+`read_message` turns the page's data into one of them or raises an error, so a handler never gets a
 field that is missing, of another type, or unknown. The class of each name, its handler and its
-flags stand in the one table, `widgets.dialogue.dialogue.TABLE`; the page is given the names and
-fields from there and sends nothing else.
+flags are in one table, `widgets.dialogue.dialogue.TABLE`; the page gets the names and fields from
+there and sends nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     Args:
         re: Its number, which the answer repeats; ``None`` if no answer is wanted.
-        side: Which line of a comparison it is about; empty for both.
+        side: The side of a comparison that it is about; empty for both.
     """
 
     re: int | None = None
@@ -33,8 +33,8 @@ class AtPlace(PageMessage, frozen=True, kw_only=True):
     """A message about the place that the page shows.
 
     Args:
-        seen: The cursor's generation that the page shows. If the cursor has moved on since, the
-            message is dropped; ``None`` is about any place.
+        seen: The cursor's generation that the page shows. If the cursor has moved since, the
+            message is dropped; ``None`` for a message about any place.
     """
 
     seen: int | None = None
@@ -44,7 +44,7 @@ class AtPosition(AtPlace, frozen=True, kw_only=True):
     """A question about one position of the line.
 
     Args:
-        k: How many tokens stand before it; default the cursor's.
+        k: The number of tokens before it; default the cursor's.
     """
 
     k: int | None = None
@@ -54,14 +54,14 @@ class AtPosition(AtPlace, frozen=True, kw_only=True):
 
 
 class StepOn(AtPlace, frozen=True):
-    """One token on."""
+    """Take one step."""
 
 
 class Take(AtPlace, frozen=True, kw_only=True):
     """Take a token that the user chose.
 
     Args:
-        both: In a comparison: take it on the other side too, where it is allowed.
+        both: In a comparison: take it on the other side too, if it is allowed there.
     """
 
     token: int
@@ -72,7 +72,7 @@ class Peek(AtPlace, frozen=True, kw_only=True):
     """Show the next token byte by byte, without taking it.
 
     Args:
-        token: One of the user's; default what a step would take.
+        token: A token that the user chose; default the one that a step would take.
     """
 
     token: int | None = None
@@ -85,17 +85,17 @@ class Jump(AtPlace, frozen=True, kw_only=True):
 
 
 class Run(AtPlace, frozen=True, kw_only=True):
-    """Go some tokens on, at most ``tokens``."""
+    """Take several steps, at most ``tokens``."""
 
     tokens: int
 
 
 class Fork(AtPlace, frozen=True):
-    """Keep this line and go on beside it."""
+    """Keep this line, and go on in a new one beside it."""
 
 
 class Switch(AtPlace, frozen=True, kw_only=True):
-    """Go to another line, by its number among those that are shown."""
+    """Go to another line, by its number among the shown ones."""
 
     line: int
 
@@ -111,14 +111,14 @@ class Again(AtPlace, frozen=True):
 
 
 class Reset(PageMessage, frozen=True):
-    """Go to the start; drop what is ahead and the lines beside it."""
+    """Go to the start; drop the tokens ahead and the other lines."""
 
 
 # --- questions about a position -------------------------------------------------------------------
 
 
 class WalkToken(AtPosition, frozen=True, kw_only=True):
-    """The question what a token does in the machines, byte by byte."""
+    """The walk of a token through the machines, byte by byte."""
 
     token: int
 
@@ -130,7 +130,7 @@ class Why(AtPosition, frozen=True, kw_only=True):
 
 
 class More(AtPosition, frozen=True, kw_only=True):
-    """The parts of an explanation that take a search: completions, tokens that must come before."""
+    """The parts of an explanation that need a search: completions, tokens that must come before."""
 
     token: int
 
@@ -176,10 +176,10 @@ class FindTraps(AtPosition, frozen=True):
 
 
 class LookAhead(AtPosition, frozen=True, kw_only=True):
-    """A look at what comes after the likeliest allowed tokens.
+    """A look ahead after the likeliest allowed tokens.
 
     Args:
-        asked: Whether somebody pressed for it; else a look that takes long is not taken.
+        asked: Whether the user asked for it; if not, a slow look is not taken.
     """
 
     asked: bool = False
@@ -219,8 +219,8 @@ class Draw(PageMessage, frozen=True, kw_only=True):
 
 
 class StageMachine(PageMessage, frozen=True, kw_only=True):
-    """The work of a stage of the constraint, and its machine, by its number; of a stage of the
-    tokens also what it refuses at the cursor."""
+    """A stage of the constraint, by its number, and its machine; for a stage of the tokens also the
+    tokens that it refuses at the cursor."""
 
     stage: int
 
@@ -234,7 +234,7 @@ class ArcClasses(PageMessage, frozen=True, kw_only=True):
 
 
 class ComposedBy(PageMessage, frozen=True):
-    """The question who composed the machine that is drawn, and how long it took."""
+    """The way in which the drawn machine was composed, and its time."""
 
 
 class TokenTexts(PageMessage, frozen=True):
@@ -267,8 +267,8 @@ class Edit(PageMessage, frozen=True, kw_only=True):
     """Another prompt or constraint.
 
     Args:
-        kind: Of the constraint; see `widgets.kinds`.
-        preset: The name of the preset that they come from, if they do.
+        kind: The kind of the constraint; see `widgets.kinds`.
+        preset: The name of the preset that they come from, if they come from one.
     """
 
     kind: str
@@ -278,20 +278,20 @@ class Edit(PageMessage, frozen=True, kw_only=True):
 
 
 class Relax(PageMessage, frozen=True, kw_only=True):
-    """Put the change in place that the cause of a masked token after ``k`` tokens names."""
+    """Make the change that the reason for a masked token at position ``k`` proposes."""
 
     token: int
     k: int
 
 
 class ChooseModel(PageMessage, frozen=True, kw_only=True):
-    """Ask another model the same; by its name, one of those that the editor offers."""
+    """Ask another model the same question; its name is one that the editor offers."""
 
     model: str
 
 
 class WriteSchemes(PageMessage, frozen=True, kw_only=True):
-    """Write the texts of all schemes anew; what is not given stays."""
+    """Write the texts of all schemes anew; settings that are not given stay."""
 
     prompt: str | None = None
     temperature: float | None = None
@@ -299,7 +299,7 @@ class WriteSchemes(PageMessage, frozen=True, kw_only=True):
 
 
 class ChooseScheme(PageMessage, frozen=True, kw_only=True):
-    """Constrain one side of a comparison in another way."""
+    """Show another scheme on one side of a comparison."""
 
     scheme: str
 
@@ -320,7 +320,7 @@ class RewriteToken(PageMessage, frozen=True, kw_only=True):
 
     Args:
         writes: The text that the token writes from now on; ``None`` for its usual bytes.
-        missing: Whether the token has no arc any more.
+        missing: Whether the token's arc is removed.
     """
 
     token: int
@@ -342,15 +342,15 @@ class AddStage(PageMessage, frozen=True, kw_only=True):
 
 
 class Cancel(PageMessage, frozen=True):
-    """Call off what is being compiled."""
+    """Cancel the running compilation."""
 
 
 class Ready(PageMessage, frozen=True):
-    """The page shows the editor, so a process that compiles should be ready."""
+    """The page shows the editor, so the compiling process should be started."""
 
 
 class SetSampler(PageMessage, frozen=True, kw_only=True):
-    """The choice of tokens from now on; without ``seed`` the random numbers stay."""
+    """The settings of the sampler from now on; without ``seed`` the random numbers stay."""
 
     temperature: float | None = None
     top_k: int | None = None
@@ -366,7 +366,7 @@ class Play(PageMessage, frozen=True, kw_only=True):
 
 
 class Stop(PageMessage, frozen=True, kw_only=True):
-    """Call off the answer to the message with this number."""
+    """Cancel the answer to the message with this number."""
 
     of: int
 

@@ -1,15 +1,14 @@
 """The detokenizing FST T_V as a figure: token ids in, bytes out, restricted to a few tokens.
 
-Nobody can look at 310,695 arcs. The figure holds the tokens that matter at a step and those that
-the user adds, and says how many of how many; the composition always uses all. A state is a proper
+310,695 arcs cannot be shown. The figure holds the tokens that matter at a step and those that the
+user adds, and says how many of how many; the composition always uses all. A state is a proper
 prefix of a token (Koo, Liu & He 2024, Algorithm 1, with prefixes shared); an arc inside writes a
 byte and reads nothing, the last arc of a token reads its id and goes back to the root.
 
 Allowed tokens come first, because they are the arcs that leave the present state of the token DFA:
 the token that was taken, the likeliest allowed ones, then some of every arc. Then come the
-likeliest masked ones, which the model wanted and the mask refused. Tokens that a person asked for
-are always there. A byte is a state of the drawing and some tokens are long, so their bytes are
-counted.
+likeliest masked ones, which the model wanted. Tokens that the user added are always shown. Each
+byte is a state of the drawing and some tokens are long, so the total number of bytes is limited.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ NAMED: Final = 2
 """The most tokens that an arc names."""
 
 LONGEST: Final = 200
-"""A token of more bytes is not drawn: each byte is a state."""
+"""The most bytes of a token that is drawn, because each byte is a state."""
 
 
 def prefix_node(data: bytes) -> str:
@@ -71,8 +70,8 @@ def detokenizing_figure(
     Args:
         vocabulary: All tokens.
         tokens: The ids to show; those that are not text, or longer than `LONGEST`, are left out.
-        masked: The ones that are masked at this position, to be drawn differently.
-        fails: For masked ones the offset of the byte at which they fail, if one does; the others
+        masked: The ids that are masked at this position, to be drawn differently.
+        fails: For masked ids the offset of the byte at which they fail, if one does; the others
             are refused at their last arc.
 
     Returns:
@@ -170,7 +169,7 @@ def _texts(vocabulary: Vocabulary) -> int:
 def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int], masked: Set[int]) -> Edge:
     """The arc that reads the ids of tokens with one prefix and writes their last bytes.
 
-    Allowed ones come first.
+    Allowed tokens come first.
     """
     ends = sorted(ends, key=lambda token: token in masked)
     words = [
@@ -193,19 +192,19 @@ def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int], masked: Set[in
 
 
 ALL_TOKENS: Final = 16
-"""Up to so many tokens a vocabulary is shown whole."""
+"""The most tokens of a vocabulary that is shown whole."""
 
 TOKENS_SHOWN: Final = 10
-"""The most tokens that a step shows, besides those that were asked for."""
+"""The most tokens that a step shows, besides those that the user added."""
 
 MASKED_MOST: Final = 3
 """The most masked tokens among them, if the model finds any likely."""
 
 BYTES_SHOWN: Final = 72
-"""The most bytes that they may have together; they go out at each step."""
+"""The most bytes that they may have together, because they are sent at each step."""
 
 SHOWN_LEAST: Final = 3
-"""The number that is shown however long they are."""
+"""The number of tokens that are shown however long they are."""
 
 MOST_COMPOSED: Final = 48
 """The number of tokens with which the construction is shown."""
@@ -220,10 +219,10 @@ def shown_tokens(
         trace: The record.
         k: A position.
         machine: The token machine.
-        also: Ids that a person asked for; always among them.
+        also: Ids that the user added; always among them.
 
     Returns:
-        Ids of text tokens, each once: those asked for, then allowed ones, then masked ones.
+        Ids of text tokens, each once: those of ``also``, then allowed ones, then masked ones.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -240,7 +239,7 @@ def shown_tokens(
     taken = [trace.steps[k].token] if k < len(trace.steps) else []
     distribution = position.distribution
     likely = [] if distribution is None else [entry.token for entry in distribution.candidates]
-    # Logits may be wider than the vocabulary; what is past it is not a token.
+    # Logits may be wider than the vocabulary; ids beyond it are not tokens.
     likely = [token for token in likely if token < len(allowed)]
     able = [token for token in likely if allowed[token]]
     wished = [token for token in likely if not allowed[token]]
@@ -286,7 +285,7 @@ def masked_tokens(trace: Trace, k: int, tokens: Iterable[int]) -> tuple[int, ...
 
 
 def failing_offsets(machine: TokenMachine, state: int, tokens: Iterable[int]) -> dict[int, int]:
-    """For each token the offset of its first byte that the character FSA does not read here."""
+    """The offset of the first byte of each token that the character FSA does not read here."""
     byte_machine = machine.byte_machine
     if byte_machine is None or state < 0:
         return {}
@@ -305,11 +304,11 @@ def composed_tokens(
     """The tokens with which the construction is shown: at least those of the drawn token DFA.
 
     Args:
-        state: Where we are; its arcs come first.
+        state: The present state, whose arcs come first.
 
     Returns:
-        Ids: those shown, then of each arc the first token that it names, then the next of each; at
-        most `MOST_COMPOSED`, and one of each arc in any case.
+        Ids: those of ``shown``, then the first token that each arc names, then the next of each; at
+        most `MOST_COMPOSED`, but at least one of each arc.
     """
     here = node_of(machine, state) if state >= 0 else ""
     edges = sorted(figure.edges, key=lambda edge: edge.source != here)

@@ -4,12 +4,12 @@ Read downwards, a column is a state of the character FSA, a state of the detoken
 pair: composition, at each place of the text. The FST is unrolled: from a root to the next is one
 token, which is read with its last letter. Where a token ends, the pair is a state of the token DFA.
 
-To the right of the present place, in the same columns: the states that the FSA has next, and of the
-FST the likeliest allowed tokens and the likeliest masked ones, each of these up to where it fails.
-A character whose bytes lie in several tokens has a column for each byte, and a token that writes
-nothing has one too.
+To the right of the present place, the same columns have the next states of the FSA, and for the FST
+the likeliest allowed tokens and the likeliest masked ones, each of these up to the byte where it
+fails. A character whose bytes lie in several tokens has a column for each byte, and a token that
+writes nothing has a column too.
 
-Cost: the last `COLUMNS` columns and some tokens ahead, whatever the length of the text.
+Cost: the last `COLUMNS` columns and some tokens ahead, for a text of any length.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from widgets.figures.machines.character_fsa import NOTHING, ByteSteps, character
 from widgets.figures.panels.tokens import Bar
 
 COLUMNS: Final = 16
-"""The most characters of the text that are shown, the last ones."""
+"""The most characters of the text that are shown; of a longer text the last ones."""
 
 LEVELS: Final = 3
-"""So many characters ahead the states of the FSA are shown."""
+"""The number of characters ahead for which the states of the FSA are shown."""
 
 BESIDE: Final = 3
 """The most states of the FSA in one column ahead, and the most tokens of each kind."""
 
 LONGEST: Final = 6
-"""So many characters of a token ahead are shown."""
+"""The most characters of a token ahead that are shown."""
 
 Packet = dict[str, object]
 
@@ -59,10 +59,10 @@ class _TokenColumns:
     """The columns that a token takes.
 
     Args:
-        characters: What each column writes, in words.
+        characters: The character that each column writes, in words.
         states: The states of the byte machine before the first column and after each; `NO_ARC` from
             the first that fails on.
-        prefixes: What is written of the token after each column but the last.
+        prefixes: The written part of the token after each column but the last.
     """
 
     characters: tuple[str, ...]
@@ -117,7 +117,7 @@ def _steps(machine: TokenMachine) -> dict[int, list[Piece]]:
 
 
 def _characters(machine: TokenMachine, byte_machine: ByteMachine, state: int) -> list[Piece]:
-    """The characters that lead from a state, as ranges of code points, and where they lead."""
+    """The characters that lead from a state, as ranges of code points, with their targets."""
     known = _steps(machine)
     if state not in known:
         view = character_view(machine) if whole_table(byte_machine) is not None else NOTHING
@@ -139,7 +139,7 @@ def _reads(
         code = ord(piece.decode())
     except UnicodeDecodeError:
         return _shown(piece)
-    # In the middle of a character a byte may look like one.
+    # In the middle of a character, a byte may look like a character.
     return ranges_label(ranges) if any(a <= code <= b for a, b in ranges) else _shown(piece)
 
 
@@ -150,17 +150,17 @@ def along_text(trace: Trace, k: int, machine: TokenMachine, top: Sequence[Bar]) 
         trace: The record.
         k: A position.
         machine: The token machine of the trace.
-        top: The bars of the position; from them are the tokens ahead.
+        top: The bars of the position, from which the tokens ahead are taken.
 
     Returns:
-        Plain values for JSON; ``None`` where no machine reads the text. ``left_out``: the number of
-        tokens before the first column. ``text``, ``reads``, ``writes``: of each column its
-        character and the labels of its arcs; ``fsa``, ``fst``, ``pairs``: the states before the
-        first column and after each, with no pair where the token DFA has no state; ``tokens``: of
-        each token its first and last column, its text, and how many others lead to the same state.
-        ``next``: the levels of states of the character FSA ahead, each with its arcs ``(from, to,
-        label)``. ``ahead``: of each token its ``id``, characters, states, where it ``fails``, and
-        the ``pair`` that it leads to.
+        Plain values for JSON; ``None`` if no machine reads the text. ``left_out``: the number of
+        tokens before the first column. ``text``, ``reads``, ``writes``: the character of each
+        column and the labels of its arcs. ``fsa``, ``fst``, ``pairs``: the states before the first
+        column and after each, without a pair if the token DFA has no such state. ``tokens``: the
+        first and last column of each token, its text, and the number of other tokens to the same
+        state. ``next``: the levels of states of the character FSA ahead, each with its arcs
+        ``(from, to, label)``. ``ahead``: for each token its ``id``, characters, states, the column
+        where it ``fails``, and the ``pair`` that it leads to.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -196,7 +196,7 @@ def along_text(trace: Trace, k: int, machine: TokenMachine, top: Sequence[Bar]) 
 
 
 class _Columns:
-    """The columns so far; each token adds its own."""
+    """The columns so far, to which each token adds its own."""
 
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
         self._machine = machine
@@ -234,7 +234,7 @@ class _Columns:
         self._state = after
 
     def _others(self, after: int) -> int:
-        """The number of other tokens that lead to the same state, where that is known."""
+        """The number of other tokens that lead to the same state, if it is known."""
         arcs = self._arcs
         if arcs is None or self._state < 0 or after < 0:
             return 0
@@ -256,7 +256,7 @@ def _pair(machine: TokenMachine, state: int) -> str:
 
 
 def _levels(machine: TokenMachine, byte_machine: ByteMachine, state: int) -> list[Packet]:
-    """The states of the character FSA after one character more, after two, and so on."""
+    """The states of the character FSA after one more character, after two, and so on."""
     levels: list[Packet] = []
     present = [state]
     for _ in range(LEVELS):

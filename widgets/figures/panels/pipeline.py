@@ -1,12 +1,10 @@
 """The pipeline of a constraint as a bar: pattern → stages of the text → tokens → stages of the
 tokens; and one of its stages as a drawing.
 
-A stage of the tokens at one place: which token it refuses beside the last one, and what the
-tokenizer would write instead.
-
-A stage of the tokens is a relation between neighbours. All pairs of a vocabulary could not be
-looked at; those of one place can: the tokens that the text allows next are few, and of them the
-stage refuses some. They are found by asking the machine before the stage and the one behind it.
+A stage of the tokens is a relation between neighbours. All pairs of a vocabulary are too many, but
+at one position there are few: `neighbours_packet` has the tokens that the text allows next and the
+stage refuses after the last one, with the tokens that the tokenizer would write instead. They are
+found by comparing the machines before and after the stage.
 """
 
 from __future__ import annotations
@@ -36,10 +34,10 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.machine_figure import WHOLE, Edge, FigureNode, MachineFigure
 
 LIMITS = Budget(states=20_000, seconds=5.0)
-"""For the machine of a stage, which is drawn only if it has few states."""
+"""The limits for the machine of a stage, which is drawn only if it has few states."""
 
 MOST_DRAWN = 60
-"""Up to so many states the machine of a stage is drawn; more could not be read in a panel."""
+"""The most states of a stage's machine that is drawn; more could not be read in a panel."""
 
 
 def pipeline_packet(source: Source | None, vocabulary: Vocabulary) -> dict[str, object]:
@@ -49,9 +47,9 @@ def pipeline_packet(source: Source | None, vocabulary: Vocabulary) -> dict[str, 
         source: The source of the constraint, with its stages; ``None`` without a constraint.
 
     Returns:
-        Plain values for JSON: ``pattern``, the kind of the source; ``tokens``, how many ids there
-        are; ``stages``, each with ``title``, ``about``, ``on`` and ``level``; and ``offered``, the
-        stages that could be added.
+        Plain values for JSON: ``pattern``, the kind of the source; ``tokens``, the number of ids;
+        ``stages``, each with ``title``, ``about``, ``on`` and ``level``; and ``offered``, the
+        stages that can be added.
 
     Example:
         >>> import explorer
@@ -86,7 +84,7 @@ def pipeline_packet(source: Source | None, vocabulary: Vocabulary) -> dict[str, 
 
 
 def stage_packet(source: Source, number: int) -> dict[str, object]:
-    """One stage: what it does, and its machine where that can be drawn.
+    """One stage: its description, and its machine if that can be drawn.
 
     Returns:
         ``title``, ``about``, ``call``, and ``figure`` and ``layout``; in place of those ``drawn``,
@@ -121,7 +119,7 @@ def stage_packet(source: Source, number: int) -> dict[str, object]:
 
 
 def transducer_figure(relation: DrawnTransducer) -> MachineFigure:
-    """The transducer of a stage, with what is read and what is written on its arcs.
+    """The transducer of a stage, with the texts that are read and written on its arcs.
 
     Example:
         >>> from explorer.languages.stages.stage import DrawnTransducer
@@ -191,7 +189,7 @@ NAMES: Final[dict[type[PipelineStage], str]] = {
 
 
 def machine_behind(machine: TokenMachine, stage: PipelineStage) -> Filtered | None:
-    """The machine right behind a stage of the tokens; ``None`` where the stage is not in it."""
+    """The machine right after a stage of the tokens; ``None`` if the stage is not in it."""
     name = NAMES.get(type(stage))
     here = filtered_of(machine)
     while here is not None and here.filter_name != name:
@@ -206,7 +204,7 @@ def neighbours_packet(
     k: int,
     probabilities: NDArray[np.float64] | None = None,
 ) -> dict[str, object] | None:
-    """The relation of a stage at a position: pairs that it refuses, and some that it lets through.
+    """The relation of a stage at a position: pairs that it refuses, and some that it allows.
 
     Args:
         probabilities: The model's, for the order of the pairs; by id without them.
@@ -214,8 +212,8 @@ def neighbours_packet(
     Returns:
         Plain values for JSON: ``last``, the text of the token before; ``pairs``, each with
         ``token``, ``id``, ``share`` (in per cent), ``refused`` and ``instead``, the tokens that
-        would be written in place of both; ``refused`` and ``allowed``, how many there are. ``None``
-        where the stage is not a stage of the tokens, or is switched off.
+        would be written in place of both; ``refused`` and ``allowed``, their numbers. ``None`` if
+        the stage is not a stage of the tokens, or is switched off.
 
     Example:
         >>> import explorer
@@ -264,7 +262,7 @@ def neighbours_packet(
 
 
 def _follow(machine: TokenMachine, ids: Iterable[int]) -> int | None:
-    """The state after some tokens; ``None`` where one of them is not allowed."""
+    """The state after some tokens; ``None`` if one of them is not allowed."""
     state: int | None = machine.start
     for token in ids:
         state = None if state is None else machine.step(state, token)

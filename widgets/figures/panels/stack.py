@@ -1,8 +1,8 @@
 """The stack of a grammar beside the machines, and the tree of the rules so far, as data.
 
-Rows go from the innermost open rule, which reads, to the outermost. Of a deep stack the rows around
-the two ends are sent, and how many lie between. What the last token pushed and popped is the
-difference between the stacks before and after it; in slow motion that of each byte.
+Rows go from the innermost open rule, which reads, to the outermost. For a deep stack the rows at
+both ends are sent, and the number of rows between. The symbols that the last token pushed and
+popped are the difference between the stacks before and after it; in slow motion, of each byte.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
 MOST_ROWS: Final = 14
-"""Up to so many rows are all sent."""
+"""The most rows of a stack that is sent whole."""
 
 ENDS: Final = (10, 2)
 """The rows of a deeper stack: from the innermost, and from the outermost."""
@@ -33,10 +33,10 @@ MOST_BRANCHES: Final = 60
 """The most rules of the tree that are sent."""
 
 MOST_CLOSED: Final = 4
-"""The most closed rules that are shown in an open one; the first ones are left out."""
+"""The most closed rules that are shown in an open one; earlier ones are left out."""
 
 TAIL: Final = 18
-"""The most characters of what a rule has read that are shown, from its end."""
+"""The most characters of a rule's text so far that are shown, from its end."""
 
 Packet = dict[str, object]
 
@@ -54,10 +54,10 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
 
     Returns:
         Plain values for JSON; ``None`` for a constraint without a grammar. ``rows``, the innermost
-        first, ``hidden`` (how many are left out, before row ``gap``), ``open``, ``symbols`` (on the
-        stack of the machine; ``None`` where it follows several), ``pushed`` (how many of the
-        waiting rows are new), ``popped`` (rows), ``live`` (how many rows the next byte can be
-        for), ``several``, ``tree``; or ``said`` alone where the stack is not known.
+        first, ``hidden`` (the number of rows left out, before row ``gap``), ``open``, ``symbols``
+        (their number on the machine's stack; ``None`` if it follows several stacks), ``pushed``
+        (the number of new waiting rows), ``popped`` (rows), ``live`` (the number of rows that the
+        next byte can belong to), ``several``, ``tree``; or only ``said`` if the stack is not known.
 
     Example:
         >>> import explorer
@@ -102,10 +102,10 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
 
 
 def stack_steps(machine: TokenMachine, data: bytes, token: bytes) -> Packet | None:
-    """The stacks inside of a token, byte by byte.
+    """The stacks inside a token, byte by byte.
 
     Returns:
-        ``rows``, each once, and ``steps``: for each byte the packet of `stack_packet` without
+        ``rows``, each once, and ``steps``: for each byte the packet of `stack_packet` without the
         tree, its rows as indices; ``None`` for a constraint without a grammar.
     """
     reader = stacks_of(machine)
@@ -154,14 +154,14 @@ def _rows(stack: GrammarStack, data: bytes) -> list[Packet]:
 
 
 def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packet:
-    """A verdict with what the stack expects at its place, and the row that it is about.
+    """A verdict with the expectations of the stack at its place, and the row that it is about.
 
     Args:
         packet: The verdict on a token, as `widgets.figures.panels.reasons` makes it.
 
     Returns:
-        The packet; for a constraint with a grammar with ``stack``: a ``sentence``, and the ``rows``
-        of the stack before the token that the next byte is for, empty where the token has read
+        The packet; for a constraint with a grammar also ``stack``: a ``sentence``, and the ``rows``
+        of the stack before the token that the next byte belongs to, empty if the token has read
         something before it fails.
     """
     reader = stacks_of(machine)
@@ -244,8 +244,8 @@ def shown_tail(data: bytes) -> str:
 
 
 def _tree(derivation: Derivation, data: bytes) -> list[list[object]]:
-    """The rules so far, each after the one that it stands in: depth, name, whether it is open, and
-    what it has read."""
+    """The rules so far, each after the rule around it: depth, name, whether it is open, and the
+    text that it has read."""
     lines: list[list[object]] = []
     opened = derivation.open[::-1]
     first = max(0, len(opened) - MOST_BRANCHES // 2)
