@@ -13,9 +13,9 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
-from explorer.arguments import plain, whole_number, wrong
+from explorer.arguments import whole_number
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
 from explorer.budget import Meter
@@ -49,12 +49,8 @@ class FreeJson(Source):
     def __post_init__(self) -> None:
         whole_number("max_object_depth", self.max_object_depth, 0, DEEPEST, error=ConstraintError)
         whole_number("max_array_depth", self.max_array_depth, 0, DEEPEST, error=ConstraintError)
-        object.__setattr__(self, "whitespace", plain(self.whitespace))
-        if not isinstance(self.whitespace, str) or self.whitespace not in get_args(Whitespace):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong(
-                "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
-                remedy='Give "compact", "dumps", "pretty" or "flexible".',
-            )  # fmt: skip
+        checked = SchemaOptions(whitespace=self.whitespace)
+        object.__setattr__(self, "whitespace", checked.whitespace)
 
     @property
     def text(self) -> str:

@@ -89,6 +89,8 @@ _ESCAPES: Final = {
     "any": 'Escapes are taken everywhere (escapes="any").',
 }
 
+_ENDLESS: Final = '; recursion="stack" sets no limit'
+
 _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
 """A reference; a schema without one is not recursive."""
 
@@ -305,9 +307,10 @@ class JsonSchema(Source):
         free, deep = self.options.free_depth, self.options.depth.recursion + 1
         said: list[str] = []
         if leaves_free(self.parsed):
+            endless = "" if self.options.whitespace == "pretty" else _ENDLESS
             said.append(
                 f"Values that the schema does not describe nest at most {free} deep "
-                f"(free_depth={free})."
+                f"(free_depth={free}{endless})."
             )
         if self._best_recursion:
             said.append(

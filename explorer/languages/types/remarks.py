@@ -1,8 +1,8 @@
 """Remarks on conditions of a type that its texts may not meet, as ``report.warnings``.
 
 A validator is Python code, which no automaton can follow: a text that the constraint accepts may
-still be refused when it is parsed. Pydantic's core schema names the functions that it calls; those
-of pydantic itself belong to types whose texts are described exactly.
+still be refused when it is parsed. Pydantic's core schema names the functions that it calls; nearly
+all of those of pydantic itself belong to types whose texts are described exactly.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ MOST_OF_A_SET: Final = 12
 """The most values of a set's item for which repetition is excluded, at a state for each subset."""
 
 _WHEN: Final = "so parse() may refuse a text that is accepted"
+
+
+_INEXACT: Final = frozenset(("ByteSize._validate", "import_string"))
+"""The validators of pydantic for types whose texts are not described exactly."""
 
 
 def checks_of(described: object) -> tuple[str, ...]:
@@ -73,6 +77,8 @@ def _remarks(schema: Mapping[str, Any], field: str) -> Iterator[str]:
         function = cast("Mapping[str, Any]", schema["function"])["function"]
         if not _is_of_pydantic(function):
             yield f"The validator {_named(function)}{_of(field)} is Python code, {_WHEN}."
+    if kind in ("url", "multi-host-url"):
+        yield f"A URL{_of(field)} is read more strictly than its format says, {_WHEN}."
     if kind == "tagged-union" and callable(schema.get("discriminator")):
         yield (
             f"The discriminator {_named(schema['discriminator'])}{_of(field)} is Python code, "
@@ -96,6 +102,8 @@ def _named(function: Any) -> str:
 
 
 def _is_of_pydantic(function: Any) -> bool:
+    if _named(function) in _INEXACT:
+        return False
     module = str(getattr(function, "__module__", None) or "").partition(".")[0]
     return module.startswith("pydantic") or module in sys.stdlib_module_names
 

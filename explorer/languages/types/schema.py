@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, cast, get_args, get_origin
@@ -254,32 +254,23 @@ def _generator() -> Any:
     """Pydantic's generator of schemas, exact where pydantic's own describes more than it reads."""
     from pydantic.json_schema import GenerateJsonSchema
 
-    def unbounded(schema: Mapping[str, Any], what: str) -> None:
-        for bound in ("gt", "ge", "lt", "le", "now_op"):
-            if schema.get(bound) is not None:
-                raise ConstraintError(
-                    f"The bound {bound}={schema[bound]!r} of a {what} cannot be kept.",
-                    remedy="Leave the bound out and check it after parsing.",
-                    evidence={"bound": bound},
-                )
-
     class Exact(GenerateJsonSchema):
         """Schemas of what pydantic reads."""
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
-            unbounded(schema, "date")
+            _unbounded(schema, "date")
             return _text(DATE)
 
         def time_schema(self, schema: Any) -> dict[str, Any]:
-            unbounded(schema, "time")
+            _unbounded(schema, "time")
             return _text(CLOCK + _zone(schema))
 
         def datetime_schema(self, schema: Any) -> dict[str, Any]:
-            unbounded(schema, "datetime")
+            _unbounded(schema, "datetime")
             return _text(f"{DATE}[Tt]{CLOCK}{_zone(schema)}")
 
         def timedelta_schema(self, schema: Any) -> dict[str, Any]:
-            unbounded(schema, "timedelta")
+            _unbounded(schema, "timedelta")
             return _text(DURATION)
 
         def uuid_schema(self, schema: Any) -> dict[str, Any]:
@@ -288,6 +279,12 @@ def _generator() -> Any:
             third = digits if version is None else f"{version:x}[0-9A-Fa-f]{{3}}"
             fourth = digits if version is None else "[89ABab][0-9A-Fa-f]{3}"
             return _text(f"[0-9A-Fa-f]{{8}}-{digits}-{third}-{fourth}-[0-9A-Fa-f]{{12}}")
+
+        def url_schema(self, schema: Any) -> dict[str, Any]:
+            return super().url_schema(schema) | _schemes(schema)
+
+        def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+            return super().multi_host_url_schema(schema) | _schemes(schema)
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
             raise ConstraintError(
@@ -329,8 +326,37 @@ def _generator() -> Any:
     return Exact
 
 
+def _unbounded(schema: Mapping[str, Any], what: str) -> None:
+    """Refuse the bounds of a point in time."""
+    for bound in ("gt", "ge", "lt", "le", "now_op"):
+        if schema.get(bound) is not None:
+            raise ConstraintError(
+                f"The bound {bound}={schema[bound]!r} of a {what} cannot be kept.",
+                remedy="Leave the bound out and check it after parsing.",
+                evidence={"bound": bound},
+            )
+
+
 def _text(pattern: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^(?:{pattern})$"}
+
+
+def _schemes(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The pattern of the schemes that a URL may have, in letters of either case.
+
+    Two slashes follow, as in all URLs that pydantic writes; it reads ``http:host`` too.
+    """
+    schemes = cast("Sequence[str]", schema.get("allowed_schemes") or ())
+    if not schemes:
+        return {}
+    written = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else f"[{c}]" for c in scheme)
+               for scheme in schemes)  # fmt: skip
+    host = "[^/?#]" if _WITH_A_HOST.issuperset(schemes) else ""
+    return {"pattern": f"^(?:{'|'.join(written)})://{host}"}
+
+
+_WITH_A_HOST: Final = frozenset(("http", "https", "ws", "wss", "ftp"))
+"""Schemes whose URLs always have a host."""
 
 
 def _keyed(found: dict[str, Any], keys: Any) -> dict[str, Any]:

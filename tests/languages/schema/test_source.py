@@ -230,7 +230,10 @@ SHADES = {
         "format": {"anyOf": [{"format": "regex"}, {"type": "null"}]},
     },
 }  # fmt: skip
-FREE = "Values that the schema does not describe nest at most 3 deep (free_depth=3)."
+FREE = (
+    "Values that the schema does not describe nest at most 3 deep (free_depth=3; "
+    'recursion="stack" sets no limit).'
+)
 UNKNOWN = (
     "The format 'color' at /properties/shade/format is not known, so it constrains nothing.",
     "The format 'regex' at /properties/format/anyOf/0/format is not followed here, so it "

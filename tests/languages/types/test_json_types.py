@@ -151,6 +151,36 @@ def test_what_cannot_be_exact_is_refused_by_name(described: Any, says: str) -> N
         explorer.from_type(described)
 
 
+@pytest.mark.parametrize(
+    ("described", "right", "wrong"),
+    [
+        (pydantic.HttpUrl, ["https://a.b/c?d#e", "HTTP://a", "http://[::1]:80/"], ["ftp://a", "a"]),
+        (pydantic.FileUrl, ["file:///a/b", "File://h/x"], ["http://a", "file"]),
+        (pydantic.RedisDsn, ["redis://h:1/0", "rediss://h", "redis:///0"], ["http://h"]),
+        (pydantic.MongoDsn, ["mongodb://a:1,b:2/db", "mongodb+srv://h/"], ["mongodb", "http://h"]),
+        (pydantic.AnyUrl, ["x:y", "http://a"], ["a b"]),
+    ],
+)
+def test_a_url_has_a_scheme_that_its_type_reads(
+    described: Any, right: list[str], wrong: list[str]
+) -> None:
+    constraint = explorer.from_type(described)
+    for text in right:
+        assert constraint.accepts(f'"{text}"') and constraint.parse(f'"{text}"'), text
+    for text in wrong:
+        assert not constraint.accepts(f'"{text}"'), text
+        with pytest.raises(pydantic.ValidationError):
+            pydantic.TypeAdapter(described).validate_python(text)
+    assert any("URL" in each for each in constraint.source.warnings())
+
+
+def test_a_unit_of_bytes_may_be_refused() -> None:
+    constraint = explorer.from_type(pydantic.ByteSize)
+    assert constraint.parse('"3 MiB"') == 3 * 2**20
+    assert any("ByteSize" in each for each in constraint.source.warnings())
+    assert explorer.from_type(datetime.timedelta).source.warnings() == ()
+
+
 def test_the_style_is_one_of_two() -> None:
     with pytest.raises(ConstraintError, match='"json" or "python"'):
         explorer.from_type(int, style="yaml")  # type: ignore[arg-type]

@@ -22,8 +22,6 @@ from explorer.languages.schema.reading.keywords import parts_of, prepared
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
 from explorer.languages.schema.source import JsonSchema
 
-_COLUMNS: Final = ("states", "arcs", "ms")
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
