@@ -248,6 +248,29 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def one_page(chromium: Browser) -> Iterator[Page]:
+    """The page of `bare`."""
+    made = chromium.new_page()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bare(one_page: Page) -> Iterator[Page]:
+    """A page with nothing in it, for a script by itself: it is opened once, not for each test."""
+    errors: list[str] = []
+
+    def note(error: Any) -> None:
+        errors.append(str(error))
+
+    one_page.goto("about:blank")  # Whatever the test before has left goes.
+    one_page.on("pageerror", note)
+    yield one_page
+    one_page.remove_listener("pageerror", note)
+    assert errors == []
+
+
 class Window:
     """The page that one test after another uses, and its browser's profile.
 

@@ -11,29 +11,25 @@ from widgets.figures.panels.mask import order_packet, token_order
 from widgets.views import bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 
 @pytest.fixture
-def bare(chromium: Browser) -> Iterator[Page]:
-    page = chromium.new_page()
-    page.add_script_tag(content=bundle.script("mask"))
-    yield page
-    page.close()
+def masks(bare: Page) -> Page:
+    bare.add_script_tag(content=bundle.script("mask"))
+    return bare
 
 
 MACHINE = "const machine = {classOf: Uint32Array.from(classOf), num_classes: n, key: 'k'};"
 
 
 @pytest.mark.parametrize(("classes", "width"), [(12, 300), (200, 560), (3000, 300)])
-def test_history_columns_against_counting_tokens(bare: Page, classes: int, width: int) -> None:
+def test_history_columns_against_counting_tokens(masks: Page, classes: int, width: int) -> None:
     draw = np.random.default_rng(classes)
     # Sizes from one token to thousands; class 2 has none, class 0 is the dead.
     class_of = np.repeat(np.arange(classes), np.maximum(1, draw.geometric(0.02, classes)))
     class_of = draw.permutation(np.concatenate([class_of[class_of != 2], np.zeros(5000, int)]))
-    columns: list[list[int]] = bare.evaluate(
+    columns: list[list[int]] = masks.evaluate(
         f"([classOf, n, width]) => {{ {MACHINE} return historyColumns(machine, width); }}",
         [class_of.tolist(), classes, width],
     )
@@ -55,7 +51,7 @@ def test_history_columns_against_counting_tokens(bare: Page, classes: int, width
     for share in (0.0, 0.01, 0.4, 1.0):
         row = draw.random(classes) < share
         row[0] = False
-        shares = bare.evaluate(
+        shares = masks.evaluate(
             f"""([classOf, n, width, bits]) => {{ {MACHINE}
                 const row = new Uint8Array(Math.ceil(n / 8));
                 bits.forEach((on, i) => on && (row[i >> 3] |= 128 >> (i & 7)));
@@ -69,17 +65,17 @@ def test_history_columns_against_counting_tokens(bare: Page, classes: int, width
             assert (told > 0) == (allowed > 0)
 
 
-def test_the_orders_are_those_of_the_figures(bare: Page) -> None:
+def test_the_orders_are_those_of_the_figures(masks: Page) -> None:
     draw = np.random.default_rng(2)
     class_of = draw.integers(0, 40, 3000)
-    found = bare.evaluate(
+    found = masks.evaluate(
         f"([classOf, n]) => {{ {MACHINE} return [...tokenOrder(machine, 'class')]; }}",
         [class_of.tolist(), 40],
     )
     assert found == token_order("class", class_of).tolist()
     logits = draw.normal(0, 5, 70_000).astype(np.float32)
     logits[::7] = -np.inf
-    ids, chance = bare.evaluate(
+    ids, chance = masks.evaluate(
         """async (packet) => {
             const {ids, chance} = await readOrder(packet);
             return [[...ids], [...chance]];
@@ -91,8 +87,8 @@ def test_the_orders_are_those_of_the_figures(bare: Page) -> None:
     assert chance == pytest.approx((weights / weights.sum()).tolist(), rel=2e-3, abs=1e-300)
 
 
-def test_few_allowed_cells_are_found_and_many_are_left_as_they_are(bare: Page) -> None:
-    found = bare.evaluate(
+def test_few_allowed_cells_are_found_and_many_are_left_as_they_are(masks: Page) -> None:
+    found = masks.evaluate(
         """() => {
             const some = new Set([3, 4, 9, 10, 11, 57]);
             const long = new Set(Array.from({length: 30}, (_, i) => 100 + i));

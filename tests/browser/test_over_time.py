@@ -13,11 +13,11 @@ from widgets.views.explorer import Explorer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
-def test_axes_and_gaps(chromium: Browser) -> None:
-    page = chromium.new_page()
+def test_axes_and_gaps(bare: Page) -> None:
+    page = bare
     page.add_script_tag(content=bundle.script("over_time"))
     axis = (
         "(values) => { const a = axisOf(values, {log: true}); return [a.log, values.map(a.at)]; }"
@@ -26,7 +26,6 @@ def test_axes_and_gaps(chromium: Browser) -> None:
     assert page.evaluate(axis, [2, 50, 100]) == [False, [0.02, 0.5, 1]]
     path = "() => linePath([1, null, 2, 3], (i) => 10 * i, (v) => v)"
     assert page.evaluate(path) == "M0.0,1.0h0.1M20.0,2.0L30.0,3.0"
-    page.close()
 
 
 def test_the_lines_read_as_the_trace(chromium: Browser, tmp_path: Path) -> None:

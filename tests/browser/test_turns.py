@@ -6,7 +6,6 @@ in another order, or never gives them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from widgets.views import bundle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 KERNEL = """
 // A line of positions; `answer` answers the oldest message that moves, as the kernel does.
@@ -93,22 +92,16 @@ window.note = (kernel) => {
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def page(bare: Page) -> Page:
     """A page with the scripts of two views and a kernel that the test plays."""
-    made = chromium.new_page()
-    errors: list[str] = []
-    made.on("pageerror", lambda error: errors.append(str(error)))
     both = "".join(
         f"window.{view} = (() => {{{bundle.script(view)}\nreturn {bundle.renderer(view)};}})();\n"
         for view in ("stepper", "distribution", "sampler")
     )
-    made.set_content("<body></body>")
-    made.add_style_tag(content=bundle.style())
-    made.add_script_tag(content=both + KERNEL)
-    made.evaluate("() => { window.kernel = make(stepper); }")
-    yield made
-    made.close()
-    assert errors == []
+    bare.add_style_tag(content=bundle.style())
+    bare.add_script_tag(content=both + KERNEL)
+    bare.evaluate("() => { window.kernel = make(stepper); }")
+    return bare
 
 
 def said(page: Page, script: str) -> Any:
