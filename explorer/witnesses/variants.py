@@ -97,7 +97,6 @@ def mask_after(
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _KNOWN_ESCAPES: Final = frozenset("dDwWsSbBnrtfva0123456789xuU\\")
-_CAPTURING: Final = re.compile(r"\(\?P<")
 
 
 def _of_pattern(kind: str, sentence: str, pattern: str, flags: str = "") -> Variant:

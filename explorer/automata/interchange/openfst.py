@@ -39,9 +39,6 @@ _STANDARD: Final = b"standard"
 _VERSION: Final = 2
 # Bits 0 and 1: the states are counted, the machine may be changed. All else is unknown.
 _PROPERTIES: Final = 3
-_FLAG_INPUT_SYMBOLS: Final = 1
-_FLAG_OUTPUT_SYMBOLS: Final = 2
-_FLAG_ALIGNED: Final = 4
 
 _ONE: Final = 0
 _ZERO: Final = 0x7F800000  # The bits of float32 infinity: no path ends here.

@@ -15,7 +15,6 @@ from explorer.analysis.session import Session
 from tests.widgets.figures.cases import hash_session, toy_session
 from widgets.figures.packets import trace_packet
 from widgets.figures.panels.mask import (
-    default_order,
     order_packet,
     rows_packet,
     token_order,
@@ -76,7 +75,6 @@ def test_class_order_is_eos_then_the_largest_and_the_dead_last() -> None:
     sizes = [found.count(c) for c in seen]
     assert (seen[0], seen[-1]) == (1, 0)
     assert sizes[1:-1] == sorted(sizes[1:-1], reverse=True)
-    assert [default_order(size) for size in (6, 16_384, 16_385)] == ["id", "id", "class"]
 
 
 def test_rows_of_a_stretch_are_the_masks_of_its_positions() -> None:

@@ -1,8 +1,8 @@
 """The mask as bits, and the orders in which a vocabulary is laid out as a bitmap.
 
 Only the row over token classes is sent, a bit per class; the class of each token was sent to the
-page once. Five allowed ids among 131,072 are invisible in id order, so beyond `BY_CLASS` ids the
-default order is by class: the tokens of a class are together, the largest classes first, and the
+page once. Five allowed ids among 131,072 are invisible in id order, so the page shows a large
+vocabulary by class first: the tokens of a class are together, the largest classes first, and the
 dead class last.
 
 The engine's record still allows the end of text once more after the end. A page shows the tokens
@@ -34,9 +34,6 @@ from explorer.witnesses.answers import OURS, Testimony, Witness
 
 Order = Literal["id", "class", "probability"]
 
-BY_CLASS: Final = 16_384
-"""The number of ids beyond which the default order is by class."""
-
 SURPRISAL_STEPS: Final = 256
 """The number of steps per bit in which a surprisal is sent."""
 
@@ -63,11 +60,6 @@ def unpack_bits(packed: str, count: int) -> Bool:
     """
     data = np.frombuffer(base64.b64decode(packed), np.uint8)
     return np.unpackbits(data, count=count).astype(np.bool_)
-
-
-def default_order(size: int) -> Order:
-    """The default order: by id if every id can be seen, else by class."""
-    return "class" if size > BY_CLASS else "id"
 
 
 def token_order(
