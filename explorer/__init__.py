@@ -8,7 +8,7 @@ the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `languages`, `tokens`, `decoding`,
 `analysis`, `witnesses`, `sweeps`, `servers`, `course`, `cli`. The files beside this one serve all
-of them: `errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `numbering`, `hashing`,
+of them: `errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `hashing`,
 `jit`, `machine_code`; and two more facades, `terminals` and `grammars`.
 """
 

@@ -30,7 +30,6 @@ LAYERS = (
         "jit",
         "hashing",
         "memo",
-        "numbering",
     ),
     ("vocabulary",),
     ("automata",),

@@ -18,6 +18,7 @@ from explorer.analysis.session import Session
 from explorer.analysis.traps.of_machine import machine_traps
 from explorer.automata.tree.charset import char_set, character
 from explorer.automata.tree.nodes import (
+    SHAPES,
     Branch,
     Class,
     Concat,
@@ -32,8 +33,9 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Texts,
     Written,
+    children,
+    with_children,
 )
-from explorer.automata.tree.walking import SHAPES, children, with_children
 from explorer.cli.options import add_constraint, constraint_of
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.constraint import Constraint

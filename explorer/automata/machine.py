@@ -33,7 +33,7 @@ UInt32 = NDArray[np.uint32]
 UInt64 = NDArray[np.uint64]
 
 WalkArrays = tuple[Int32, UInt64, Int32, Int32, Int32, Int32, Int32, Int32, UInt64, UInt64]
-"""A vocabulary and the buffers of a walk over it: see `explorer.automata.discovered.broad`."""
+"""A vocabulary and the buffers of a walk over it: see `explorer.automata.discovered.letters`."""
 
 
 class WordTrie(Protocol):
@@ -80,8 +80,8 @@ class WordWalk(Protocol):
 
     @property
     def arrays(self) -> WalkArrays:
-        """The arguments of the kernels of `explorer.automata.discovered.broad`: the vocabulary with
-        its letters, and the buffers."""
+        """The arguments of the kernels of `explorer.automata.discovered.letters`: the vocabulary
+        with its letters, and the buffers."""
         ...
 
     def make_room(self, states: int) -> None:

@@ -28,7 +28,6 @@ A program is a value; nothing changes it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -105,7 +104,7 @@ class Program:
         calls: int32[n, 3], rows ``(source, rule, target)``.
         late: The parts that are left for later.
         rules: The name and the first state of each rule, if the program has calls.
-        origins: The origins (`explorer.automata.tree.origin.Origin`), in the order of the tree.
+        origins: The origins (`explorer.automata.tree.nodes.Origin`), in the order of the tree.
         arc_origin: int32[arcs], the index into ``origins`` for each arc, −1 for none; ``None`` if
             origins were not requested.
         call_origin: int32[calls], the same for each call.
@@ -132,76 +131,3 @@ class Program:
         first = [state for _, state in self.rules]
         sizes = np.diff([*first, self.num_states])
         return np.repeat(np.arange(len(first), dtype=np.int32), sizes)
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """The numbers of the states in copies of a body.
-
-    Args:
-        states: The first state inside of it; those inside follow each other.
-        ends: int64[copies], where each copy ends; the states inside of it follow.
-    """
-
-    source: int
-    first_end: int
-    states: int
-    ends: NDArray[np.int64]
-
-    @property
-    def chain(self) -> NDArray[np.int64]:
-        """int64[copies + 2], the start of the body, its end, and the end of each copy."""
-        return np.concatenate([[self.source, self.first_end], self.ends])
-
-    def rows(self, rows: Int32) -> Int32:
-        """The arcs, moves or calls of all copies, from those of the body; the first and the last
-        number of a row are states."""
-        width = rows.shape[1]
-        copied = np.empty((len(self.ends), len(rows), width), np.int32)
-        copied[:, :, 0] = self._renamed(rows[:, 0])
-        copied[:, :, 1:-1] = rows[None, :, 1:-1]
-        copied[:, :, -1] = self._renamed(rows[:, -1])
-        return copied.reshape(-1, width)
-
-    def _renamed(self, old: Int32) -> NDArray[np.int64]:
-        wide = old.astype(np.int64)[None, :]
-        new = wide + (self.ends + 1 - self.states)[:, None]
-        new = np.where(wide == self.source, self.chain[1:-1, None], new)
-        return np.where(wide == self.first_end, self.ends[:, None], new)
-
-
-class GrowingRows:
-    """A growing table of numbers: single rows in a list, blocks of rows as arrays.
-
-    Args:
-        width: The numbers in a row.
-    """
-
-    __slots__ = ("blocks", "in_blocks", "rows", "width")
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.rows: list[tuple[int, ...]] = []
-        self.blocks: list[Int32] = []
-        self.in_blocks = 0
-
-    def __len__(self) -> int:
-        return len(self.rows) + self.in_blocks
-
-    def add(self, block: Int32) -> None:
-        """Add an array of rows."""
-        self.blocks.append(block)
-        self.in_blocks += len(block)
-
-    @property
-    def end(self) -> tuple[int, int]:
-        """The current end of the rows, an argument for `since`."""
-        return len(self.rows), len(self.blocks)
-
-    def since(self, place: tuple[int, int] = (0, 0)) -> Int32:
-        """The rows from a place on: int32[rows, width]."""
-        rows, blocks = self.rows[place[0] :], self.blocks[place[1] :]
-        # One flat iterator: given rows, numpy would first inspect the length and type of each.
-        numbers = np.fromiter(chain.from_iterable(rows), np.int32, self.width * len(rows))
-        first = numbers.reshape(-1, self.width)
-        return np.concatenate([first, *blocks]) if blocks else first

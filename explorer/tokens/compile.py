@@ -1,10 +1,10 @@
 """Constraint and vocabulary in, token machine out.
 
 The composition *detokenizing FST ∘ character FSA*: in closed form, as a table of all states, or
-lazily, row by row (`lazy`). Two walks compute the closed form: by
-functions (`functions`), which is fast because few distinct functions occur, and state by state
-(`rows`), for constraints where that does not hold. Both are held equal to pynini's composition
-of the same machines by the tests.
+lazily, row by row (`lazy`). Two walks compute the closed form: by functions
+(`closed_form.assemble`), which is fast because few distinct functions occur, and state by state
+(`walks.rows`), for constraints where that does not hold. Both are held equal to pynini's
+composition of the same machines by the tests.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ from explorer.errors import (
     VocabularyError,
 )
 from explorer.languages.constraint import Constraint
-from explorer.languages.stages.staged import token_stages
-from explorer.tokens.closed_form.assemble import Assembled, assemble
+from explorer.tokens.closed_form.assemble import (
+    Assembled,
+    MonoidTooLarge,
+    assemble,
+    compose_functions,
+)
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
+from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import trie_for, trie_of
-from explorer.tokens.words import class_words, packed_bytes
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc
 
@@ -206,7 +208,7 @@ def compile(
             UserWarning,
             stacklevel=2,
         )
-    if not token_stages(constraint.source):
+    if not constraint.source.token_stages:
         return machine
     from explorer.tokens.filtered.apply import filtered
 

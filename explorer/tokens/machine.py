@@ -3,7 +3,7 @@
 A *token machine* says, in every state, which token ids may come next. Sessions, traces, masks on a
 device, explanations, traps, the command line and the widgets use only `TokenMachine`; so a closed
 table (`explorer.TokenDFA`), a machine that computes its rows as they are visited
-(`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.numbered_places.Free`) and
+(`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.lazy.Free`) and
 future machines are all the same to them.
 
 States are ints: 0 or more, or one of the sentinels `DONE`, `FREE` and `DEAD`
@@ -251,5 +251,5 @@ def storable_of(machine: TokenMachine) -> Storable | None:
 
 
 def is_free(machine: TokenMachine) -> bool:
-    """Whether a machine has no constraint; see `explorer.tokens.numbered_places.Free`."""
+    """Whether a machine has no constraint; see `explorer.tokens.lazy.Free`."""
     return machine.start == FREE

@@ -15,7 +15,6 @@ from explorer.automata.interchange.detokenizers import transducer_of
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.detokenized import Detokenized
-from explorer.languages.stages.staged import token_stages
 from explorer.vocabulary import Vocabulary
 
 
@@ -37,7 +36,7 @@ def through(
     if words is not None:
         return constraint, cast(Vocabulary, words)
     source = constraint.source
-    if source.over_tokens or source.control_tokens or token_stages(source):
+    if source.over_tokens or source.control_tokens or source.token_stages:
         raise ConstraintError(
             "This constraint says something about tokens, and the transducer remembers something "
             "between tokens; the two are not followed together.",

@@ -1,9 +1,17 @@
 """The token DFA: the constraint as a table over tokens.
 
-A table of states × token classes, and the class of each token id. A state's mask is the union of
-the classes that its row allows (`explorer.tokens.words`): a few microseconds for
-131,072 ids, and the masks of visited states are kept. The vocabulary and the constraint stay with
-the machine, because a mask without them cannot be explained.
+A table of states × token classes, and the class of each token id. The vocabulary and the constraint
+stay with the machine, because a mask without them cannot be explained.
+
+A state's mask is the union of the classes that its row allows, put together class by class and not
+id by id (`ClassWords`). A large class (a quoted string's run of letters holds 126,000 ids) is kept
+as packed words and joined to a mask by OR, 16 kB at a time; the ids of small classes are set one by
+one. Either costs about half a microsecond for a class of `num_words / 8` ids, so that is where the
+line is drawn. A mask at 131,072 tokens takes a few microseconds, where reading a row of classes id
+by id takes a hundred; the masks of visited states are kept.
+
+Source: Koo, Liu & He 2024 store such sets under "terminal labels"; here the classes are found by
+the composition, so the sets are disjoint and every mask is a union of them.
 """
 
 from __future__ import annotations
@@ -21,8 +29,8 @@ from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, MissingDependency
+from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.languages.stages.staged import token_stages
 from explorer.memo import Kept
 from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
@@ -32,14 +40,16 @@ from explorer.tokens.masks.needed import fitting_words
 from explorer.tokens.report import Report
 from explorer.tokens.words import (
     DEAD,
+    DEAD_CLASS,
     DONE,
     EOS_CLASS,
     FREE,
     SENTINEL_DISTANCE,
-    ClassWords,
+    Cells,
+    UInt16,
     UInt32,
     checked_state,
-    class_words,
+    num_words,
     pack,
     unpack,
 )
@@ -401,7 +411,7 @@ class TokenDFA:
                 table; `explorer.tokens.filtered.apply.load_filtered` reads it.
         """
         machine = load_texts(path, vocabulary)
-        if stages := token_stages(machine.constraint.source):
+        if stages := machine.constraint.source.token_stages:
             raise ConstraintError(
                 f"{path} holds a machine behind the stage {stages[0]}, which filters its tokens.",
                 remedy="Read it with explorer.tokens.filtered.apply.load_filtered(path, "
@@ -447,3 +457,165 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     constraint, report, arrays = store.load(file_path("path", path), vocabulary)
     return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)
+
+
+@jit
+def _sizes(token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
+    """The number of ids of each class."""
+    # Four counters take turns: neighbouring ids often share a class, and adding to one counter
+    # again and again would wait for itself.
+    tally = np.zeros(4 * num_classes, np.int32)
+    whole = token_class.shape[0] // 4 * 4
+    for k in range(0, whole, 4):
+        tally[token_class[k]] += 1
+        tally[num_classes + token_class[k + 1]] += 1
+        tally[2 * num_classes + token_class[k + 2]] += 1
+        tally[3 * num_classes + token_class[k + 3]] += 1
+    for k in range(whole, token_class.shape[0]):
+        tally[token_class[k]] += 1
+    sizes = np.zeros(num_classes, np.int64)
+    for k in range(4):
+        for class_ in range(num_classes):
+            sizes[class_] += tally[k * num_classes + class_]
+    return sizes
+
+
+@jit
+def _chosen(token_class: UInt16 | Int32, wanted: Bool, count: int) -> Int32:
+    """The ids whose class is wanted, ascending."""
+    # One entry more than needed: every id is written, and only wanted ones advance the count.
+    ids = np.empty(count + 1, np.int32)
+    filled = 0
+    for token in range(token_class.shape[0]):
+        ids[filled] = token
+        filled += wanted[token_class[token]]
+    return ids[:count]
+
+
+@jit
+def _live(blocks: NDArray[np.uint64], token_class: UInt16, count: int) -> Int32:
+    """The ids whose class is not 0, ascending; ``blocks`` are four classes at a time."""
+    ids = np.empty(count, np.int32)
+    filled = 0
+    for k in range(blocks.shape[0]):
+        if blocks[k] != 0:
+            for token in range(4 * k, 4 * k + 4):
+                if token_class[token] != 0:
+                    ids[filled] = token
+                    filled += 1
+    for token in range(4 * blocks.shape[0], token_class.shape[0]):
+        if token_class[token] != 0:
+            ids[filled] = token
+            filled += 1
+    return ids
+
+
+@jit
+def _by_class(ids: Int32, token_class: UInt16 | Int32, place: NDArray[np.int64]) -> Int32:
+    """The ids grouped by class; each class begins at its ``place``."""
+    ordered = np.empty_like(ids)
+    for k in range(ids.shape[0]):
+        class_ = token_class[ids[k]]
+        ordered[place[class_]] = ids[k]
+        place[class_] += 1
+    return ordered
+
+
+@jit
+def _join(
+    row: Cells, start: NDArray[np.int64], ids: Int32, large: Int32, words: UInt32, out: UInt32
+) -> None:
+    """The mask of a row: the union of the classes that are not -1 in it."""
+    for class_ in range(row.shape[0]):
+        if row[class_] == -1:
+            continue
+        if large[class_] >= 0:
+            block = words[large[class_]]
+            for k in range(out.shape[0]):
+                out[k] |= block[k]
+        else:
+            for k in range(start[class_], start[class_ + 1]):
+                token = ids[k]
+                out[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassWords:
+    """The ids of every token class, in the form from which masks are joined.
+
+    Args:
+        start: int64[classes + 1], where each small class begins in ``ids``.
+        ids: int32[n], the ids of small classes, class by class.
+        large: int32[classes], the row of ``words`` of a large class, else −1.
+        words: uint32[large classes, ceil(tokens / 32)].
+    """
+
+    start: NDArray[np.int64]
+    ids: Int32
+    large: Int32
+    words: UInt32
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.start.nbytes + self.ids.nbytes + self.large.nbytes + self.words.nbytes
+
+    def mask(self, row: Cells) -> UInt32:
+        """The packed mask of a row of the table.
+
+        Args:
+            row: int16 or int32[classes], -1 where the class is not allowed.
+
+        Returns:
+            uint32[ceil(tokens / 32)].
+        """
+        out = np.zeros(self.words.shape[1], np.uint32)
+        _join(row, self.start, self.ids, self.large, self.words, out)
+        return out
+
+
+def _most(num_tokens: int) -> int:
+    """The most ids of a small class."""
+    return max(8, num_words(num_tokens) // 8)
+
+
+def packed_bytes(num_tokens: int, num_live: int) -> int:
+    """The most memory that `class_words` can take, with every class large."""
+    return 8 * num_live + num_live // _most(num_tokens) * 4 * num_words(num_tokens)
+
+
+def class_words(token_class: UInt16 | Int32, num_classes: int, num_live: int) -> ClassWords:
+    """Sort the ids of a vocabulary by class. Cost: 0.2 ms for 131,072 ids, 0.02 ms for few live.
+
+    Args:
+        token_class: uint16 or int32[tokens]; class 0 is never allowed and left out.
+        num_classes: The number of classes.
+        num_live: The number of ids outside of class 0.
+
+    Example:
+        >>> sets = class_words(np.array([2, 0, 1, 2], np.uint16), 3, 3)
+        >>> sets.mask(np.array([-1, -1, 7], np.int16)).tolist()
+        [9]
+    """
+    width = num_words(len(token_class))
+    most = _most(len(token_class))
+    large = np.full(num_classes, -1, np.int32)
+    if num_live <= most and token_class.dtype == np.uint16:  # No class can be large.
+        narrow = np.ascontiguousarray(token_class, np.uint16)
+        blocks = narrow[: len(narrow) // 4 * 4].view(np.uint64)
+        ids = _live(blocks, narrow, num_live)
+        sizes = np.bincount(narrow[ids], minlength=num_classes)
+    else:
+        sizes = _sizes(token_class, num_classes)
+        sizes[DEAD_CLASS] = 0
+        is_large = sizes > most
+        large[is_large] = np.arange(np.count_nonzero(is_large))
+        sizes[is_large] = 0
+        ids = _chosen(token_class, sizes > 0, int(sizes.sum()))
+    start = np.zeros(num_classes + 1, np.int64)
+    np.cumsum(sizes, out=start[1:])
+    ids = _by_class(ids, token_class, start[:-1].copy())
+    words = np.zeros((np.count_nonzero(large >= 0), width), np.uint32)
+    for row, class_ in enumerate(np.flatnonzero(large >= 0)):
+        words[row] = pack(token_class == class_)
+    return ClassWords(start, ids, large, words)

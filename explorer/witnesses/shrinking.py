@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, cast
 
-from explorer.automata.tree.nodes import Branch, Concat, Group, Node, Repeat
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.nodes import Branch, Concat, Group, Node, Repeat, walk
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.source import GbnfGrammar, GrammarText, LarkGrammar

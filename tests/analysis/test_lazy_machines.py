@@ -14,8 +14,8 @@ from explorer.analysis.verdict.background import background_of
 from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 from tests.automata.discovered.beside import Renumbered

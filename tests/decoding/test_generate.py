@@ -15,7 +15,7 @@ from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.tokens.numbered_places import Free
+from explorer.tokens.lazy import Free
 from tests.decoding.models import HashModel, hash_model, language_model
 from tests.decoding.patterns import random_pattern
 

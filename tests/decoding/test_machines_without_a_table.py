@@ -15,8 +15,8 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.recording import SeenClasses, first_of_classes, unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.numbered_places import Free
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, hash_model, tokenizer
 from tests.decoding.patterns import random_pattern

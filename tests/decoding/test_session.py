@@ -15,8 +15,8 @@ from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler, uniform
 from explorer.decoding.stepping import walk
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model

@@ -10,7 +10,7 @@ from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.recording import Rejection
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.tokens.numbered_places import Free
+from explorer.tokens.lazy import Free
 from tests.decoding.models import hash_model
 from tests.decoding.sessions import LOOSE, PATTERN, session, session_after
 

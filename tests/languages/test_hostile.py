@@ -20,8 +20,7 @@ from explorer.automata.machine import Nfa
 from explorer.automata.tree.assertions import each_once, without_edge_anchors
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import Resolver
-from explorer.automata.tree.nodes import Assertion, Concat
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.nodes import Assertion, Concat, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError
 from explorer.languages.regex import compile_pattern, parse

@@ -21,7 +21,6 @@ from explorer.languages.stages.stage import TokenStage, register_stage, stage_fr
 from explorer.languages.stages.staged import (
     Staged,
     stages_of,
-    token_stages,
     unstaged,
     with_stages,
 )
@@ -55,7 +54,7 @@ def test_a_stage_travels_with_its_source(toy: Vocabulary) -> None:
 def test_a_stage_that_is_off_does_nothing(toy: Vocabulary) -> None:
     source = regex("abc").canonical(toy).source
     off = Constraint(with_stages(source, [(stage, False) for stage, _ in stages_of(source)]))
-    assert token_stages(off.source) == () and isinstance(off.source, Staged)
+    assert off.source.token_stages == () and isinstance(off.source, Staged)
     assert repr(off) == "regex('abc')"
     assert set(paths(explorer.compile(off, toy))) == {(0, 1, 2), (3, 2), (0, 4)}
     again = source_from_dict(source_to_dict(off.source))

@@ -17,8 +17,8 @@ import pytest
 import explorer
 from explorer.sweeps.grid import SweepGrid
 from explorer.sweeps.worker import packed_setup
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.numbered_places import Free
 
 NESTED = {
     "$defs": {"n": {"type": "object", "properties": {"c": {"items": {"$ref": "#/$defs/n"}}}}},

@@ -11,10 +11,10 @@ import torch
 
 import explorer
 from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import DEAD, DONE, FREE
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from explorer.automata.stacks.stacks import StackNodes
-from explorer.numbering import number_of
+from explorer.memo import number_of
 from tests.tokens.interrupting import KINDS, Asker, AtLines, Undisturbed, run, walked
 
 REPOSITORY = Path(__file__).resolve().parents[2]

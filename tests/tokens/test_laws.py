@@ -24,8 +24,8 @@ from explorer.decoding.stepping.healing import healed
 from explorer.errors import ExplorerError
 from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.filtered.table import visited_whole
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import Storable, TokenMachine, table_of
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.schemes.fixed import fixed_tokens
 from explorer.tokens.schemes.lookahead import lookahead_machine
 from explorer.tokens.schemes.templates import template_machine

@@ -18,9 +18,8 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.lazy import Free, LazyMachine
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.walks import finishing
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of

@@ -11,9 +11,13 @@ from hypothesis import given, settings
 import explorer
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.budget import Meter
-from explorer.tokens.closed_form.assemble import Assembled, assemble
+from explorer.tokens.closed_form.assemble import (
+    Assembled,
+    MonoidTooLarge,
+    assemble,
+    compose_functions,
+)
 from explorer.tokens.walks.failing import READ, fail_words, run
-from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.walks.walk import walk_trie

@@ -12,18 +12,9 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.memo import Kept
-from explorer.tokens import words as subject
-from explorer.tokens.words import (
-    DEAD,
-    DONE,
-    FREE,
-    class_words,
-    ids,
-    num_words,
-    pack,
-    packed_bytes,
-    unpack,
-)
+from explorer.tokens import token_dfa as subject
+from explorer.tokens.token_dfa import class_words, packed_bytes
+from explorer.tokens.words import DEAD, DONE, FREE, ids, num_words, pack, unpack
 from tests.evidence import examples
 
 

@@ -30,8 +30,8 @@ from explorer.analysis.places.spans import SourceMachines, source_machines
 from explorer.automata.tree.charset import char_set
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
+from explorer.languages.regex.characters import category
 from explorer.languages.regex.source import Regex
-from explorer.languages.regex.unicode_sets import category
 from explorer.languages.sources.registry import name_of
 from explorer.languages.stages.staged import unstaged
 from explorer.memo import memo

@@ -31,7 +31,7 @@ from explorer.automata.tree.charset import (
     complement,
     intern_ranges,
 )
-from explorer.languages.regex.unicode_sets import category
+from explorer.languages.regex.characters import category
 
 NOTHING: Final = char_set([])
 

@@ -21,8 +21,7 @@ from explorer.analysis.places.spans import (
 )
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written
-from explorer.automata.tree.walking import children, shape_of, walk
+from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written, children, shape_of, walk
 from explorer.languages.constraint import Constraint
 
 

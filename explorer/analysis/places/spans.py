@@ -40,14 +40,17 @@ from explorer.automata.tree.nodes import (
     Deferred,
     Empty,
     Node,
+    Origin,
     Rules,
     Source,
     Texts,
     Whole,
     Written,
+    children,
+    inside,
+    shape_of,
+    with_children,
 )
-from explorer.automata.tree.origin import Origin
-from explorer.automata.tree.walking import children, inside, shape_of, with_children
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter

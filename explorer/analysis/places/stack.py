@@ -21,9 +21,17 @@ from explorer.analysis.characters.display import show_characters, show_text
 from explorer.analysis.places.spans import source_machines
 from explorer.automata.machine import ByteMachine, Network, Stacks
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Node, Rules, Source, Written
-from explorer.automata.tree.origin import Origin
-from explorer.automata.tree.walking import children, inside, shape_of, walk
+from explorer.automata.tree.nodes import (
+    Node,
+    Origin,
+    Rules,
+    Source,
+    Written,
+    children,
+    inside,
+    shape_of,
+    walk,
+)
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import unstaged
 from explorer.languages.written.configuration import ClosedRule, Point

@@ -30,7 +30,6 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.phases.functions import any_tokens, token
-from explorer.languages.stages.staged import token_stages
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import run
@@ -77,7 +76,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     part, whole = parts[0], machine.constraint
     if len(part.positions) != 1 or whole is None or whole.over_tokens:
         return None
-    if token_stages(whole.source):  # What the text allows, they may still mask.
+    if whole.source.token_stages:  # What the text allows, they may still mask.
         return None
     place = part.positions[0]
     source = place.source
@@ -214,7 +213,7 @@ def cause_of(
         return Cause(_REASONING, _after_reasoning(constraint))
     if verdict.stage != "constraint" or verdict.byte_offset is None:
         return None
-    if constraint.over_tokens or token_stages(constraint.source):
+    if constraint.over_tokens or constraint.source.token_stages:
         return None  # The stages may still mask what the text allows.
     written = verdict.prefix + (verdict.data or b"")
     for cause in islice(_changes(constraint, verdict, parts, offered), MOST_TRIED):

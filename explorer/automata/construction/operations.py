@@ -21,7 +21,7 @@ from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.jit import jit
-from explorer.numbering import slots_for
+from explorer.memo import slots_for
 
 STAGE: Final = "Product construction"
 QUANTUM: Final = 500_000

@@ -28,7 +28,7 @@ from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.numbering import longer, slots_for
+from explorer.memo import longer, slots_for
 
 STAGE: Final = "Determinization"
 

@@ -1,40 +1,79 @@
-"""Turns a tree into a discovered byte machine.
+"""From a tree to a discovered byte machine: the program, the net of its arcs, and their kind.
 
-A tree that can be laid out as an NFA becomes one, with counters for long repeats, and is
-determinized on demand. Intersections, differences and complements become pairs of discovered
-machines, unless their closed form is small: then that is used, because it is minimal. A part of a
-sequence that needs a machine of its own is built first.
+A tree that can be laid out as one program becomes a *net*: the program's arcs and moves by source,
+over the classes of symbols that it tells apart, without what cannot end. Its kind of configuration
+is `Sets`. A *late part* is laid out and joined to the net when a text first comes to it.
+
+Intersections, differences and complements become pairs of discovered machines, unless their closed
+form is small: then that is used, because it is minimal. A part of a sequence that needs a machine
+of its own is built first.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.discovered.discovered import Discovered, Sets
+from explorer.automata.construction.minimize import by_head, empty_dfa, steps_from
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.letters import (
+    BEGINNING,
+    COMPLETE,
+    GOING_ON,
+    NEEDS_LETTERS,
+    NEEDS_ROOM,
+    walk_filling,
+    walk_words,
+)
 from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
-from explorer.automata.discovered.net import HoldsGrammar, LateParts, Net, net_of
 from explorer.automata.discovered.paired import STAGE, paired
-from explorer.automata.machine import ByteMachine
+from explorer.automata.discovered.rows import (
+    FINISHED,
+    NEEDS_ARENA,
+    NEEDS_PART,
+    NEEDS_SETS,
+    NODE,
+    PART,
+    PAUSED,
+    QUANTUM,
+    STATES,
+    Found,
+    Int64,
+    Net,
+    begin,
+    row_filled,
+    visit,
+)
+from explorer.automata.machine import UNKNOWN, Bool, ByteMachine, Int32, UInt32, WordTrie, WordWalk
+from explorer.automata.program import PLAIN, Program
 from explorer.automata.tree.build import build
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
+    Call,
     Deferred,
     Group,
     Intersect,
     Machine,
     Negate,
     Node,
+    Rules,
     Subtract,
     TokenLimit,
     Whole,
     Written,
+    walk,
 )
-from explorer.automata.tree.walking import walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, NotRegular
+from explorer.errors import BudgetExceeded, ExplorerError, NotRegular
+from explorer.hashing import enter
+from explorer.jit import jit
+from explorer.memo import slots_for
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
@@ -142,3 +181,459 @@ def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> 
 
 def _over_net(net: Net | None, budget: Budget, parts: LateParts | None = None) -> ByteMachine:
     return empty_dfa(NUM_BYTES) if net is None else Discovered(Sets(net, parts), budget)
+
+
+_STAGE: Final = "Making a machine that is discovered"
+
+MOST_BITS: Final = 62
+"""The most bits of a configuration, state and counts together."""
+
+
+@jit
+def _indexed(
+    states: int, arcs: Int32, moves: Int32, accepting: Bool, every: bool
+) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:
+    """The byte classes, arcs and moves by source, useful states, and whether there are words.
+
+    ``every`` asks for a class of its own for every byte.
+    """
+    tails = np.concatenate((arcs[:, 0], moves[:, 0]))
+    heads = np.concatenate((arcs[:, 3], moves[:, 1]))
+    offset, source = by_head(tails, heads, states)
+    alive = steps_from(offset, source, accepting) > 0
+    boundary = np.full(257, every)
+    arc_start = np.zeros(states + 2, np.int32)
+    move_start = np.zeros(states + 2, np.int32)
+    kept_arcs, kept_moves = 0, 0
+    for k in range(arcs.shape[0]):
+        if alive[arcs[k, 3]]:
+            boundary[arcs[k, 1]] = True
+            boundary[arcs[k, 2] + 1] = True
+            arc_start[arcs[k, 0] + 2] += 1
+            kept_arcs += 1
+    for k in range(moves.shape[0]):
+        if alive[moves[k, 1]]:
+            move_start[moves[k, 0] + 2] += 1
+            kept_moves += 1
+    for s in range(states):
+        arc_start[s + 2] += arc_start[s + 1]
+        move_start[s + 2] += move_start[s + 1]
+    symbol_class = np.empty(256, np.int32)
+    current = 0
+    for symbol in range(256):
+        if symbol > 0 and boundary[symbol]:
+            current += 1
+        symbol_class[symbol] = current
+    by_source = np.empty((kept_arcs, 3), np.int32)
+    for k in range(arcs.shape[0]):
+        if alive[arcs[k, 3]]:
+            place = arc_start[arcs[k, 0] + 1]
+            by_source[place, 0] = symbol_class[arcs[k, 1]]
+            by_source[place, 1] = symbol_class[arcs[k, 2]]
+            by_source[place, 2] = arcs[k, 3]
+            arc_start[arcs[k, 0] + 1] += 1
+    moves_by_source = np.empty((kept_moves, 3), np.int32)
+    for k in range(moves.shape[0]):
+        if alive[moves[k, 1]]:
+            place = move_start[moves[k, 0] + 1]
+            moves_by_source[place, 0] = moves[k, 1]
+            moves_by_source[place, 1] = moves[k, 2]
+            moves_by_source[place, 2] = moves[k, 3]
+            move_start[moves[k, 0] + 1] += 1
+    useful = accepting.copy()
+    for s in range(states):
+        if arc_start[s + 1] > arc_start[s]:
+            useful[s] = True
+    return (
+        symbol_class, arc_start, by_source, move_start, moves_by_source, useful, alive[0],
+    )  # fmt: skip
+
+
+def net_of(program: Program, meter: Meter) -> Net | None:
+    """The net of a program without calls.
+
+    Returns:
+        ``None`` if there are no words. With late parts each byte is a class of its own, because the
+        classes of the parts are not known yet.
+
+    Raises:
+        BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
+    """
+    moves, scope, sizes = _counted(program, 1, meter)
+    bits = (int(sizes[:, 3].max(initial=1)) - 1).bit_length()
+    if program.late:
+        bits += LATE_BITS
+    if bits + program.num_states.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=_STAGE)
+    accepting = np.zeros(program.num_states, np.bool_)
+    accepting[program.accepting] = True
+    symbol_class, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
+        program.num_states, program.arcs, moves, accepting, bool(program.late)
+    )
+    if not begins:
+        return None
+    return Net(
+        np.array([program.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
+        move_start[:-1], by_source, useful, accepting, scope, _waiting(program), sizes,
+        np.array([bits], np.int64),
+    )  # fmt: skip
+
+
+LATE_BITS: Final = 30
+"""The bits of a configuration that are reserved for counts inside late parts."""
+
+
+def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
+    """The net with one more of its late parts built.
+
+    Args:
+        at: The state where the part begins.
+        part: The program of the part; its start is state 0, its end state 1.
+        meter: The limits on the size of the result.
+
+    Raises:
+        BudgetExceeded: The net becomes too large, or the part counts too far.
+    """
+    shift, outside = net.num_states, int(net.scope[at])
+    around = int(net.sizes[outside, 3]) if outside >= 0 else 1
+    moves, scope, sizes = _counted(part, around, meter)
+    states = shift + part.num_states
+    bits = int(net.bits[0])
+    counts = int(sizes[:, 3].max(initial=1))
+    if (counts - 1).bit_length() > bits or bits + states.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=counts * states, stage=_STAGE)
+    meter.check(_STAGE, states=states, arcs=len(net.arcs) + len(part.arcs))
+    accepting = np.zeros(part.num_states, np.bool_)
+    accepting[1] = True
+    moves = np.append(moves, np.array([[1, 1, PLAIN, 0]], np.int32), axis=0)
+    _, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
+        part.num_states, part.arcs, moves, accepting, True
+    )
+    if not begins:
+        raise ExplorerError("A part that was left for later has no words.")
+    useful[1] = False
+    arcs[:, 2] += shift
+    by_source[:, 0] += shift
+    by_source[:, 2] += len(net.sizes)
+    # The state before the part had a move to the one after it, and its end one to itself.
+    before = net.moves.copy()
+    into = int(net.move_start[at])
+    by_source[move_start[1]] = before[into]
+    before[into] = shift, PLAIN, 0
+    late = net.late.copy()
+    late[at] = False
+    return net._replace(
+        arc_start=np.concatenate([net.arc_start, arc_start[1:-1] + net.arc_start[-1]]),
+        arcs=np.concatenate([net.arcs, arcs]),
+        move_start=np.concatenate([net.move_start, move_start[1:-1] + net.move_start[-1]]),
+        moves=np.concatenate([before, by_source]),
+        useful=np.concatenate([net.useful, useful]),
+        accepting=np.concatenate([net.accepting, np.zeros(part.num_states, np.bool_)]),
+        scope=np.concatenate([net.scope, np.where(scope < 0, outside, scope + len(net.sizes))]),
+        late=np.concatenate([late, _waiting(part)]),
+        sizes=np.concatenate([net.sizes, sizes]),
+    )  # fmt: skip
+
+
+def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32, Int64]:
+    """The moves of a program, the scope of each state, and the sizes of the scopes.
+
+    Args:
+        around: The number of combined counts of the scopes around it.
+    """
+    plain, late = program.epsilons, program.late
+    given = len(program.arcs) + len(plain) + len(late)
+    meter.check(_STAGE, states=program.num_states, arcs=given,
+                bytes=48 * (program.num_states + given))  # fmt: skip
+    moves = np.zeros((len(plain) + len(late), 4), np.int32)
+    moves[:, 2] = PLAIN
+    moves[: len(plain), :2] = plain
+    if late:
+        moves[len(plain) :, :2] = [(before, after) for before, after, _ in late]
+    scope = np.full(program.num_states, -1, np.int32)
+    rows: list[tuple[int, int, int, int]] = []
+    for number, each in enumerate(program.scopes):
+        scope[each.first : each.end] = number
+        total = each.size * (rows[each.parent][3] if each.parent >= 0 else around)
+        rows.append((each.size, each.fewest, int(each.endless), total))
+    most = max((row[3] for row in rows), default=1)
+    if most.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=_STAGE)
+    sizes = np.array(rows, np.int64).reshape(-1, 4)
+    return np.concatenate([moves, program.counts]), scope, sizes
+
+
+def _waiting(program: Program) -> Bool:
+    """Flags of the states where late parts begin, bool[states]."""
+    waiting = np.zeros(program.num_states, np.bool_)
+    waiting[[before for before, _, _ in program.late]] = True
+    return waiting
+
+
+class HoldsGrammar(Exception):
+    """The tree holds a grammar, which needs a stack instead of a net."""
+
+
+def _grammar_met(_: Call | Rules) -> int:
+    raise HoldsGrammar
+
+
+class LateParts:
+    """The builder of a tree's net and of its late parts."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._waiting: dict[int, Deferred] = {}
+        self._order: list[int] = []
+
+    def net(self, meter: Meter) -> Net | None:
+        """The net of the tree without its late parts; ``None`` if there are no words.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+            HoldsGrammar: There is a grammar inside.
+        """
+        program = lay_out(
+            self._root, meter, machine=lambda it: build(it, meter), late=True,
+            call=_grammar_met,
+        )  # fmt: skip
+        self._note(program, 0)
+        return net_of(program, meter)
+
+    def laid(self, net: Net, at: int, meter: Meter) -> Net:
+        """The net with one more of its late parts built.
+
+        Args:
+            at: The state where the part begins.
+
+        Raises:
+            BudgetExceeded: A limit was reached; the part can still be built later.
+        """
+        self.settle(net)
+        node = replace(self._waiting[at], is_late=False)
+        part = lay_out(node, meter, machine=lambda it: build(it, meter), late=True)
+        larger = extended(net, at, part, meter)
+        self._note(part, net.num_states)
+        self._order.append(at)
+        return larger
+
+    def settle(self, net: Net) -> None:
+        """Forget a built part whose net was lost to an interrupt.
+
+        Args:
+            net: The net so far; only the last part can be missing in it.
+        """
+        if self._order and net.late[self._order[-1]]:
+            del self._order[-1]
+        elif self._order:
+            self._waiting.pop(self._order[-1], None)
+
+    def again(self, meter: Meter) -> tuple[Net, LateParts]:
+        """Build the net of the tree anew, with the same parts built.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        parts = LateParts(self._root)
+        net = parts.net(meter)
+        if net is None:
+            raise ExplorerError("A machine that had words has none when it is made again.")
+        for at in self._order:
+            net = parts.laid(net, at, meter)
+        return net, parts
+
+    def _note(self, program: Program, shift: int) -> None:
+        for before, _, node in program.late:
+            self._waiting[before + shift] = node
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_root": self._root, "_order": self._order, "_waiting": {}}
+
+
+class Sets:
+    """The kind of a `Discovered` machine over a net.
+
+    Args:
+        net: The automaton.
+        parts: Builds the late parts of the net.
+        rows: The rows discovered before.
+    """
+
+    stage = "The discovery of states"
+    stacks = None
+
+    def __init__(self, net: Net, parts: LateParts | None = None, rows: Found | None = None) -> None:
+        self._net = net
+        self._parts = parts
+        self._read: tuple[Net, Bool] | None = None
+        self._begun = rows is not None
+        self._rows = empty_found(net.num_classes) if rows is None else rows
+        self.symbol_class = net.symbol_class
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], the rows so far."""
+        return self._rows.table
+
+    @property
+    def num_states(self) -> int:
+        """The number of states met so far."""
+        return int(self._rows.progress[STATES])
+
+    @property
+    def held(self) -> int:
+        """The bytes of memory used so far."""
+        return bytes_held(self._rows)
+
+    @property
+    def num_waiting(self) -> int:
+        """The number of late parts of the net that have not been built yet."""
+        return int(self._net.late.sum())
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        if (
+            self._read is None or self._read[0] is not self._net
+        ):  # Cached, because it is asked often.
+            self._read = self._net, self._net.read
+        return self._read[1]
+
+    def begin(self, meter: Meter) -> int:
+        """Make the start state."""
+        return FINISHED if self._begun else begin(self._net, self._rows)
+
+    def can_start(self, meter: Meter) -> bool:
+        """True, because every state can finish."""
+        return True
+
+    def fill(self, state: int, symbol: int, meter: Meter) -> int:
+        """Fill a row."""
+        return row_filled(tuple(self._net), tuple(self._rows), state)
+
+    def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
+        """Fill the rows along the words of a trie."""
+        if not again:
+            self._rows.progress[NODE] = 0
+        return visit(self._net, self._rows, trie.byte, trie.depth, trie.skip, stack, QUANTUM)
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
+        """Set the bits of words, most of them by the letters that states read."""
+        how, reason = GOING_ON if again else BEGINNING, NEEDS_ROOM
+        if not again and self.table[state, 0] != UNKNOWN:  # All needed rows may be known.
+            here = self.table, self.symbol_class
+            reason = walk_words(*walk.arrays, *here, state, words, how)
+            how = GOING_ON
+        while reason != COMPLETE:
+            if reason == NEEDS_LETTERS:
+                walk.set_letters(state, words)
+            walk.make_room(self.num_states)
+            reason = walk_filling(*walk.arrays, state, words, how, QUANTUM, *self._net, *self._rows)
+            how = GOING_ON
+            if reason > 0:
+                return reason
+        return FINISHED
+
+    def make_room(self, reason: int, most: int, meter: Meter) -> None:
+        """Enlarge arrays, or build a part."""
+        if reason == NEEDS_PART:
+            if self._parts is not None:
+                self._net = self._parts.laid(self._net, int(self._rows.progress[PART]), meter)
+        elif reason != PAUSED:
+            self._rows = grown(self._rows, reason, most)
+
+    def accepting(self, state: int) -> bool:
+        """Whether the text may end."""
+        return bool(self._rows.accepting[state])
+
+    def configuration(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The members of a state: pairs of a state of the net and its packed counts."""
+        first, last = self._rows.set_start[state : state + 2].tolist()
+        packed: list[int] = self._rows.arena[first:last].tolist()
+        bits = int(self._net.bits[0])
+        return tuple((each >> bits, each & ((1 << bits) - 1)) for each in packed)
+
+    def finishes_by_bytes(self, state: int) -> bool:
+        """Every state can finish."""
+        return True
+
+    def sent(self) -> tuple[Callable[..., Sets], tuple[Any, ...]]:
+        """The net, or with unbuilt parts the tree, and the discovered rows."""
+        rows = with_room(self._rows, self.num_states + 1)
+        if self._parts is not None and self._net.late.any():
+            self._parts.settle(self._net)
+            return _laid_again, (self._parts, rows)
+        return Sets, (self._net, None, rows)
+
+
+def _laid_again(parts: LateParts, rows: Found) -> Sets:
+    """Rebuild the kind in another process, with the same parts of the net built."""
+    return Sets(*parts.again(Meter()), rows)
+
+
+def empty_found(classes: int) -> Found:
+    """The tables before any state is met.
+
+    Args:
+        classes: The number of classes of bytes.
+    """
+    room, members = 96, 256
+    return Found(
+        np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
+        np.full(slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
+        np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
+        np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
+    )  # fmt: skip
+
+
+def grown(found: Found, reason: int, most: int) -> Found:
+    """A copy of the tables with more room of the kind that a kernel asked for.
+
+    Args:
+        found: The states so far.
+        reason: The reason why the kernel stopped.
+        most: The largest number of states to reserve room for.
+    """
+    if reason == NEEDS_ARENA:
+        arena = np.empty(2 * len(found.arena) + len(found.members), np.int64)
+        arena[: len(found.arena)] = found.arena
+        return found._replace(arena=arena)
+    if reason == NEEDS_SETS:
+        room = 4 * len(found.members)
+        return found._replace(
+            members=np.empty(room, np.int64), seen=np.empty(2 * room, np.int64),
+            stamps=np.zeros(2 * room, np.int64),
+        )  # fmt: skip
+    states, classes = found.table.shape
+    ahead = max(2 * states, min(32 * states, RESERVED // (4 * classes)))
+    return with_room(found, max(states + 2 * classes, min(ahead, most)))
+
+
+RESERVED: Final = 64_000_000
+"""The bytes of a table reserved at once, so that growth rarely copies; unused pages are free."""
+
+
+def bytes_held(found: Found) -> int:
+    """The approximate number of bytes that the states met so far take."""
+    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
+    return part + states * (4 * found.table.shape[1] + 32)
+
+
+def with_room(found: Found, room: int) -> Found:
+    """A copy of the tables with room for ``room`` states, at least as many as there are."""
+    count = int(found.progress[STATES])
+    classes = found.table.shape[1]
+    set_start = np.zeros(room + 1, np.int64)
+    set_start[: count + 1] = found.set_start[: count + 1]
+    set_hash = np.zeros(room, np.uint64)
+    set_hash[:count] = found.set_hash[:count]
+    slots = np.full(slots_for(room), -1, np.int32)
+    enter(set_hash, count, slots)
+    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
+    table[:count] = found.table[:count]
+    table[count : count + 1] = UNKNOWN
+    accepting = np.zeros(room, np.bool_)
+    accepting[:count] = found.accepting[:count]
+    return found._replace(
+        set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
+    )

@@ -23,8 +23,8 @@ from explorer.automata.tree.nodes import (
     TokenLimit,
     TokenPiece,
     Written,
+    walk,
 )
-from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 
 MOST_PARTS = 20_000

@@ -2,7 +2,8 @@
 
 A state of the machine is a set of configurations of a `Net`, sorted, in one growing array, and
 found again by a hash table that compares the sets themselves. A row is filled when a step from its
-state is first asked for; the states in it are numbered then.
+state is first asked for; the states in it are numbered then. A configuration is one number: a state
+of the net, and below it in ``bits`` bits the counts of its counters.
 
 Of two configurations that differ in the count of their innermost counter alone, and both have the
 fewest copies already, whatever the higher one can still read the lower one can too. Only the lowest
@@ -16,11 +17,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.net import Int64, Net, closed, entered
+from explorer.alphabet import LETTER
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
-from explorer.hashing import SEED, enter, first_slot, folded, mixed
+from explorer.automata.program import AGAIN, ENTER, LEAVE, PLAIN
+from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.numbering import slots_for
+
+Int64 = NDArray[np.int64]
 
 # What a kernel came back for.
 FINISHED: Final = 0
@@ -46,6 +49,60 @@ PART: Final = 5
 
 QUANTUM: Final = 200_000
 """The number of arcs and nodes visited between two looks at the clock."""
+
+
+class Net(NamedTuple):
+    """A program without calls, its arcs and moves by source, over symbol classes.
+
+    Args:
+        start: int64[configurations], those before the first byte; not closed under moves.
+        symbol_class: int32[256], the class of each byte.
+        arc_start: int32[states + 1], the first arc of each state.
+        arcs: int32[arcs, 3], rows ``(low class, high class, target)``.
+        move_start: int32[states + 1], the first move of each state.
+        moves: int32[moves, 3], rows ``(target, action, scope)``.
+        useful: bool[states], those with arcs, and those that accept.
+        accepting: bool[states].
+        scope: int32[states], the innermost scope; −1 outside all.
+        late: bool[states], those where an unbuilt part begins.
+        sizes: int64[scopes, 4], rows ``(counts, fewest copies, whether there is no most, counts of
+            this scope and all around it together)``.
+        bits: int64[1], the number of bits of the counts.
+    """
+
+    start: Int64
+    symbol_class: Int32
+    arc_start: Int32
+    arcs: Int32
+    move_start: Int32
+    moves: Int32
+    useful: Bool
+    accepting: Bool
+    scope: Int32
+    late: Bool
+    sizes: Int64
+    bits: Int64
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes of bytes."""
+        return int(self.symbol_class[-1]) + 1  # Classes are numbered in the order of bytes.
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some arc reads, and those that a late part may read."""
+        hit = np.zeros(self.num_classes + 1, np.int64)
+        np.add.at(hit, self.arcs[:, 0], 1)
+        np.add.at(hit, self.arcs[:, 1] + 1, -1)
+        read = hit.cumsum()[self.symbol_class] > 0
+        if self.late.any():
+            read[:LETTER] = True  # A late part is text.
+        return read
 
 
 class Found(NamedTuple):
@@ -74,6 +131,70 @@ class Found(NamedTuple):
     seen: Int64
     stamps: Int64
     progress: Int64
+
+
+@jit
+def closed(
+    move_start: Int32, moves: Int32, late: Bool, sizes: Int64, bits: int, members: Int64,
+    count: int, seen: Int64, stamps: Int64, now: int,
+) -> int:  # fmt: skip
+    """Close ``members[:count]``, all of which are in ``seen``, under moves, in place.
+
+    Args:
+        move_start, moves, late, sizes: As in `Net`.
+        bits: The number of bits of a configuration's counts.
+        members: The configurations, with room for half as many as ``seen``.
+        seen, stamps: A hash table of this set; its entries have the stamp ``now``.
+
+    Returns:
+        The new count; −1 without room; −2 minus a state whose part must be built first.
+    """
+    mask = (np.int64(1) << bits) - 1
+    done = 0
+    while done < count:
+        state = members[done] >> bits
+        value = members[done] & mask
+        done += 1
+        if late[state]:
+            return -2 - state
+        for k in range(move_start[state], move_start[state + 1]):
+            action = moves[k, 1]
+            after = value
+            if action != PLAIN:
+                size = sizes[moves[k, 2], 0]
+                if action == ENTER:
+                    after = value * size
+                elif action == AGAIN:
+                    if value % size + 1 < size:
+                        after = value + 1
+                    elif sizes[moves[k, 2], 2] == 0:
+                        continue
+                elif action == LEAVE:
+                    if value % size + 1 < sizes[moves[k, 2], 1]:
+                        continue
+                    after = value // size
+            count = entered((np.int64(moves[k, 0]) << bits) | after, members, count, seen,
+                            stamps, now)  # fmt: skip
+            if count < 0:
+                return -1
+    return count
+
+
+@jit
+def entered(code: int, members: Int64, count: int, seen: Int64, stamps: Int64, now: int) -> int:
+    """Add a configuration to a set; return the new count, or −1 without room."""
+    mask = seen.shape[0] - 1
+    slot = np.int64((np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while stamps[slot] == now:
+        if seen[slot] == code:
+            return count
+        slot = (slot + 1) & mask
+    if count >= members.shape[0]:
+        return -1
+    stamps[slot] = now
+    seen[slot] = code
+    members[count] = code
+    return count + 1
 
 
 @jit
@@ -355,74 +476,6 @@ def visit(
         node += 1
     progress[NODE] = node
     return FINISHED
-
-
-def empty_found(classes: int) -> Found:
-    """The tables before any state is met.
-
-    Args:
-        classes: The number of classes of bytes.
-    """
-    room, members = 96, 256
-    return Found(
-        np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
-        np.full(slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
-        np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
-        np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
-    )  # fmt: skip
-
-
-def grown(found: Found, reason: int, most: int) -> Found:
-    """A copy of the tables with more room of the kind that a kernel asked for.
-
-    Args:
-        found: The states so far.
-        reason: The reason why the kernel stopped.
-        most: The largest number of states to reserve room for.
-    """
-    if reason == NEEDS_ARENA:
-        arena = np.empty(2 * len(found.arena) + len(found.members), np.int64)
-        arena[: len(found.arena)] = found.arena
-        return found._replace(arena=arena)
-    if reason == NEEDS_SETS:
-        room = 4 * len(found.members)
-        return found._replace(
-            members=np.empty(room, np.int64), seen=np.empty(2 * room, np.int64),
-            stamps=np.zeros(2 * room, np.int64),
-        )  # fmt: skip
-    states, classes = found.table.shape
-    ahead = max(2 * states, min(32 * states, RESERVED // (4 * classes)))
-    return with_room(found, max(states + 2 * classes, min(ahead, most)))
-
-
-RESERVED: Final = 64_000_000
-"""The bytes of a table reserved at once, so that growth rarely copies; unused pages are free."""
-
-
-def bytes_held(found: Found) -> int:
-    """The approximate number of bytes that the states met so far take."""
-    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
-    return part + states * (4 * found.table.shape[1] + 32)
-
-
-def with_room(found: Found, room: int) -> Found:
-    """A copy of the tables with room for ``room`` states, at least as many as there are."""
-    count = int(found.progress[STATES])
-    classes = found.table.shape[1]
-    set_start = np.zeros(room + 1, np.int64)
-    set_start[: count + 1] = found.set_start[: count + 1]
-    set_hash = np.zeros(room, np.uint64)
-    set_hash[:count] = found.set_hash[:count]
-    slots = np.full(slots_for(room), -1, np.int32)
-    enter(set_hash, count, slots)
-    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
-    table[:count] = found.table[:count]
-    table[count : count + 1] = UNKNOWN
-    accepting = np.zeros(room, np.bool_)
-    accepting[:count] = found.accepting[:count]
-    return found._replace(
-        set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
-    )
 
 
 @jit

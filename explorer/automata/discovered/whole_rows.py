@@ -24,7 +24,7 @@ from explorer.automata.machine import (
     WordWalk,
 )
 from explorer.budget import Meter
-from explorer.numbering import number_of
+from explorer.memo import number_of
 
 K = TypeVar("K", bound=Hashable)
 

@@ -12,8 +12,7 @@ from explorer.automata.rules.pieces import lay_rules
 from explorer.automata.rules.uniting import united
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.stacks.stacks import ManyStacks
-from explorer.automata.tree.nodes import Node, Rules
-from explorer.automata.tree.walking import inside
+from explorer.automata.tree.nodes import Node, Rules, inside
 from explorer.budget import Budget, Meter
 from explorer.memo import memo
 

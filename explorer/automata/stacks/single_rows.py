@@ -21,19 +21,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.net import Int64
 from explorer.automata.discovered.rows import (
     FINISHED,
     NEEDS_ARENA,
     NEEDS_STATES,
     PAUSED,
     WHOLE_ROW,
+    Int64,
 )
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8, UInt32
 from explorer.automata.rules.moves import END, Actions
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.numbering import longer
+from explorer.memo import longer
 
 # Places in `progress`.
 CONFIGURATIONS: Final = 0

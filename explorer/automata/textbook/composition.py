@@ -3,8 +3,8 @@
 Koo, Liu & He 2024, Algorithm 2: compose the detokenizing FST with the character FSA, keep the input
 side, and determinize. `compose` is that, token by token: the definition. Tokens of one word over
 byte classes can share an arc first (`explorer.tokens.closed_form.textbook`), which changes nothing
-but the size, and `explorer.tokens.walks.functions` computes the same machine without writing the
-composed one down. Nothing in pynini can be interrupted: the clock is looked at between its
+but the size, and `explorer.tokens.closed_form.assemble` computes the same machine without writing
+the composed one down. Nothing in pynini can be interrupted: the clock is looked at between its
 operations.
 
 `composition_stages` gives the machines in between (composed, ε-free, determinized, trimmed) for a

@@ -64,8 +64,9 @@ from explorer.automata.tree.nodes import (
     TokenPiece,
     Whole,
     Written,
+    children,
+    walk,
 )
-from explorer.automata.tree.walking import children, walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, NotRegular

@@ -7,7 +7,8 @@ side between the same two states, and only loops and optional parts need ε-arcs
 Bounded repeats are where an automaton can explode: ``(a{1,500}b){1,500}`` has 250,000 states. One
 copy of the body is laid first; then the size of all copies is known, is compared with the
 budget, and the copies are made as one array operation. Cost: about 0.5 µs per character of an
-ordinary pattern.
+ordinary pattern. Nested repeats are multiplied first: ``(x{a,b}){c,d}`` is ``x{ac,bd}`` where the
+counts leave no gap (`flattened`), so 500 copies of 500 copies are one repeat of a short body.
 
 Options of the caller: count a long repeat instead of copying it, leave parts for later, keep calls
 of rules as calls, and record the origin of each arc and call: a source and a span of its text, so
@@ -18,23 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
-from explorer.automata.program import (
-    AGAIN,
-    ENTER,
-    LEAVE,
-    Copies,
-    GrowingRows,
-    LatePart,
-    Program,
-    Scope,
-)
+from explorer.automata.program import AGAIN, ENTER, LEAVE, Int32, LatePart, Program, Scope
 from explorer.automata.tree.charset import CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.nodes import (
     Assertion,
@@ -50,6 +44,7 @@ from explorer.automata.tree.nodes import (
     Leaf,
     Literal,
     Node,
+    Origin,
     Outline,
     Repeat,
     Rules,
@@ -58,13 +53,15 @@ from explorer.automata.tree.nodes import (
     TokenLimit,
     Whole,
     Written,
+    width,
 )
-from explorer.automata.tree.origin import Origin
-from explorer.automata.tree.walking import MANY, flattened, foreseen, width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
+
+_MANY: Final = 4096
+"""The number of pieces of a sequence between two looks at the clock."""
 
 COUNTED_FROM: Final = 9
 """The number of copies from which a repeat is counted; fewer copies are faster written out."""
@@ -143,16 +140,16 @@ class ProgramLayout:
 
     rules: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     num_states: int = 0
-    arcs: GrowingRows = field(default_factory=lambda: GrowingRows(4))
-    epsilons: GrowingRows = field(default_factory=lambda: GrowingRows(2))
-    calls: GrowingRows = field(default_factory=lambda: GrowingRows(3))
-    counting: GrowingRows = field(default_factory=lambda: GrowingRows(4))
+    arcs: _GrowingRows = field(default_factory=lambda: _GrowingRows(4))
+    epsilons: _GrowingRows = field(default_factory=lambda: _GrowingRows(2))
+    calls: _GrowingRows = field(default_factory=lambda: _GrowingRows(3))
+    counting: _GrowingRows = field(default_factory=lambda: _GrowingRows(4))
     scopes: list[Scope] = field(default_factory=list[Scope])
     scope: int = -1
     """The current scope; −1 outside all."""
 
-    arc_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
-    call_origins: GrowingRows = field(default_factory=lambda: GrowingRows(1))
+    arc_origins: _GrowingRows = field(default_factory=lambda: _GrowingRows(1))
+    call_origins: _GrowingRows = field(default_factory=lambda: _GrowingRows(1))
     origins: list[Origin] = field(default_factory=list[Origin])
     origin_index: dict[tuple[object, ...], int] = field(
         default_factory=dict[tuple[object, ...], int]
@@ -208,7 +205,7 @@ class ProgramLayout:
             self.sequence(node, source, target)
         elif type(node) is Branch:
             for k, option in enumerate(node.options):
-                if k % MANY == 0 and k:
+                if k % _MANY == 0 and k:
                     self.announce(0, 0)
                 self._lay(option, source, target)
         elif type(node) is Literal or type(node) is Class or type(node) is Dot:
@@ -218,11 +215,11 @@ class ProgramLayout:
 
     def sequence(self, node: Concat, source: int, target: int) -> None:
         """Lay out pieces one after the other."""
-        if len(node.items) >= MANY:
-            self.announce(*foreseen(node, self.symbols.write, lambda: self.announce(0, 0)))
+        if len(node.items) >= _MANY:
+            self.announce(*_foreseen(node, self.symbols.write, lambda: self.announce(0, 0)))
         arc_of, append, plain = self.arc_of, self.arcs.rows.append, not self.with_origin
         for k, item in enumerate(node.items[:-1]):
-            if k % MANY == 0 and k:
+            if k % _MANY == 0 and k:
                 self.announce(0, 0)
             state = self.num_states
             self.num_states = state + 1
@@ -335,7 +332,7 @@ class ProgramLayout:
         states: dict[tuple[int, int], int] = {}
         # In byte order a prefix comes before the words that extend it.
         for k, word in enumerate(words):
-            if k % MANY == 0:
+            if k % _MANY == 0:
                 self.meter.check_time(STAGE)
             goes_on = k + 1 < len(words) and words[k + 1].startswith(word)
             here = source
@@ -459,7 +456,7 @@ class ProgramLayout:
                 self.epsilons.rows.append((chain[-1], chain[-2]))
             return
         numbers = np.arange(1, count, dtype=np.int64)
-        copies = Copies(source, first_end, states, states + inner + (numbers - 1) * (inner + 1))
+        copies = _Copies(source, first_end, states, states + inner + (numbers - 1) * (inner + 1))
         self.num_states += (count - 1) * (inner + 1)
         for rows, end in zip(grown, ends, strict=True):
             rows.add(copies.rows(rows.since(end)))
@@ -498,3 +495,130 @@ class ProgramLayout:
         arcs += len(self.arcs) + len(self.calls)
         held = states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC
         self.meter.check(STAGE, states=states, arcs=arcs, bytes=held)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """The numbers of the states in copies of a body.
+
+    Args:
+        states: The first state inside of it; those inside follow each other.
+        ends: int64[copies], where each copy ends; the states inside of it follow.
+    """
+
+    source: int
+    first_end: int
+    states: int
+    ends: NDArray[np.int64]
+
+    @property
+    def chain(self) -> NDArray[np.int64]:
+        """int64[copies + 2], the start of the body, its end, and the end of each copy."""
+        return np.concatenate([[self.source, self.first_end], self.ends])
+
+    def rows(self, rows: Int32) -> Int32:
+        """The arcs, moves or calls of all copies, from those of the body; the first and the last
+        number of a row are states."""
+        width = rows.shape[1]
+        copied = np.empty((len(self.ends), len(rows), width), np.int32)
+        copied[:, :, 0] = self._renamed(rows[:, 0])
+        copied[:, :, 1:-1] = rows[None, :, 1:-1]
+        copied[:, :, -1] = self._renamed(rows[:, -1])
+        return copied.reshape(-1, width)
+
+    def _renamed(self, old: Int32) -> NDArray[np.int64]:
+        wide = old.astype(np.int64)[None, :]
+        new = wide + (self.ends + 1 - self.states)[:, None]
+        new = np.where(wide == self.source, self.chain[1:-1, None], new)
+        return np.where(wide == self.first_end, self.ends[:, None], new)
+
+
+class _GrowingRows:
+    """A growing table of numbers: single rows in a list, blocks of rows as arrays.
+
+    Args:
+        width: The numbers in a row.
+    """
+
+    __slots__ = ("blocks", "in_blocks", "rows", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows: list[tuple[int, ...]] = []
+        self.blocks: list[Int32] = []
+        self.in_blocks = 0
+
+    def __len__(self) -> int:
+        return len(self.rows) + self.in_blocks
+
+    def add(self, block: Int32) -> None:
+        """Add an array of rows."""
+        self.blocks.append(block)
+        self.in_blocks += len(block)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The current end of the rows, an argument for `since`."""
+        return len(self.rows), len(self.blocks)
+
+    def since(self, place: tuple[int, int] = (0, 0)) -> Int32:
+        """The rows from a place on: int32[rows, width]."""
+        rows, blocks = self.rows[place[0] :], self.blocks[place[1] :]
+        # One flat iterator: given rows, numpy would first inspect the length and type of each.
+        numbers = np.fromiter(chain.from_iterable(rows), np.int32, self.width * len(rows))
+        first = numbers.reshape(-1, self.width)
+        return np.concatenate([first, *blocks]) if blocks else first
+
+
+def flattened(node: Repeat) -> tuple[Node, int, int | None]:
+    """Body, minimum and maximum of a repeat, with nested repeats multiplied where that is exact.
+
+    ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals
+    leave no gap if the first two touch, because the later ones overlap more.
+
+    Example:
+        >>> from explorer.languages.regex import parse
+        >>> flattened(parse("(x{1,500}){1,500}").root)[1:]
+        (1, 250000)
+        >>> flattened(parse("(x{2}){0,3}").root)[1:]  # Only 0, 2, 4 and 6: left as it is.
+        (0, 3)
+    """
+    body, low, high = node.body, node.minimum, node.maximum
+    while True:
+        inner = body
+        while isinstance(inner, Group):
+            inner = inner.body
+        if not isinstance(inner, Repeat):
+            return body, low, high
+        a, b = inner.minimum, inner.maximum
+        if high == 0:
+            return inner.body, 0, 0
+        # No gap between low and low + 1 repetitions; a single count has none.
+        endless_from_first = b is None and low > 0
+        touching = low * (b or 0) + 1 >= (low + 1) * a
+        if not (low == high or endless_from_first or touching):
+            return body, low, high
+        endless = b != 0 if high is None else b is None
+        body, low, high = inner.body, low * a, None if endless else (high or 0) * (b or 0)
+
+
+def _foreseen(
+    node: Concat, write: Callable[[CharSet], Fragment], look: Callable[[], None]
+) -> tuple[int, int]:
+    """A lower bound for the states and arcs of a sequence: those of its leaves, each once.
+
+    Args:
+        look: Called at regular intervals, to check the time.
+    """
+    states, arcs = len(node.items), 0
+    for k, item in enumerate(node.items):
+        if k % _MANY == 0:
+            look()
+        leaf = item
+        while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
+            leaf = leaf.body
+        if isinstance(leaf, Literal | Class | Dot):
+            fragment = write(leaf.chars)
+            states += fragment.num_inner
+            arcs += len(fragment.arcs)
+    return states, arcs

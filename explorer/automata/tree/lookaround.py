@@ -81,8 +81,9 @@ from explorer.automata.tree.nodes import (
     Empty,
     Literal,
     Node,
+    children,
+    walk,
 )
-from explorer.automata.tree.walking import children, walk
 from explorer.budget import Meter
 
 

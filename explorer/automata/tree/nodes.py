@@ -13,24 +13,31 @@ is one of two kinds. A match is of the whole text: laziness and captures make no
 A pattern has a node for each character, so the nodes of patterns are msgspec's structs: frozen like
 dataclasses, and made in a tenth of the time. Leaves refer to no node (``gc=False``).
 
-The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`)."""
+The table `SHAPES` gives the role of every kind of node; a walk of a tree uses the table and matches
+on no kind. A kind that is not in the table is a leaf. The *width* of a piece decides whether a
+lookbehind is legal: `re` looks behind by stepping back a fixed number of characters, so it demands
+that all matches of a lookbehind have one length. The automata here need no such rule; it is kept
+because the syntax accepted is Python's.
+
+The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 from typing import Literal as OneOf
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.changes import Changeable
-from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.charset import CharSet, character
 from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
 
@@ -177,7 +184,7 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
-        is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.net`).
+        is_late: Whether it may wait until a text comes to it.
         calls: Whether the outline calls rules; the node then has no other form.
     """
 
@@ -313,6 +320,194 @@ Leaf = Literal | Class | Dot
 Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
 Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before the layout."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The origin of an arc or a call.
+
+    Args:
+        source: Whose text its span counts in; ``None`` outside any source.
+        label: What the place is called beside its span; empty if it has no name.
+        phases: The phases that it is in, the outermost first.
+    """
+
+    node: Leaf | Texts | Closed | Call
+    source: Source | None = None
+    label: str = ""
+    before: bytes = b""
+    phases: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """The beginning of its span, in characters of the source's text."""
+        return self.node.start
+
+    @property
+    def end(self) -> int:
+        """The end of its span."""
+        return self.node.end
+
+
+Part = OneOf["leaf", "around", "pattern", "sequence", "alternatives", "both", "without", "ready"]
+"""The part that a node plays to the nodes below it.
+
+``around``: nothing; it names or bounds the text of the one below. ``pattern``: a pattern that looks
+at nothing outside. ``sequence``: one after the other. ``alternatives``: any of them. ``both``: what
+both have. ``without``: the first, or any text where there is only one, without the last. ``ready``:
+a machine, with no nodes below. ``leaf``: it reads or asserts something by itself.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """The role and the children of a kind of node.
+
+    Args:
+        fields: The fields of the children: one node each, or one field with a tuple of nodes.
+        again: Whether what is below may be read more than once.
+    """
+
+    part: Part
+    fields: tuple[str, ...] = ()
+    again: Callable[[Any], bool] = lambda node: False
+
+
+SHAPES: Final[Mapping[type, NodeShape]] = {
+    Group: NodeShape("around", ("body",)),
+    Written: NodeShape("around", ("body",)),
+    TokenLimit: NodeShape("around", ("body",)),
+    Whole: NodeShape("pattern", ("body",)),
+    Concat: NodeShape("sequence", ("items",)),
+    Repeat: NodeShape("sequence", ("body",), lambda node: node.maximum != 1),
+    Branch: NodeShape("alternatives", ("options",)),
+    Intersect: NodeShape("both", ("left", "right")),
+    Subtract: NodeShape("without", ("left", "right")),
+    Negate: NodeShape("without", ("body",)),
+    Machine: NodeShape("ready"),
+    Deferred: NodeShape("ready"),
+    Rules: NodeShape("ready"),
+    Assertion: NodeShape("leaf", ("body",)),
+}
+_LEAF: Final = NodeShape("leaf")
+
+
+def shape_of(node: Node) -> NodeShape:
+    """The `NodeShape` of a node."""
+    return SHAPES.get(type(node), _LEAF)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    below: list[Node] = []
+    for name in shape_of(node).fields:
+        held: Node | tuple[Node, ...] | None = getattr(node, name)
+        if isinstance(held, tuple):
+            return held
+        if held is not None:
+            below.append(held)
+    return tuple(below)
+
+
+def with_children(node: Node, below: tuple[Node, ...]) -> Node:
+    """The same node with other children; their number stays the same.
+
+    Args:
+        below: The new `children`.
+
+    Example:
+        >>> with_children(Group(0, 2, Empty(1, 1), 1, None), (Empty(0, 0),)).body
+        Empty(start=0, end=0)
+    """
+    if not below:
+        return node
+    names = shape_of(node).fields
+    if isinstance(getattr(node, names[0]), tuple):
+        changed: dict[str, object] = {names[0]: below}
+    else:
+        changed = dict(zip(names, below, strict=True))
+    made: Any = structs.replace(node, **changed) if isinstance(node, Struct) else replace(
+        node, **changed  # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
+    return made
+
+
+def inside(node: Node) -> Node:
+    """The node below groups, `Written` nodes and limits, which do not change the texts."""
+    while shape_of(node).part == "around":
+        (node,) = children(node)
+    return node
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all its descendants, in the order of the pattern."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
+
+
+MAX_REPEAT: Final = 2**32 - 1
+"""The count of an unlimited repeat in `re`, one more than the largest count."""
+
+_UNLIMITED: Final = 2**64
+
+
+def width(node: Node) -> tuple[int, int]:
+    """The fewest and the most characters that a node can take, as `re` counts them.
+
+    Returns:
+        Two lengths in characters; 2**64 stands for no limit.
+    """
+    match node:
+        case Empty() | Assertion():
+            return 0, 0
+        case Group() | Whole() | Written() | TokenLimit():
+            return width(node.body)
+        case Texts():
+            lengths = [len(text) for text in node.texts]
+            return min(lengths, default=0), max(lengths, default=0)
+        case (
+            Machine() | Deferred() | Call() | Rules() | TokenPiece() | Intersect() | Subtract()
+            | Negate()
+        ):  # fmt: skip
+            return 0, _UNLIMITED  # Not worked out.
+        case Concat():
+            widths = [width(item) for item in node.items]
+            fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)
+        case Branch():
+            widths = [width(option) for option in node.options]
+            fewest, most = min(low for low, _ in widths), max(high for _, high in widths)
+        case Repeat():
+            low, high = width(node.body)
+            fewest = low * node.minimum
+            if node.maximum is None and high:
+                most = _UNLIMITED
+            else:
+                most = high * (MAX_REPEAT if node.maximum is None else node.maximum)
+        case _:
+            return 1, 1
+    return min(fewest, _UNLIMITED), min(most, _UNLIMITED)
+
+
+def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:
+    """The node of a literal text, one `Literal` per character.
+
+    Args:
+        span: A function from the index of a character to its span in the source.
+
+    Example:
+        >>> letters("ab", lambda k: (k, k + 1)).end
+        2
+    """
+    spans = [span(k) for k in range(len(text))]
+    items = tuple(
+        Literal(start, end, character(char)) for char, (start, end) in zip(text, spans, strict=True)
+    )
+    if len(items) < 2:
+        return items[0] if items else Empty(0, 0)
+    return Concat(spans[0][0], spans[-1][1], items)
 
 
 Loop = OneOf["space", "number", "string", "array", "object", "repeat"]
@@ -464,6 +659,11 @@ class Source(Changeable, ABC):
     def letters_stand(self) -> bool:
         """Whether a vocabulary that has all control tokens can write each where it is asked for."""
         return all(child.letters_stand for child in self.children)
+
+    @property
+    def token_stages(self) -> tuple[Any, ...]:
+        """The stages around it that filter tokens and are on, in order (`languages.stages`)."""
+        return ()
 
     @cached_property
     def tree(self) -> Written:

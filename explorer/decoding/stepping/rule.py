@@ -33,6 +33,7 @@ from explorer.languages.phases.followed import PhaseNet, phase_net
 from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import (
     PlansAhead,
     TokenMachine,
@@ -42,7 +43,6 @@ from explorer.tokens.machine import (
     table_of,
 )
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, fitting_words
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.shared import shared_machine
 from explorer.tokens.words import DONE, FREE, UInt32, unpack
 from explorer.vocabulary import Vocabulary

@@ -26,8 +26,7 @@ from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
 from explorer.automata.program import Program
 from explorer.automata.stacks.of_grammar import decided
-from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
-from explorer.automata.tree.walking import inside
+from explorer.automata.tree.nodes import Deferred, Node, Rules, Source, inside
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError
 from explorer.languages.sources.registry import register

@@ -21,8 +21,7 @@ from typing import Final, Literal
 from explorer.alphabet import LETTER, shown_letters
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nodes import Concat, Node, Repeat, Source, Written
-from explorer.automata.tree.walking import children, shape_of
+from explorer.automata.tree.nodes import Concat, Node, Repeat, Source, Written, children, shape_of
 from explorer.languages.phases.phase import Phase, has_phases
 
 START: Final = 0

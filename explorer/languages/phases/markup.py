@@ -16,8 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Self, cast
 
 from explorer.arguments import instance, shown
-from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex

@@ -1,8 +1,8 @@
 """The front end for Python's regular expressions, which parses a text to a tree with spans.
 
-Reading order: `parser` (with `groups`, `terminal_groups`, `escapes`), `unicode_sets` (the meaning
-of ``\\w`` and IGNORECASE), `properties` (the meaning of ``\\p{L}``), `tables` (the cache on disk),
-`source` (the kind of source).
+Reading order: `parser` (with `terminal_groups`), `characters` (escapes, sets and flags, and the
+meaning of ``\\w`` and IGNORECASE), `properties` (the meaning of ``\\p{L}``), `tables` (the cache on
+disk), `source` (the kind of source).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """
@@ -12,8 +12,7 @@ from __future__ import annotations
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
 from explorer.budget import Meter
-from explorer.languages.regex.groups import UnsupportedSyntax
-from explorer.languages.regex.parser import Tree, parse
+from explorer.languages.regex.parser import Tree, UnsupportedSyntax, parse
 
 __all__ = ["Tree", "UnsupportedSyntax", "compile_pattern", "parse"]
 

@@ -29,6 +29,7 @@ from explorer.arguments import plain, wrong
 from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
 from explorer.automata.tree.nodes import (
+    MAX_REPEAT,
     Assertion,
     AssertionKind,
     Branch,
@@ -41,18 +42,27 @@ from explorer.automata.tree.nodes import (
     Node,
     Repeat,
     Whole,
+    walk,
+    width,
 )
-from explorer.automata.tree.walking import MAX_REPEAT, walk
 from explorer.budget import Meter
-from explorer.errors import ConstraintError
-from explorer.languages.regex.escapes import fault, known_set, read_escape, read_set
-from explorer.languages.regex.groups import TEMPLATE, Groups
-from explorer.languages.regex.terminal_groups import unlabelled
-from explorer.languages.regex.unicode_sets import (
+from explorer.errors import ConstraintError, RegexError
+from explorer.languages.regex.characters import (
+    KINDS,
+    QUANTIFIER,
+    TEMPLATE,
     ascii_folded,
     category,
+    counts,
     folded,
+    known_set,
+    read_escape,
+    read_flags,
+    read_set,
 )
+from explorer.languages.regex.terminal_groups import made, read_arguments, unlabelled
+from explorer.languages.terminals import TERMINALS
+from explorer.languages.terminals.kinds import Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,7 @@ class Tree:
 
         Example:
             >>> from explorer.languages.regex import parse
-            >>> from explorer.automata.tree.walking import walk
+            >>> from explorer.automata.tree.nodes import walk
             >>> tree = parse("(?i)ab+")
             >>> [tree.source(node) for node in walk(tree.root)]
             ['(?i)ab+', 'a', 'b+', 'b']
@@ -92,49 +102,16 @@ class Tree:
         return Whole(root.start, root.end, root) if self.has_assertions else root
 
 
-QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
-"""A quantifier without its mode; a brace that does not match is an ordinary character."""
+MAX_NESTING: Final = 100
+"""The most levels of nested groups, safe on every stack; `re` overflows at some depth."""
+
+_MAX_LOOKBEHIND: Final = 2**32 - 1
+
+_COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
 
 
-def counts(match: re.Match[str]) -> tuple[int, int | None]:
-    """The fewest and the most repetitions; ``None`` for no limit.
-
-    Args:
-        match: A match of `QUANTIFIER`.
-
-    Raises:
-        RegexError: They are in the wrong order, or too large.
-
-    Example:
-        >>> [counts(match) for match in QUANTIFIER.finditer("*?{2,}{,3}{4}")]
-        [(0, None), (0, 1), (2, None), (0, 3), (4, 4)]
-    """
-    symbol = match.group()
-    if symbol == "*":
-        return 0, None
-    if symbol == "+":
-        return 1, None
-    if symbol == "?":
-        return 0, 1
-    low, comma, high = match.groups()
-    minimum = _count(match, low) if low else 0
-    if not comma:
-        return minimum, minimum
-    if not high:
-        return minimum, None
-    maximum = _count(match, high)
-    if maximum < minimum:
-        reason = "the least number of repetitions is above the most"
-        raise fault(match.string, reason, *match.span(), f"Write {{{maximum},{minimum}}}.")
-    return minimum, maximum
-
-
-def _count(match: re.Match[str], digits: str) -> int:
-    significant = digits.lstrip("0")
-    if len(significant) > 10 or int(significant or "0") >= MAX_REPEAT:
-        remedy = f"It can be at most {MAX_REPEAT - 1}; leave it out for no limit."
-        raise fault(match.string, "the number of repetitions is too large", *match.span(), remedy)
-    return int(significant or "0")
+class UnsupportedSyntax(RegexError):
+    """A pattern that `re` accepts but no finite automaton of whole matches can express."""
 
 
 MAX_LENGTH: Final = 500_000
@@ -205,10 +182,30 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     return _PatternParser(pattern, int(flags), meter).tree()
 
 
-class _PatternParser(Groups):
-    """The recursive descent over alternatives, sequences and single pieces."""
+class _PatternParser:
+    """The recursive descent: a pattern, the current position in it, and its groups so far.
 
-    __slots__ = ()
+    Args:
+        flags: Flags of `re` for the whole of it; flags in the pattern are added to them.
+    """
+
+    __slots__ = (
+        "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "meter", "names", "pos",
+        "terminals", "text",
+    )  # fmt: skip
+
+    def __init__(self, text: str, flags: int, meter: Meter) -> None:
+        self.text = text
+        self.meter = meter
+        self.pos: int = 0
+        self.end = len(text)
+        self.flags: int = flags
+        self.closed = [True]  # Whether each group is closed. Group 0 is the whole.
+        self.names: dict[str, int] = {}
+        self.depth: int = 0
+        self.lookbehind_groups: int | None = None
+        self.asserts = False
+        self.terminals: list[tuple[Terminal, int, int]] = []
 
     def tree(self) -> Tree:
         if self.flags & re.LOCALE:
@@ -258,6 +255,16 @@ class _PatternParser(Groups):
                     "regex(...) + regex(...).",
                 )
         return unlabelled(root)
+
+    def error(
+        self, reason: str, start: int, end: int | None = None, remedy: str = ""
+    ) -> RegexError:
+        """An error of the pattern, with its span."""
+        return RegexError(reason, pattern=self.text, start=start, end=end, remedy=remedy)
+
+    def unsupported(self, reason: str, start: int, end: int, remedy: str) -> RegexError:
+        """The error for a construction that no automaton can express."""
+        return UnsupportedSyntax(reason, pattern=self.text, start=start, end=end, remedy=remedy)
 
     # Alternatives and sequences
 
@@ -441,6 +448,223 @@ class _PatternParser(Groups):
         chars, self.pos = read_set(self.text, start, flags)
         return Class(start, self.pos, chars)
 
+    # Groups: everything that begins with a parenthesis
+
+    def group(self, flags: int, *, may_set_flags: bool) -> Node | None:
+        """Read anything that begins with a parenthesis; ``None`` for comments and global flags."""
+        text, start = self.text, self.pos
+        if not text.startswith("(?", start):
+            self.pos = start + 1
+            return self.contents(flags, start, capturing=True)
+        kind = text[start + 2 : start + 3]
+        if kind == ":":
+            self.pos = start + 3
+            return self.contents(flags, start, capturing=False)
+        if kind == "#":
+            comment = _COMMENT_GROUP.match(text, start)
+            if comment is None:
+                raise self.error("this comment is not closed", start, start + 3)
+            self.pos = comment.end()
+            return None
+        if kind == "P":
+            return self.named_group(flags, start, start + 3)
+        if kind == "<" and text[start + 3 : start + 4] not in ("=", "!"):
+            return self.named_group(flags, start, start + 2)
+        if kind in ("=", "!", "<"):
+            return self.lookaround(flags, start)
+        if kind == "(":
+            raise self.conditional(start)
+        if kind == ">":
+            raise self.unsupported(
+                "atomic groups have no automaton",
+                start,
+                start + 3,
+                remedy="Write (?:...); what must not follow the group can be excluded by a "
+                "lookahead (?!...).",
+            )
+        return self.flags_group(flags, start, may_set_flags=may_set_flags)
+
+    def flags_group(self, flags: int, start: int, *, may_set_flags: bool) -> Node | None:
+        """Read ``(?i)``, flags of the whole pattern, or ``(?i-s:...)``, flags of a part."""
+        kind = self.text[start + 2 : start + 3]
+        if kind != "-" and not kind.isalpha():
+            raise self.error(
+                f"(?{kind} begins no known group",
+                start,
+                start + 2 + len(kind),
+                remedy=r"Write \( for the character, or (?: for a group that captures nothing.",
+            )
+        inline = read_flags(self.text, start)
+        self.pos = inline.end
+        if not inline.whole_pattern:
+            if inline.added & KINDS:
+                flags &= ~KINDS
+            flags = (flags | inline.added) & ~inline.removed
+            return self.contents(flags, start, capturing=False)
+        if not may_set_flags:
+            raise self.error(
+                "flags of the whole pattern stand at its start",
+                start,
+                inline.end,
+                remedy="Move them there, or write "
+                f"{self.text[start : inline.end - 1]}:...) around the part that they are for.",
+            )
+        self.flags |= inline.added
+        return None
+
+    def contents(
+        self, flags: int, start: int, *, capturing: bool, name: str | None = None
+    ) -> Group:
+        """Read the body of a group and its closing parenthesis; ``start`` is where it opened."""
+        number = None
+        if capturing:
+            number = len(self.closed)
+            self.closed.append(False)
+            if name is not None:
+                self.names[name] = number
+        body = self.inside(flags, start)
+        if number is not None:
+            self.closed[number] = True
+        return Group(start, self.pos, body, number, name)
+
+    def inside(self, flags: int, start: int) -> Node:
+        """Read alternatives and the closing parenthesis after them."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.unsupported(
+                f"groups are nested more than {MAX_NESTING} deep",
+                start,
+                start + 1,
+                remedy="Leave out parentheses that are not needed.",
+            )
+        body = self.alternatives(flags)
+        self.depth -= 1
+        if self.pos >= self.end:
+            raise self.error(
+                "this parenthesis is not closed", start, remedy=r"Write \( for the character."
+            )
+        self.pos += 1
+        return body
+
+    def named_group(self, flags: int, start: int, at: int) -> Node:
+        """Read ``(?P<name>...)`` or ``(?<name>...)``; refuse ``(?P=name)``.
+
+        Args:
+            at: The place of the ``<``.
+        """
+        text = self.text
+        mark = text[at : at + 1]
+        if mark not in ("<", "="):
+            raise self.error(
+                f"(?P{mark} begins no known group",
+                start,
+                at + len(mark),
+                remedy="A named group is written (?P<name>...).",
+            )
+        close = text.find(">" if mark == "<" else ")", at + 1)
+        if close < 0:
+            raise self.error("this group name is not closed", start, at + 1)
+        name = text[at + 1 : close]
+        if not name.isidentifier():
+            raise self.error(
+                f"{name!r} cannot be the name of a group",
+                at + 1,
+                close,
+                remedy="A name is letters, digits and underscores, and begins with no digit.",
+            )
+        if mark == "=":
+            if name not in self.names:
+                raise self.error(f"there is no group {name!r} before this place", start, close + 1)
+            raise self.reference(self.names[name], start, close + 1)
+        terminal = TERMINALS.get(name)
+        if terminal is not None:
+            return self.terminal(terminal, flags, start, close + 1)
+        if name in self.names:
+            raise self.error(
+                f"group {self.names[name]} has the name {name!r} already",
+                at + 1,
+                close,
+                remedy="Choose another name.",
+            )
+        self.pos = close + 1
+        return self.contents(flags, start, capturing=True, name=name)
+
+    def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
+        """Read a terminal such as ``(?P<SUBSTRING_OF>text)``, with its arguments at ``begin``."""
+        arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
+        item = None
+        if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:
+            item = self.inside(flags, start)
+        else:
+            self.pos += 1
+        self.terminals.append((terminal, start, self.pos))
+        return made(terminal, start, self.pos, arguments, item, self.error)
+
+    def lookaround(self, flags: int, start: int) -> Node:
+        """Read ``(?=...)``, ``(?!...)``, ``(?<=...)`` or ``(?<!...)``."""
+        behind = self.text.startswith("<", start + 2)
+        sign = self.text[start + 2 + behind]
+        self.pos = start + 3 + behind
+        self.asserts = True
+        outer = self.lookbehind_groups
+        if behind and outer is None:
+            self.lookbehind_groups = len(self.closed)
+        body = self.inside(flags, start)
+        self.lookbehind_groups = outer
+        if behind:
+            fewest, most = width(body)
+            if fewest != most:
+                raise self.error(
+                    "a lookbehind must have one width, and this one can take "
+                    f"{fewest} characters or {'any number' if most > MAX_REPEAT else most}",
+                    start,
+                    self.pos,
+                    remedy=_lookbehind_remedy(sign == "!", most > MAX_REPEAT),
+                )
+            if fewest > _MAX_LOOKBEHIND:
+                raise self.error("this lookbehind is too wide", start, self.pos)
+        kind = AssertionKind.BEHIND if behind else AssertionKind.AHEAD
+        return Assertion(start, self.pos, kind, negated=sign == "!", body=body)
+
+    def conditional(self, start: int) -> RegexError:
+        """The error for ``(?(1)yes|no)``: no such group, or not supported."""
+        close = self.text.find(")", start + 3)
+        name = self.text[start + 3 : close] if close >= 0 else ""
+        known = name in self.names if name.isidentifier() else name.strip().isdecimal()
+        if not known:
+            return self.error(
+                "a conditional needs the name or number of a group",
+                start,
+                close + 1 if close >= 0 else start + 3,
+            )
+        return self.unsupported(
+            "a conditional on a group is beyond this automaton",
+            start,
+            close + 1,
+            remedy="Write both cases as alternatives: (<)?a(?(1)>) is <a>|a.",
+        )
+
+    def reference(self, group: int, start: int, end: int) -> RegexError:
+        """The error for a backreference: no such group, or not supported."""
+        if group >= len(self.closed):
+            return self.error(
+                f"there is no group {group} before this place",
+                start,
+                end,
+                remedy="Count the groups from 1 in the order of their opening parentheses; for a "
+                r"character by its octal code write three digits, as in \012.",
+            )
+        if not self.closed[group]:
+            return self.error(f"group {group} is still open here", start, end)
+        if self.lookbehind_groups is not None and group >= self.lookbehind_groups:
+            return self.error(f"group {group} belongs to the same lookbehind", start, end)
+        return self.unsupported(
+            "a reference back to a group is beyond finite automata",
+            start,
+            end,
+            remedy="Write the cases out: (a|b)-\\1 is a-a|b-b.",
+        )
+
 
 def _readers(
     flags: int,
@@ -455,3 +679,15 @@ def _readers(
     if flags & _VERBOSE:
         return literal, _PLAIN_VERBOSE, _SYNTAX_VERBOSE
     return literal, _PLAIN, _SYNTAX
+
+
+def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
+    """The remedy for a lookbehind of variable width."""
+    if unbounded:
+        return (
+            "Bound the repetition, or say with a lookahead at an earlier place what the text "
+            "before must be."
+        )
+    if negated:
+        return "Write one lookbehind for each width, one after the other: (?<!ab)(?<!c)."
+    return "Write one lookbehind for each width: (?:(?<=ab)|(?<=c))."

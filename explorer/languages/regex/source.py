@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import check_whole_characters, instance, plain
-from explorer.automata.tree.nodes import Empty, Group, Node, Source
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.nodes import Empty, Group, Node, Source, walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
-from explorer.languages.regex.groups import LETTERS
+from explorer.languages.regex.characters import LETTERS
 from explorer.languages.regex.parser import Tree, parse
 from explorer.languages.sources.registry import register
 from explorer.languages.terminals import TERMINALS

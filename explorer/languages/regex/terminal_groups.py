@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from explorer.automata.tree.nodes import Assertion, Branch, Concat, Group, Node, Repeat, Written
 from explorer.errors import RegexError
-from explorer.languages.regex.escapes import read_escape
+from explorer.languages.regex.characters import read_escape
 from explorer.languages.terminals.kinds import Argument, ErrorAt, Terminal, TerminalGroup
 
 _PLAIN: Final = re.compile(r"[^\\()|]+")

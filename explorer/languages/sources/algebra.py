@@ -25,6 +25,7 @@ from typing import ClassVar, Final, Self
 
 from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.tree.nodes import (
+    MAX_REPEAT,
     Branch,
     Concat,
     Intersect,
@@ -34,8 +35,8 @@ from explorer.automata.tree.nodes import (
     Source,
     Subtract,
     Written,
+    letters,
 )
-from explorer.automata.tree.walking import MAX_REPEAT, letters
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.membership import Membership
 from explorer.languages.sources.choice import check_encodable

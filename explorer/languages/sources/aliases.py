@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Self, cast
 
 from explorer.arguments import listed, plain, wrong
-from explorer.automata.tree.nodes import Branch, Node, Source, Written
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.nodes import Branch, Node, Source, Written, letters
 from explorer.errors import ConstraintError, Located, caret
 from explorer.languages.schema.diagnosis.locating import spans_of
 from explorer.languages.sources.choice import check_encodable

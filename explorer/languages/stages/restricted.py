@@ -32,8 +32,8 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.regex.characters import category
 from explorer.languages.regex.properties import scripts
-from explorer.languages.regex.unicode_sets import category
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.stages.stage import TextStage, register_stage
 

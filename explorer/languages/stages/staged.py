@@ -46,6 +46,12 @@ class Staged(Combination):
             return self.stage.around(trees[0])
         return Written(0, 0, trees[0])
 
+    @property
+    def token_stages(self) -> tuple[TokenStage, ...]:
+        """Those of the part, and this stage where it is on and is one of the tokens."""
+        mine = (self.stage,) if self.on and isinstance(self.stage, TokenStage) else ()
+        return (*self.part.token_stages, *mine)
+
     def why_empty(self) -> EmptyConstraint | None:
         """The error that names this stage if no text of the part passes it."""
         if not (self.on and isinstance(self.stage, TextStage)):
@@ -123,17 +129,12 @@ def with_stages(source: Source, stages: Iterable[Placed]) -> Source:
     return source
 
 
-def token_stages(source: Source) -> tuple[TokenStage, ...]:
-    """The stages of the tokens that are on, in the order in which they are applied."""
-    return tuple(stage for stage, on in stages_of(source) if on and isinstance(stage, TokenStage))
-
-
 def check_operand(source: Source) -> Source:
     """A source that may be a part of another one.
 
     Raises:
         ConstraintError: A stage of the tokens is on, which must see all tokens of a text.
     """
-    if stages := token_stages(source):
+    if stages := source.token_stages:
         raise filtered_operand(str(stages[0]))
     return source

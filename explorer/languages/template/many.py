@@ -23,8 +23,9 @@ from explorer.automata.tree.nodes import (
     Rules,
     Source,
     Written,
+    letters,
+    walk,
 )
-from explorer.automata.tree.walking import letters, walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from explorer.languages.sources.choice import check_encodable

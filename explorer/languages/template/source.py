@@ -15,8 +15,7 @@ from typing import ClassVar, Final, Self
 from explorer.alphabet import in_quotes
 from explorer.arguments import check_whole_characters, instance
 from explorer.automata.discovered.discover import small_or_discovered
-from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
-from explorer.automata.tree.walking import letters
+from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written, letters
 from explorer.errors import ConstraintError, Located
 from explorer.languages.sources.registry import register
 from explorer.languages.template.expression import places_in, read_expression

@@ -48,8 +48,7 @@ from explorer.alphabet import NUM_BYTES, TOKEN_END
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.program import PLAIN, Int32
 from explorer.automata.rules.pieces import alive, lay_rules
-from explorer.automata.tree.nodes import Node, TokenPiece
-from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.nodes import Node, Origin, TokenPiece
 from explorer.budget import Budget, Meter
 
 AROUND: Final = 0

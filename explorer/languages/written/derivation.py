@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.nodes import Origin
 from explorer.languages.written.configuration import (
     AROUND,
     Call,

@@ -15,7 +15,6 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.stages.stage import TokenStage
-from explorer.languages.stages.staged import token_stages
 from explorer.languages.stages.tokens import (
     Canonical,
     SpellingStage,
@@ -68,7 +67,7 @@ def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> T
         BudgetExceeded: A limit was reached.
     """
     # Rules filter a table into a table, so they go first; the canonical filter takes any machine.
-    stages = token_stages(constraint.source)
+    stages: tuple[TokenStage, ...] = constraint.source.token_stages
     for stage in sorted(stages, key=lambda stage: isinstance(stage, Canonical)):
         function = _FILTERS.get(type(stage))
         if function is None:

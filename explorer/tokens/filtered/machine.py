@@ -26,8 +26,8 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.languages.constraint import Constraint
 from explorer.tokens.filtered.token_filter import K, MaskedToken, TokenFilter
+from explorer.tokens.lazy import NumberedPlaces
 from explorer.tokens.machine import Mark, Refusal, TokenMachine, filtered_of, storable_of
-from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.words import SENTINEL_DISTANCE, UInt32, checked_state
 

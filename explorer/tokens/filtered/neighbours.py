@@ -28,8 +28,7 @@ import numpy as np
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.jit import jit
 from explorer.languages.stages.forms.normal_forms import Form, normal_form_machine
-from explorer.memo import Kept
-from explorer.numbering import number_of
+from explorer.memo import Kept, number_of
 from explorer.tokens.filtered.of_tokenizer import TokenizersFilter
 from explorer.tokens.filtered.reading import FEW, Int64, UInt8, distinct
 from explorer.tokens.filtered.token_filter import MaskedToken

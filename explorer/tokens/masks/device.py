@@ -38,6 +38,7 @@ from torch import Tensor
 from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ErrorWord, ints
@@ -57,7 +58,6 @@ from explorer.tokens.masks.tensors import (
     device_tables,
     misfit,
 )
-from explorer.tokens.numbered_places import Free
 from explorer.tokens.words import DEAD, DEAD_CLASS, EOS_CLASS, FREE, UInt32
 from explorer.vocabulary import Vocabulary
 

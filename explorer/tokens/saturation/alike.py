@@ -23,7 +23,7 @@ import numpy as np
 from explorer.automata.machine import Int32, NetworkArrays
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
-from explorer.numbering import longer
+from explorer.memo import longer
 from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
 
 EMPTY: Final = 0

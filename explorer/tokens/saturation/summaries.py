@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32, NetworkArrays
 from explorer.jit import jit
-from explorer.numbering import longer
+from explorer.memo import longer
 from explorer.tokens.saturation.alike import (
     EMPTY,
     PLACES,

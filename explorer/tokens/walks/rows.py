@@ -1,7 +1,7 @@
 """The token machine composed state by state, where the composition by functions is too large.
 
 The plain form of the composition, which the faster one must equal. It serves constraints whose
-transition monoid is too large for `explorer.tokens.walks.functions`.
+transition monoid is too large for `explorer.tokens.closed_form.assemble`.
 """
 
 from __future__ import annotations

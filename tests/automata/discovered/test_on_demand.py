@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered import rows
-from explorer.automata.discovered.discovered import Discovered, Sets
+from explorer.automata.discovered import discover, rows
+from explorer.automata.discovered.discover import Sets
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.program import PLAIN
 from explorer.automata.tree import layout
@@ -169,7 +170,7 @@ def test_threads_meet_the_same_states() -> None:
 
 def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     """From as little room as there can be, in steps that pause: the same machine."""
-    small = rows.empty_found
+    small = discover.empty_found
 
     def cramped(classes: int) -> rows.Found:
         return small(classes)._replace(
@@ -177,8 +178,8 @@ def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
             seen=np.empty(4, np.int64), stamps=np.zeros(4, np.int64),
         )  # fmt: skip
 
-    monkeypatch.setattr("explorer.automata.discovered.discovered.empty_found", cramped)
-    monkeypatch.setattr("explorer.automata.discovered.discovered.QUANTUM", 1)
+    monkeypatch.setattr("explorer.automata.discovered.discover.empty_found", cramped)
+    monkeypatch.setattr("explorer.automata.discovered.discover.QUANTUM", 1)
     pattern = "(?:(a|aa){2,14}b?){2,14}"
     machine = found(pattern)
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", b"ba"], eos_ids=[4])

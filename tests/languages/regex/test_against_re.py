@@ -8,7 +8,7 @@ Where `re` departs from the meaning of a pattern, the machine must side with the
 four hundred thousand decisions over this alphabet showed no such place: `re`'s way with repeats of
 what may be empty loses no full match. Three departures are known from reading its source.
 
-- ``(?i)[𐐀x]`` does not match ``𐐀`` (see `unicode_sets`). It is about a set of characters, so the
+- ``(?i)[𐐀x]`` does not match ``𐐀`` (see `characters`). It is about a set of characters, so the
   machine does as `re` does.
 - A branch ``𐐀|x`` becomes such a set inside `re`, so there `re` loses ``𐐀`` too. The machine keeps
   it: `KNOWN_DEVIATIONS`.

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.tree.nodes import Class, Literal
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.nodes import Class, Literal, walk
 from explorer.errors import ConstraintError, RegexError
 from explorer.languages.regex import parse
 from explorer.languages.regex.properties import known_property, property_set, scripts

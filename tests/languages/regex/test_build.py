@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from explorer.automata.construction.operations import equivalent, minimal_dfa
 from explorer.automata.tree.charset import utf8_fragment
-from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat
-from explorer.automata.tree.walking import flattened, walk
+from explorer.automata.tree.layout import flattened, lay_out
+from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.regex import compile_pattern, parse

@@ -14,8 +14,7 @@ from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.automata.tree import lookaround
 from explorer.automata.tree.assertions import meaning, without_edge_anchors
 from explorer.automata.tree.lookaround import Resolver, resolve
-from explorer.automata.tree.nodes import Assertion, AssertionKind
-from explorer.automata.tree.walking import walk
+from explorer.automata.tree.nodes import Assertion, AssertionKind, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, RegexError
 from explorer.languages.regex import compile_pattern, parse

@@ -21,12 +21,12 @@ from explorer.automata.tree.nodes import (
     Group,
     Literal,
     Repeat,
+    walk,
 )
-from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, RegexError
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern, parse
-from explorer.languages.regex.groups import MAX_NESTING
+from explorer.languages.regex.parser import MAX_NESTING
 from explorer.languages.regex.properties import known_property
 from tests.languages.regex import cases
 from tests.languages.regex.strategies import patterns, scribbles

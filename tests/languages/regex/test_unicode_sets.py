@@ -20,7 +20,7 @@ from explorer.automata.tree.charset import (
     complement,
 )
 from explorer.automata.tree.nodes import Class, Dot, Literal
-from explorer.languages.regex import parse, unicode_sets
+from explorer.languages.regex import characters, parse
 from explorer.languages.regex.tables import cache_folder, cached
 
 ALL = np.arange(MAX_CODE_POINT + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
@@ -103,7 +103,7 @@ def test_surrogates_are_never_members() -> None:
 
 
 def test_membership_by_number() -> None:
-    digits = unicode_sets.category("d", 0)
+    digits = characters.category("d", 0)
     assert ord("7") in digits and ord("٣") in digits and ord("a") not in digits
 
 
@@ -175,7 +175,7 @@ def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("stored", ["[5, 3]", "[1]", "[-1, 4]", "[0, 99999999]", "[true, 4]"])
 def test_stored_categories_are_checked(folder: Path, stored: str) -> None:
     """A file with other numbers in it is not believed when it cannot be a set."""
-    fresh = unicode_sets._unicode_category.__wrapped__
+    fresh = characters._unicode_category.__wrapped__
     expected = fresh("d")
     (file,) = folder.iterdir()
     file.write_text(stored)

@@ -22,7 +22,7 @@ from explorer.automata.tree.charset import (
     utf8_fragment,
 )
 from explorer.budget import Meter
-from explorer.languages.regex.unicode_sets import category
+from explorer.languages.regex.characters import category
 
 EDGES = [
     0, 1, 0x41, 0x7F, 0x80, 0xBF, 0xC0, 0xFF, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xE000, 0xFFFD,

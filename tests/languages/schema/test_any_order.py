@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import explorer
-from explorer.automata.discovered.discovered import Discovered, Sets
+from explorer.automata.discovered.discover import Sets
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded

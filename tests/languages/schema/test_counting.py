@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered.discover import discover
-from explorer.automata.discovered.discovered import Discovered, Sets
+from explorer.automata.discovered.discover import Sets, discover
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter

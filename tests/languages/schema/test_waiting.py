@@ -10,7 +10,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered.discovered import Discovered, Sets
+from explorer.automata.discovered.discover import Sets
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.tokens.numbered_places import Free
+from explorer.tokens.lazy import Free
 from tests.evidence import examples
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label

@@ -24,8 +24,8 @@ from explorer.automata.tree.nodes import (
     Texts,
     Whole,
     Written,
+    walk,
 )
-from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import GrammarError
 from explorer.languages.grammar.notations.reading import WrittenRule

@@ -28,7 +28,7 @@ from explorer.languages.grammar.notations.reading import (
     WrittenRule,
     letters_of,
 )
-from explorer.languages.regex.escapes import read_escape
+from explorer.languages.regex.characters import read_escape
 
 _ESCAPES: Final = {
     "t": "\t", "r": "\r", "n": "\n", "a": "\a", "b": "\b", "f": "\f",

@@ -33,8 +33,10 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Source,
     Subtract,
+    children,
+    walk,
+    with_children,
 )
-from explorer.automata.tree.walking import children, walk, with_children
 from explorer.budget import Meter
 from explorer.errors import ExplorerError, GrammarError
 from explorer.languages.grammar.notations.reading import WrittenRule

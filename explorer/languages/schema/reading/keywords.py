@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from typing import Any, Final, TypeGuard, cast
 
-from explorer.automata.tree.walking import MAX_REPEAT
+from explorer.automata.tree.nodes import MAX_REPEAT
 from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import (
     DEFAULT_DRAFT,

@@ -28,8 +28,9 @@ from explorer.automata.tree.nodes import (
     Literal,
     Repeat,
     Written,
+    walk,
+    width,
 )
-from explorer.automata.tree.walking import walk, width
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse
 from explorer.languages.schema.reading.cases import (
