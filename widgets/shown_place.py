@@ -76,7 +76,6 @@ from widgets.figures.packets import (
     vocabulary_packet,
     written_pattern,
 )
-from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.phases import phases_packet
 from widgets.figures.panels.pipeline import neighbours_packet, pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import (
@@ -87,7 +86,7 @@ from widgets.figures.panels.reasons import (
     verdict_packet,
 )
 from widgets.figures.panels.stack import stack_steps, with_stack
-from widgets.figures.panels.tokens import rejected_token, strip_packet, strip_token
+from widgets.figures.panels.tokens import over_time, rejected_token, strip_packet, strip_token
 from widgets.figures.told import (
     AskedState,
     Editor,

@@ -16,7 +16,7 @@ from widgets.views.explorer import Explorer
 ROOT = Path(explorer.__file__).resolve().parents[1]
 
 MOST_OF_THE_ENGINE = 20
-MOST_OF_THE_WIDGETS = 16
+MOST_OF_THE_WIDGETS = 15
 
 
 def entered(act: Callable[[], object]) -> set[str]:

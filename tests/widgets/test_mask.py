@@ -17,7 +17,7 @@ from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.figures.packets import decompress
 from widgets.figures.panels.mask import unpack_bits, unpack_order
-from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.tokens import over_time
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 

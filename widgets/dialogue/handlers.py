@@ -318,7 +318,7 @@ def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
 def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
     """Make the figure of the whole run, as a file."""
     # Imported when it is asked for: the figure needs plotly, and nothing else does.
-    from widgets.figures.panels.over_time import trace_page
+    from widgets.figures.panels.plotly_figures import trace_page
 
     trace = place.cursor.full_trace()
     return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})

@@ -87,7 +87,7 @@ class Line(TypedDict):
 
 
 class LineHistory(TypedDict):
-    """One value per position, for the charts; see `widgets.figures.panels.over_time`."""
+    """One value per position, for the charts; see `widgets.figures.panels.tokens.over_time`."""
 
     z: list[float | None]
     entropy_before: list[float | None]

@@ -186,10 +186,10 @@ class View(anywidget.AnyWidget):
         with self.cursor.lock:
             trace, session = self.cursor.full_trace(), self.session.copy()
         if of == "line":
-            from widgets.figures.panels.over_time import trace_figure
+            from widgets.figures.panels.plotly_figures import trace_figure
 
             return trace_figure(trace)
-        from widgets.figures.panels.step_figure import step_figure
+        from widgets.figures.panels.plotly_figures import step_figure
 
         ahead = () if session.lm is None else session.ahead()
         return step_figure(trace, session.index, session.machine, ahead)

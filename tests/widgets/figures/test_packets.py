@@ -34,8 +34,7 @@ from widgets.figures.packets import (
     vocabulary_packet,
 )
 from widgets.figures.panels.mask import pack_bits, rows_packet, token_order, unpack_bits
-from widgets.figures.panels.over_time import over_time
-from widgets.figures.panels.tokens import strip_packet, token_rows
+from widgets.figures.panels.tokens import over_time, strip_packet, token_rows
 from widgets.figures.snapshot import snapshot
 from widgets.shown_place import PageData
 from widgets.toy import ToyModel
@@ -296,7 +295,7 @@ def test_over_time_has_a_value_per_position() -> None:
 
 def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
     pytest.importorskip("plotly")
-    from widgets.figures.panels.over_time import trace_figure
+    from widgets.figures.panels.plotly_figures import trace_figure
 
     vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
     trace = hash_session(vocabulary, r"(?s:.)*", 4).trace

@@ -8,11 +8,11 @@ import re
 import pytest
 
 from tests.widgets.figures.cases import toy_session
-from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.tokens import over_time
 
 pytest.importorskip("plotly")
 
-from widgets.figures.panels.over_time import trace_page
+from widgets.figures.panels.plotly_figures import trace_page
 
 
 def test_the_page_needs_no_network_and_holds_the_values() -> None:

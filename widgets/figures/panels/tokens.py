@@ -11,6 +11,10 @@ The token strip: prompt and output as boxed tokens, with marks for how each came
 Tokens are boxed so that spaces and punctuation can be told from prose. Surprisal, -log2 of the
 model's own probability, has a scale of its own. *Forced* means that one token was allowed, not
 that one was likely; *intervention* means that the model's first choice was masked.
+
+The run as lines: feasible mass, entropy, allowed count and chosen probability, by position. The
+figures are the record's. A place where a figure is not known (a run without a model, the position
+after the end) is ``None``, and the line has a gap there: it is not zero.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
-from widgets.figures.panels.mask import allowed_at
+from widgets.figures.panels.mask import allowed_at, count_at
 from widgets.figures.panels.reasons import short_reason
 from widgets.figures.told import Rejected, Strip, TokenBox
 
@@ -311,3 +315,63 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> Strip:
     if trace.healed:
         packet["healed"] = readable(trace.healed.encode())
     return packet
+
+
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSeries:
+    """One value per position.
+
+    Args:
+        z: The feasible mass, 0 to 1.
+        allowed: The number of allowed ids; 0 after the end.
+        chosen: The model's probability of the token taken there; ``None`` at the last position.
+    """
+
+    z: Values
+    entropy_before: Values
+    entropy_after: Values
+    allowed: tuple[int, ...]
+    chosen: Values
+    chosen_constrained: Values
+    forced: tuple[bool, ...]
+    interventions: tuple[bool, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON."""
+        return {
+            "z": list(self.z),
+            "entropy_before": list(self.entropy_before),
+            "entropy_after": list(self.entropy_after),
+            "allowed": list(self.allowed),
+            "chosen": list(self.chosen),
+            "chosen_constrained": list(self.chosen_constrained),
+            "forced": list(self.forced),
+            "interventions": list(self.interventions),
+        }
+
+
+def over_time(trace: Trace) -> TimeSeries:
+    """The lines of a trace."""
+    distributions = [position.distribution for position in trace.positions]
+
+    def chosen(logs: list[float | None]) -> Values:
+        known = tuple(None if log is None else _round(math.exp(log)) for log in logs)
+        return (*known, None)
+
+    return TimeSeries(
+        tuple(None if d is None else _round(d.z) for d in distributions),
+        tuple(None if d is None else _round(d.entropy_before) for d in distributions),
+        tuple(None if d is None else _round(d.entropy_after) for d in distributions),
+        tuple(count_at(trace, k) for k in range(len(trace.positions))),
+        chosen([step.log_prob_model for step in trace.steps]),
+        chosen([step.log_prob_constrained for step in trace.steps]),
+        tuple(position.forced for position in trace.positions),
+        tuple(d is not None and d.intervention for d in distributions),
+    )
+
+
+def _round(value: float) -> float | None:
+    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -1,6 +1,11 @@
-"""The distribution of one position as a plotly figure: bars of the model and of the constraint.
+"""A run, and one position of it, as plotly figures: for a text, a slide or a comparison.
 
-It shows the same as the bars of the page, for a text, a slide or a comparison of positions.
+For reading off values and for saving. A figure is made once: as a live widget it would cost 5 MB
+per instance and 35 ms per update. plotly is imported when the figure is asked for.
+
+In a cell the figure displays itself. From the widget it comes as one file: nothing may be fetched,
+so the file holds plotly's own script, which is 4.8 MB; a frame of that size inside the widget would
+stay in the page's memory, and a file can be kept.
 """
 
 from __future__ import annotations
@@ -15,7 +20,102 @@ from explorer.errors import ExplorerError, MissingDependency
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import tags_escaped
 from widgets.figures.panels.mask import mask_summary
-from widgets.figures.panels.tokens import Bar, bars
+from widgets.figures.panels.tokens import Bar, bars, over_time, table_text
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs] - It has no stubs.
+
+
+def trace_figure(trace: Trace) -> go.Figure:
+    """Feasible mass, chosen probability, entropy and allowed count over the positions of a trace.
+
+    Returns:
+        A plotly figure; token text in it is escaped.
+
+    Raises:
+        MissingDependency: plotly is not installed.
+    """
+    try:
+        import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
+        from plotly.subplots import make_subplots  # pyright: ignore
+    except ModuleNotFoundError as error:
+        raise _without_plotly("trace") from error
+    # plotly has no types: its calls are made through Any.
+    objects, subplots = cast(Any, graph), cast(Any, make_subplots)
+    lines = over_time(trace)
+    names = [tags_escaped(table_text(trace, step.token)) for step in trace.steps]
+    names.append("end" if trace.finished else "now")
+    figure = subplots(
+        rows=3,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.06,
+        subplot_titles=("probability", "entropy, bits", "allowed tokens"),
+    )
+    places = list(range(len(lines.allowed)))
+    drawn: tuple[tuple[int, str, Any, str, str], ...] = (
+        (1, "feasible mass", lines.z, "#0072B2", "solid"),
+        (1, "chosen, model", lines.chosen, "#5b6678", "dot"),
+        (1, "chosen, constrained", lines.chosen_constrained, "#D55E00", "dash"),
+        (2, "before the mask", lines.entropy_before, "#5b6678", "solid"),
+        (2, "after the mask", lines.entropy_after, "#0072B2", "dash"),
+        (3, "allowed", lines.allowed, "#0072B2", "solid"),
+    )
+    for row, name, values, colour, dash in drawn:
+        figure.add_trace(
+            objects.Scatter(
+                x=places,
+                y=list(values),
+                name=name,
+                mode="lines+markers",
+                line={"color": colour, "dash": dash},
+                marker={"size": 5},
+                text=names,
+                hovertemplate="position %{x}, next: %{text}<br>%{y}<extra>" + name + "</extra>",
+            ),
+            row=row,
+            col=1,
+        )
+    figure.update_yaxes(range=[0, 1.02], row=1, col=1)
+    figure.update_yaxes(type="log", row=3, col=1)
+    figure.update_xaxes(title_text="position", row=3, col=1)
+    figure.update_layout(
+        height=560,
+        margin={"l": 50, "r": 20, "t": 40, "b": 40},
+        template="plotly_white",
+        legend={"orientation": "h", "y": -0.12},
+    )
+    return figure
+
+
+def _without_plotly(what: str) -> MissingDependency:
+    return MissingDependency(
+        f"The figure of a {what} needs the library 'plotly', which is not installed.",
+        remedy="Install the extra `lab`: pip install 'constraint-explorer[lab]'.",
+        evidence={"library": "plotly"},
+    )
+
+
+def trace_page(trace: Trace) -> str:
+    """The figure of a trace as one HTML file that fetches nothing.
+
+    Raises:
+        MissingDependency: plotly is not installed.
+    """
+    figure = cast(Any, trace_figure(trace))
+    body = figure.to_html(
+        include_plotlyjs=True,
+        include_mathjax=False,
+        full_html=False,
+        div_id="trace",
+        config={"displaylogo": False, "responsive": True},
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"</head><body>{body}</body></html>\n"
+    )
+
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs]
@@ -47,11 +147,7 @@ def step_figure(
     try:
         import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
     except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "The figure of a step needs the library 'plotly', which is not installed.",
-            remedy="Install the extra `lab`: pip install 'constraint-explorer[lab]'.",
-            evidence={"library": "plotly"},
-        ) from error
+        raise _without_plotly("step") from error
     distribution = trace.positions[k].distribution
     if distribution is None:
         why = "the text has ended there" if trace.positions[k].state < 0 else "nothing gives one"
