@@ -111,33 +111,6 @@ class Session(Walk):
                 self._advance(tree.choose(self._node, token, "fed", role=role)) for token in ids
             )
 
-    def step(self, token: int | str | None = None) -> Step:
-        """Add one token.
-
-        Args:
-            token: ``None`` for the sampler's choice, which is the same whenever it is asked for
-                here; an id; or the spelling of a token: its text, or the name of a control token
-                that no token writes as text. What ends the text is named by its id.
-
-        Returns:
-            The step.
-
-        Raises:
-            ExplorerError: The text has ended, the budget is used up, the token is masked, or the
-                text is not one token; or nothing is given and somebody else must write
-                (`waits_for`).
-        """
-        with self._lock:
-            if token is None:
-                check_open(self._node, self._tree.setting.max_tokens)
-                if role := self.waits_for:
-                    raise ExplorerError(
-                        f"The {role} writes next, not the model.",
-                        remedy="Put it in with feed(...), or give step a token.",
-                        evidence={"role": role},
-                    )
-            return super().step(token)
-
     def _refuse(self, given: Fed, ids: tuple[int, ...], index: int) -> NoReturn:
         """The error for tokens that are fed and not allowed from one of them on."""
         states = states_along(self.machine, (*self.ids, *ids[:index]))
@@ -151,12 +124,6 @@ class Session(Walk):
             "role='tool').",
             evidence={"index": index, "token": ids[index], "state": states[-1]},
         )
-
-    @property
-    def waits_for(self) -> str:
-        """The role that must write next (`explorer.phase`); empty where the model may."""
-        with self._lock:
-            return self._tree.setting.rule.waits_for(self.ids)
 
     @property
     def phases(self) -> tuple[tuple[str, ...], ...]:

@@ -89,7 +89,7 @@ class Recorder:
             if session.finished:
                 continue
             model.heard = (session.index, row.to("cpu", torch.float32, copy=True))
-            if session.step().token != token:
+            if session.sampled().token != token:
                 # The draw was at the boundary of two tokens, and rounding decided differently.
                 session.back()
                 session.step(token=token)

@@ -133,26 +133,15 @@ class Walk:
         EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As in `explorer.compile`.
 
     Example:
-        >>> import torch
-        >>> from explorer import regex
-        >>> from explorer.decoding.models.model import Reading
-        >>> from explorer.vocabulary import Vocabulary
-        >>> class Uniform:  # Any object with these four members is a language model.
-        ...     name = "uniform"
-        ...     vocabulary = Vocabulary.from_bytes(
-        ...         [b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5]
-        ...     )
-        ...     def encode_prompt(self, prompt):
-        ...         return ()
-        ...     def read(self, tokens):
-        ...         return Reading(torch.zeros(6))
-        >>> session = Walk(Uniform(), regex("(foo)+d"), sampler=Sampler(1.0), seed=1)
+        >>> from explorer import choice, load_model
+        >>> cities = choice([" Paris", " Rome"])
+        >>> session = Walk(load_model("tiny"), cities, "The capital of France is")
         >>> session.run().text
-        'food'
-        >>> session.back(2)
-        >>> step = session.step(token="foo")  # Not what the sampler took; that stays a branch.
-        >>> session.text, step.forced, round(step.before.distribution.z, 3)
-        ('foo', False, 0.5)
+        ' Paris'
+        >>> session.jump(0)
+        >>> step = session.step(token=" Rome")  # Not what the sampler took; that stays a branch.
+        >>> session.text, step.forced
+        (' Rome', False)
     """
 
     def __init__(
@@ -242,7 +231,9 @@ class Walk:
         setting = given(vocabulary, constraint, prompt, budget)
         session = cls.__new__(cls)
         session._begin(StepTree(setting, None), 0, 0, budget)
-        session._read_ids(tokens, known, Meter(budget))
+        session._line = session._tree.follow(tokens, known, "given", Meter(budget))
+        session._unread = Unread.beyond(session._line, tokens, known, vocabulary.eos_ids)
+        session._at = len(session._line) - 1
         return session
 
     # --- reading ------------------------------------------------------------------------------
@@ -339,6 +330,12 @@ class Walk:
         return self._node.state == DONE
 
     @property
+    def waits_for(self) -> str:
+        """The role that must write next (`explorer.phase`); empty if the model may."""
+        with self._lock:
+            return self._tree.setting.rule.waits_for(self.ids)
+
+    @property
     def position(self) -> Position:
         """The recorded position at the cursor; calls the model if it is not known yet."""
         with self._lock:
@@ -392,17 +389,12 @@ class Walk:
         with self._lock:
             if self._trace is None or self._trace[0] != self._generation:
                 at_end = self._at == self.length
-                self._trace = (
-                    self._generation,
-                    trace_of(
-                        self._tree,
-                        self._line[: self._at + 1],
-                        seed=self._seed,
-                        stream=self._stream,
-                        rejection=self.rejection if at_end else None,
-                        unread=self._unread.ids[1:] if at_end else (),
-                    ),
-                )
+                trace = trace_of(
+                    self._tree, self._line[: self._at + 1], seed=self._seed, stream=self._stream,
+                    rejection=self.rejection if at_end else None,
+                    unread=self._unread.ids[1:] if at_end else (),
+                )  # fmt: skip
+                self._trace = self._generation, trace
             return self._trace[1]
 
     def __repr__(self) -> str:
@@ -421,22 +413,38 @@ class Walk:
 
         Args:
             token: ``None`` for the sampler's choice, which is always the same at this position; an
-                id; or a text that is exactly one token.
+                id; or the spelling of a token: its text, or the name of a control token that no
+                token writes as text. A token that ends the text can be given only by its id.
 
         Raises:
             ExplorerError: The text has ended, the budget is used up, the token is masked, or the
-                text is not one token.
+                text is not one token; or nothing is given and another role must write
+                (`waits_for`).
+        """
+        with self._lock:
+            node, tree = self._node, self._tree
+            if token is None:
+                if role := self.waits_for if self._open() else "":
+                    raise ExplorerError(
+                        f"The {role} writes next, not the model.",
+                        remedy="Put it in with feed(...), or give step a token.",
+                        evidence={"role": role},
+                    )
+                return self.sampled()
+            check_open(node, tree.setting.max_tokens)
+            return self._advance(tree.choose(node, permitted(tree, node, token), "user"))
+
+    def sampled(self) -> Step:
+        """Add the token that the sampler draws, also where another role must write.
+
+        Raises:
+            ExplorerError: The text has ended, the budget is used up, or there is no model.
         """
         with self._lock:
             node, tree = self._node, self._tree
             check_open(node, tree.setting.max_tokens)
-            if token is None:
-                drawn = tree.draw(node, self._seed, self._stream)
-                child = tree.choose(
-                    node, drawn.token, "sampler", drawn.number, proposal=drawn.proposal
-                )
-            else:
-                child = tree.choose(node, permitted(tree, node, token), "user")
+            drawn = tree.draw(node, self._seed, self._stream)
+            child = tree.choose(node, drawn.token, "sampler", drawn.number, proposal=drawn.proposal)
             return self._advance(child)
 
     def take_forced(self) -> tuple[Step, ...]:
@@ -544,12 +552,10 @@ class Walk:
         seen = self._generation
         for _ in range(limit):
             with self.request(seen) as fresh:
-                rule = self._tree.setting.rule
-                if not fresh or not self._open() or rule.waits_for(self.ids):
+                if not fresh or not self._open() or self.waits_for:
                     break
                 child = self._tree.prefilled(self._node)
-                # `waits_for` was asked above; a session's own `step` would ask it again.
-                step = Walk.step(self) if child is None else self._advance(child)
+                step = self.sampled() if child is None else self._advance(child)
                 seen = self._generation
             if until is not None and until(step):
                 break
@@ -683,11 +689,6 @@ class Walk:
 
     def _open(self) -> bool:
         return is_open(self._node, self._tree.setting.max_tokens)
-
-    def _read_ids(self, ids: Sequence[int], known: Sequence[float | None], meter: Meter) -> None:
-        self._line = self._tree.follow(ids, known, "given", meter)
-        self._unread = Unread.beyond(self._line, ids, known, self.vocabulary.eos_ids)
-        self._at = len(self._line) - 1
 
     def _all_ids(self) -> tuple[list[int], list[float | None]]:
         """All ids of the line, including the rejected ones, with their known log-probabilities."""
