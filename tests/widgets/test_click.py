@@ -15,7 +15,7 @@ from widgets.views.explorer import Explorer
 
 ROOT = Path(explorer.__file__).resolve().parents[1]
 
-MOST_OF_THE_ENGINE = 20
+MOST_OF_THE_ENGINE = 19
 MOST_OF_THE_WIDGETS = 15
 
 
