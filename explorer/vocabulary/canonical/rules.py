@@ -381,7 +381,8 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
     missing = {c for piece in ids for c in piece if c not in ids}
     if missing:
         raise UnsupportedTokenizer(
-            "model.pieces", f"the character {min(missing)!r} is in a piece and is none itself",
+            "model.pieces",
+            f"the character {min(missing)!r} is in a piece and is not a piece itself",
             remedy=REMEDY,
         )  # fmt: skip
     pieces = {token: piece for piece, token in ids.items()}
