@@ -1,7 +1,6 @@
 """The front end of schemas: everything that is read before a machine is built.
 
 Read in this order: `text` (from JSON text to data), `subschemas` (a part of a schema, its address,
-its references), `addresses` (the error for addresses that cannot be read), `keywords` (one part,
-read by the rules of its draft; equal parts are made one object), `cases` (the alternatives of a
-part, each without choices).
+its references), `keywords` (one part, read by the rules of its draft; equal parts are made one
+object), `cases` (the alternatives of a part, each without choices).
 """
