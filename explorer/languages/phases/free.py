@@ -12,13 +12,23 @@ from functools import lru_cache
 from typing import ClassVar, Self, cast
 
 from explorer.arguments import listed, plain, shown
-from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nodes import Concat, Machine, Node, Source, Texts
+from explorer.automata.tree.charset import ANY
+from explorer.automata.tree.nodes import (
+    Class,
+    Concat,
+    Machine,
+    Node,
+    Repeat,
+    Source,
+    Subtract,
+    Texts,
+)
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.phases.leftmost import text_without
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
@@ -60,7 +70,7 @@ class AnyText(_OfStrings):
 
     def lower(self) -> Node:
         """The machine that follows the longest beginning of a string that was just read."""
-        return Machine(0, len(self.text), _without(self.strings))
+        return Machine(0, len(self.text), text_without(frozenset(map(tuple, self.strings))))
 
     def __str__(self) -> str:
         return f"any_text(excluding={list(self.strings)!r})" if self.strings else "any_text()"
@@ -77,7 +87,7 @@ class TextUntil(_OfStrings):
 
     def lower(self) -> Node:
         """The machine that follows the longest beginning of a string that was just read."""
-        return Machine(0, len(self.text), _until(self.strings))
+        return Machine(0, len(self.text), text_up_to_first(self.strings))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -132,24 +142,13 @@ def text_until_source(strings: object) -> TextUntil:
 
 
 @lru_cache(maxsize=256)
-def _without(strings: tuple[str, ...]) -> Dfa:
-    every = any_text()
-    if not strings:
-        return every
-    free = Machine(0, 0, every)
-    holding = build(Concat(0, 0, (free, Texts(0, 0, strings), free)), Meter())
-    return operations.difference(every, holding, Meter())
+def text_up_to_first(strings: tuple[str, ...]) -> Dfa:
+    """The machine of any text up to and including the first of some strings to be complete."""
+    free = Machine(0, 0, any_text())
+    return build(ended_early(Concat(0, 0, (free, Texts(0, 0, strings)))), Meter())
 
 
-@lru_cache(maxsize=256)
-def _until(strings: tuple[str, ...]) -> Dfa:
-    free, ends = Machine(0, 0, any_text()), Texts(0, 0, strings)
-    some = operations.difference(any_text(), _empty(), Meter())
-    ending = build(Concat(0, 0, (free, ends)), Meter())
-    earlier = build(Concat(0, 0, (free, ends, Machine(0, 0, some))), Meter())
-    return operations.difference(ending, earlier, Meter())
-
-
-@lru_cache(maxsize=1)
-def _empty() -> Dfa:
-    return build(Texts(0, 0, ("",)), Meter())
+def ended_early(whole: Node) -> Node:
+    """The texts of a node of which no proper prefix is such a text too."""
+    some = Repeat(0, 0, Class(0, 0, ANY), 1, None, False)
+    return Subtract(whole.start, whole.end, whole, Concat(0, 0, (whole, some)))

@@ -13,12 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
-from explorer.automata.construction import operations
-from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.control_letters import control_letters_but, control_letters_of
-from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import (
     ENTRY,
     EXIT,
@@ -31,6 +27,7 @@ from explorer.automata.tree.charset import (
 from explorer.automata.tree.nodes import Concat, Empty, Literal, Machine, Node
 from explorer.budget import Meter
 from explorer.languages.phases.control import Name
+from explorer.languages.schema.text.sketch import Sketch
 
 Marked = tuple[str | tuple[Name], ...]
 """A string: its characters one by one, and each control token in a tuple of one."""
@@ -203,54 +200,27 @@ def _machine(
         elsewhere: The target of all symbols of a state that have no arc and are not ``refused``.
         tokens: The control tokens of the strings.
     """
-    number = {state: k for k, state in enumerate(states)}
-    chars: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    laid = _ByteArcs(len(states))
+    sketch = Sketch(Meter())
+    number = {state: sketch.state() for state in states}
     for here, symbol, there in arcs:
         if isinstance(symbol, str):
-            chars.setdefault((number[here], number[there]), []).append((ord(symbol), ord(symbol)))
+            sketch.text(number[here], symbol.encode(), number[there])
         else:
-            laid.letters(number[here], control_letters_of(frozenset(symbol)), number[there])
-    for (here, there), codes in chars.items():
-        laid.characters(here, char_set(codes), there)
+            sketch.machine(number[here], control_letters_of(frozenset(symbol)), number[there])
     for here, there in elsewhere.items():
         named = char_set([(ord(s), ord(s)) for s in refused[here] if isinstance(s, str)])
-        laid.characters(number[here], complement(named), number[there])
+        _characters(sketch, number[here], complement(named), number[there])
         asked = frozenset(s[0] for s in refused[here] if isinstance(s, tuple))
         if every or tokens - asked:
             others = control_letters_but(asked) if every else control_letters_of(tokens - asked)
-            laid.letters(number[here], others, number[there])
-    rows = np.array(laid.arcs, np.int32).reshape(-1, 4)
-    silent = np.array(laid.silent, np.int32).reshape(-1, 2)
-    ends = np.array([number[state] for state in accepting], np.int32)
-    return minimal_dfa(Nfa(laid.states, 0, rows, silent, ends), Meter())
+            sketch.machine(number[here], others, number[there])
+    return sketch.finish(0, [number[state] for state in accepting])
 
 
-class _ByteArcs:
-    """An automaton over bytes under construction."""
-
-    def __init__(self, states: int) -> None:
-        self.states = states
-        self.arcs: list[tuple[int, int, int, int]] = []
-        self.silent: list[tuple[int, int]] = []
-
-    def characters(self, here: int, chars: CharSet, there: int) -> None:
-        """Add arcs that read one of some characters."""
-        fragment = utf8_fragment(chars)
-        place = {ENTRY: here, EXIT: there}
-        shift = self.states - 2
-        for tail, low, high, head in fragment.arcs:
-            self.arcs.append(
-                (place.get(tail, tail + shift), low, high, place.get(head, head + shift))
-            )
-        self.states += fragment.num_inner
-
-    def letters(self, here: int, machine: Dfa, there: int) -> None:
-        """Add arcs that read a control letter of a machine."""
-        nfa = operations.dfa_to_nfa(machine)
-        shift = self.states
-        rows: list[list[int]] = nfa.arcs.tolist()
-        self.arcs += [(tail + shift, low, high, head + shift) for tail, low, high, head in rows]
-        self.silent.append((here, nfa.start + shift))
-        self.silent += [(end + shift, there) for end in nfa.accepting.tolist()]
-        self.states += nfa.num_states
+def _characters(sketch: Sketch, here: int, chars: CharSet, there: int) -> None:
+    """Draw arcs that read one of some characters."""
+    fragment = utf8_fragment(chars)
+    place = {ENTRY: here, EXIT: there}
+    place |= {EXIT + 1 + k: sketch.state() for k in range(fragment.num_inner)}
+    for tail, low, high, head in fragment.arcs:
+        sketch.interval(place[tail], low, high, place[head])

@@ -1,16 +1,22 @@
-"""The reader of structural tags: from their JSON to pieces, one method per type of format."""
+"""The reader of structural tags: from their JSON to pieces, one method per type of format.
+
+Members are read with a check of their type; an error names the JSON Pointer of the place.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Final, cast
 
 from explorer.arguments import shown
-from explorer.automata.tree.nodes import Source
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.automata.tree.nodes import Deferred, Source
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
 from explorer.languages.grammar.source import GbnfGrammar
-from explorer.languages.phases.control import AnyTokens, Name, OtherToken
+from explorer.languages.phases.control import AnyTokens, Name, OtherToken, loaded_name
 from explorer.languages.phases.formats import (
     DispatchPiece,
     DispatchRule,
@@ -20,38 +26,82 @@ from explorer.languages.phases.formats import (
     RepeatedPiece,
     RowPiece,
     SourcePiece,
+    Span,
     TagPart,
     TagPiece,
 )
 from explorer.languages.phases.free import AnyText
-from explorer.languages.phases.leftmost import Marked, shown_string
+from explorer.languages.phases.leftmost import Marked, marked, shown_string
 from explorer.languages.phases.markup import STYLES, XmlArguments
-from explorer.languages.phases.members import (
-    Object,
-    TagMembers,
-    check_schemas,
-    decoded_schema,
-    schema_in_text,
-    stands_in_strings,
-    wrong_tag,
-)
 from explorer.languages.regex.source import Regex
-from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.diagnosis.locating import spans_of
+from explorer.languages.schema.source import JsonSchema, indented
 from explorer.languages.sources.algebra import Intersection, Union
 from explorer.languages.template.limited import Limited
 
+Object = dict[str, object]
 WHITE: Final = r"[ \n\t\r]"
 MOST_NAME: Final = 60
 """The most characters of a tag's beginning that serve as its name."""
 
 
+SCHEMAS: Final = frozenset({"json_schema", "schema"})
+"""The members that hold a JSON Schema."""
+
+MOST_PARTS: Final = 100
+"""The most parts of a schema that are checked before its machine is built."""
+
+_REQUIRED: Final = object()
+
+_EXAMPLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("value", "separator"), '", "'),
+    **dict.fromkeys(("format", "content"), '{"type": "any_text"}'),
+    **dict.fromkeys(("elements", "structures"), "[{…}]"),
+    "begin": '"<tool_call>"',
+    "end": '"</tool_call>"',
+    "grammar": '"root ::= [0-9]+"',
+    "json_schema": '{"type": "object"}',
+    "max": "3",
+    "min": "1",
+    "pattern": '"[0-9]+"',
+    "rules": '[["<tool_call>", {"type": "any_text"}]]',
+    "tags": '[{"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}]',
+    "token": '"<tool_call>"',
+    "trigger_tokens": '["<tool_call>"]',
+    "triggers": '["<tool_call>"]',
+}
+"""An example of a value for each required member."""
+
+
+def wrong_tag(pointer: str, reason: str, remedy: str = "") -> ConstraintError:
+    """The error for a place of a structural tag.
+
+    Args:
+        pointer: The JSON Pointer of the place.
+        reason: A clause without a full stop.
+    """
+    return ConstraintError(
+        f"The structural tag cannot be followed at {pointer or 'its top'}: {reason}.",
+        remedy=remedy or "Write it as xgrammar 0.2.8 reads it.",
+        evidence={"pointer": pointer, "reason": reason},
+    )
+
+
+_OF_A_TAG: Final = ("begin", "content", "end")
+_COUNTS: Final = ("at_least_one", "stop_after_first")
+
 _Reads = Callable[[Object, str, tuple[Marked, ...]], TagPart]
 
 
-class TagReader(TagMembers):
+class TagReader:
     """Reads a structural tag into pieces.
 
+    Args:
+        text: The JSON.
+        controls: Names in the strings that stand for control tokens.
+
     Attributes:
+        tokens: The control tokens read so far.
         root: The pieces.
         leaves: The schemas, patterns and grammars, in the order of the text.
     """
@@ -60,35 +110,50 @@ class TagReader(TagMembers):
         self, text: str, controls: tuple[str, ...] = (), names: tuple[tuple[str, str], ...] = (),
         *, strict: bool = True, given: tuple[Source, ...] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(text, controls)
+        self.text, self.controls = text, controls
+        self.tokens: dict[Name, None] = {}
         self.strict = strict
         self.leaves: list[Source] = []
         self.given = given
         self.names = dict(names)
-        self._readers: Mapping[str, _Reads] = {
-            "const_string": self._const_string,
-            "json_schema": self._json_schema,
-            "regex": self._regex,
-            "grammar": self._grammar,
-            "any_text": self._any_text,
-            "token": self._one_token,
-            "exclude_token": self._other_token,
-            "any_tokens": self._any_tokens,
-            "sequence": self._sequence,
-            "or": self._either,
-            "optional": self._repeats,
-            "plus": self._repeats,
-            "star": self._repeats,
-            "repeat": self._repeats,
-            "tag": self._tag,
-            "triggered_tags": self._triggered,
-            "token_triggered_tags": self._triggered,
-            "tags_with_separator": self._separated,
-            "dispatch": self._dispatch,
-            "token_dispatch": self._dispatch,
-            "qwen_xml_parameter": self._qwen_xml,
-        }
-        self.root = self._whole(self.data)
+        self._readers: Mapping[str, tuple[_Reads, tuple[str, ...]]] = {
+            "const_string": (self._const_string, ("value",)),
+            "json_schema": (
+                self._json_schema,
+                ("json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"),
+            ),
+            "regex": (self._regex, ("pattern", "excludes")),
+            "grammar": (self._grammar, ("grammar",)),
+            "any_text": (self._any_text, ("excludes", "max_tokens", "max_chars")),
+            "token": (self._one_token, ("token",)),
+            "exclude_token": (self._other_token, ("exclude_tokens",)),
+            "any_tokens": (self._any_tokens, ("exclude_tokens", "max_tokens")),
+            "sequence": (self._sequence, ("elements",)),
+            "or": (self._either, ("elements",)),
+            "optional": (self._repeats, ("content",)),
+            "plus": (self._repeats, ("content",)),
+            "star": (self._repeats, ("content",)),
+            "repeat": (self._repeats, ("min", "max", "content")),
+            "tag": (self._tag, _OF_A_TAG),
+            "triggered_tags": (
+                self._triggered, ("triggers", "tags", "excludes", *_COUNTS),
+            ),
+            "token_triggered_tags": (
+                self._triggered, ("trigger_tokens", "tags", "exclude_tokens", *_COUNTS),
+            ),
+            "tags_with_separator": (self._separated, ("tags", "separator", *_COUNTS)),
+            "dispatch": (self._dispatch, ("rules", "loop", "excludes")),
+            "token_dispatch": (self._dispatch, ("rules", "loop", "exclude_tokens")),
+            "qwen_xml_parameter": (self._json_schema, ("json_schema",)),
+        }  # fmt: skip
+        try:
+            data: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise wrong_tag("", f"it is not JSON ({error})") from error
+        self.spans = spans_of(text, SCHEMAS)
+        if not isinstance(data, dict):
+            raise wrong_tag("", "it is not an object")
+        self.root = self._whole(cast("Object", data))
 
     def leaf(
         self, made: Callable[[], Source], pointer: str, *, is_text: bool = False
@@ -110,7 +175,126 @@ class TagReader(TagMembers):
         self.leaves.append(source)
         return SourcePiece(source, number, f"the structural tag's {pointer}", is_text)
 
-    # What it is made of.
+    # The parts of objects.
+
+    def member(
+        self, owner: Object, pointer: str, name: str, kind: type, what: str,
+        default: object = _REQUIRED,
+    ) -> object:  # fmt: skip
+        """A member of an object, checked to have a type."""
+        if name not in owner and default is not _REQUIRED:
+            return default
+        value = self.needed(owner, pointer, name)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not {what}")
+        return value
+
+    def only(self, owner: Object, pointer: str, *known: str) -> None:
+        """Refuse members that are not known."""
+        for name in owner:
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                raise wrong_tag(
+                    f"{pointer}/{name}", f"there is no such member; there are {', '.join(known)}",
+                    f"Did you mean {close[0]!r}?" if close else "Leave it out.",
+                )  # fmt: skip
+
+    def flag(self, owner: Object, pointer: str, name: str, default: bool = False) -> bool:
+        """A member that is true or false."""
+        return bool(self.member(owner, pointer, name, bool, "true or false", default))
+
+    def count(self, owner: Object, pointer: str, name: str) -> int | None:
+        """A member that is a limit; ``None`` for no limit."""
+        value = owner.get(name)
+        if value is None or (type(value) is int and 0 <= value < 2**31):
+            return value
+        raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not a count")
+
+    def listed(self, owner: Object, pointer: str, name: str) -> list[object]:
+        """A member that is a list of at least one entry."""
+        value = cast("list[object]", self.member(owner, pointer, name, list, "a list"))
+        if not value:
+            raise wrong_tag(f"{pointer}/{name}", "it is empty", "Give at least one entry.")
+        return value
+
+    def objects(self, owner: Object, pointer: str, name: str) -> list[tuple[Object, str]]:
+        """The objects of a list, each with its JSON Pointer."""
+        return [
+            (self.object(each, f"{pointer}/{name}/{k}"), f"{pointer}/{name}/{k}")
+            for k, each in enumerate(self.listed(owner, pointer, name))
+        ]
+
+    def object(self, value: object, pointer: str) -> Object:
+        """The value, checked to be an object."""
+        if not isinstance(value, dict):
+            raise wrong_tag(pointer, f"{shown(value)} is not an object")
+        return cast("Object", value)
+
+    def strings(self, owner: Object, pointer: str, name: str) -> frozenset[Marked]:
+        """A member that is a list of non-empty strings; empty if it is missing."""
+        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
+        return frozenset(self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+
+    def needed(self, owner: Object, pointer: str, name: str) -> object:
+        """A required member of an object."""
+        if name in owner:
+            return owner[name]
+        raise wrong_tag(
+            f"{pointer}/{name}", f"the member {name!r} is missing",
+            f'Give it, such as "{name}": {_EXAMPLES[name]}.',
+        )  # fmt: skip
+
+    def string(self, value: object, pointer: str, *, empty: bool = False) -> Marked:
+        """A string, with the names of control tokens replaced by these tokens."""
+        if not isinstance(value, str):
+            raise wrong_tag(pointer, f"{shown(value)} is not a string")
+        if not value and not empty:
+            raise wrong_tag(pointer, "it is empty", "Give a string of at least one character.")
+        string = marked(value, self.controls)
+        self.tokens.update((each[0], None) for each in string if isinstance(each, tuple))
+        return string
+
+    def token(self, value: object, pointer: str) -> Name:
+        """A token by its name or id."""
+        try:
+            token = loaded_name(value)
+        except ConstraintError:
+            raise wrong_tag(
+                pointer, f"{shown(value)} is not a token", "Give its name or its id."
+            ) from None
+        self.tokens[token] = None
+        return token
+
+    def token_list(self, owner: Object, pointer: str, name: str) -> tuple[Name, ...]:
+        """A member that is a list of tokens; empty if it is missing."""
+        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
+        return tuple(self.token(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+
+    # The places in the text.
+
+    def span(self, pointer: str) -> Span:
+        """The span of a value."""
+        return self.spans.get(pointer, (0, 0))
+
+    def fixed(self, *strings: tuple[Marked, str], label: str = "") -> FixedPiece:
+        """The piece of some strings, given with their JSON Pointers, with spans of characters."""
+        placed: list[tuple[Marked, tuple[Span, ...]]] = []
+        for string, pointer in strings:
+            start, end = self.span(pointer)
+            text = shown_string(string)
+            first = end - 1 - len(text)
+            if self.text[first : end - 1] == text and first > start:
+                spans: list[Span] = []
+                for each in string:
+                    size = len(each) if isinstance(each, str) else len(str(each[0]))
+                    spans.append((first, first + size))
+                    first += size
+                placed.append((string, tuple(spans)))
+            else:
+                placed.append((string, ((start, end),) * len(string)))
+        return FixedPiece(tuple(placed), label)
+
+    # The formats.
 
     def _whole(self, data: Object) -> TagPart:
         if "structures" in data:
@@ -152,37 +336,31 @@ class TagReader(TagMembers):
         """
         data = self.object(given, pointer)
         kind = data.get("type")
-        reader = self._readers.get(kind) if isinstance(kind, str) else None
-        if reader is None:
+        known = self._readers.get(kind) if isinstance(kind, str) else None
+        if known is None:
             close = get_close_matches(str(kind), self._readers, 1)
             meant = f"Did you mean {close[0]!r}? " if close else ""
             raise wrong_tag(
                 f"{pointer}/type", f"{shown(kind)} is not a type of format",
                 f"{meant}The types are {', '.join(self._readers)}.",
             )  # fmt: skip
+        reader, members = known
+        self.only(data, pointer, "type", *members)
         return reader(data, pointer, ends)
 
     def _const_string(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "value")
         at = f"{pointer}/value"
         return self.fixed((self.string(self.needed(data, pointer, "value"), at, empty=True), at))
 
     def _json_schema(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(
-            data, pointer, "type", "json_schema", "style", "any_order", "max_whitespace_cnt",
-            "excludes",
-        )  # fmt: skip
-        style = cast("str", self.member(data, pointer, "style", str, "a style", "json"))
+        usual = "qwen_xml" if data["type"] == "qwen_xml_parameter" else "json"
+        style = cast("str", self.member(data, pointer, "style", str, "a style", usual))
         if style not in ("json", *STYLES):
             raise wrong_tag(
                 f"{pointer}/style", f"the style {shown(style)} is not read",
                 f"The styles are json, {', '.join(STYLES)}.",
             )  # fmt: skip
         return self._schema(data, pointer, style, self.needed(data, pointer, "json_schema"))
-
-    def _qwen_xml(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "json_schema")
-        return self._schema(data, pointer, "qwen_xml", self.needed(data, pointer, "json_schema"))
 
     def _schema(
         self, data: Object, pointer: str, style: str, schema: object, name: str = "json_schema"
@@ -216,18 +394,15 @@ class TagReader(TagMembers):
         return self.leaf(made, at)
 
     def _regex(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "pattern", "excludes")
         pattern = cast("str", self.member(data, pointer, "pattern", str, "a pattern"))
         excluded = self.strings(data, pointer, "excludes")
         return self.leaf(lambda: _without(_pattern(pattern), excluded), f"{pointer}/pattern")
 
     def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "grammar")
         text = cast("str", self.member(data, pointer, "grammar", str, "a grammar"))
         return self.leaf(lambda: _grammar(text), f"{pointer}/grammar")
 
     def _any_text(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "excludes", "max_tokens", "max_chars")
         excluded = self.strings(data, pointer, "excludes").union(ends)
         tokens, chars = (self.count(data, pointer, name) for name in ("max_tokens", "max_chars"))
         if tokens is None and chars is None:
@@ -244,18 +419,15 @@ class TagReader(TagMembers):
         return self.leaf(made, pointer, is_text=True)
 
     def _one_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "token")
         at = f"{pointer}/token"
         return self.fixed((((self.token(self.needed(data, pointer, "token"), at),),), at))
 
     def _other_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "exclude_tokens")
         other = OtherToken(self._excluded_tokens(data, pointer, ends))
         text = Regex.read("(?P<TEXT_TOKEN>)")
         return self.leaf(lambda: Union((text, other)), pointer, is_text=True)
 
     def _any_tokens(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "exclude_tokens", "max_tokens")
         most = self.count(data, pointer, "max_tokens")
         free = AnyTokens(self._excluded_tokens(data, pointer, ends))
         return self.leaf(
@@ -271,11 +443,9 @@ class TagReader(TagMembers):
         return tuple(dict.fromkeys((*given, *around)))
 
     def _sequence(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "elements")
         return RowPiece(tuple(self._elements(data, pointer, ends)))
 
     def _either(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "elements")
         return EitherPiece(tuple(self._elements(data, pointer, ends)))
 
     def _elements(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Iterable[TagPart]:
@@ -287,21 +457,17 @@ class TagReader(TagMembers):
             str(data["type"]), (0, 0)
         )
         if data["type"] == "repeat":
-            self.only(data, pointer, "type", "min", "max", "content")
             low = cast("int", self.member(data, pointer, "min", int, "a count"))
             most = cast("int", self.member(data, pointer, "max", int, "a count, or -1"))
             high = None if most == -1 else most
             if low < 0 or (high is not None and high < low):
                 raise wrong_tag(f"{pointer}/max", f"{low} to {most} times", "Swap them.")
-        else:
-            self.only(data, pointer, "type", "content")
         inner = self.format(self.needed(data, pointer, "content"), f"{pointer}/content", ends)
         return RepeatedPiece(inner, low, high)
 
     # Tags, and what dispatches to them.
 
     def _tag(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPiece:
-        self.only(data, pointer, "type", "begin", "content", "end")
         begin, starts = self._edge(data, pointer, "begin")
         end, stops = self._edge(data, pointer, "end")
         inside = tuple(stop for stop in stops if stop)
@@ -343,10 +509,11 @@ class TagReader(TagMembers):
         return self.fixed(*strings), [string for string, _ in strings]
 
     def _tags(self, data: Object, pointer: str) -> list[tuple[TagPiece, str]]:
-        return [
-            (self._tag({"type": "tag", **each}, at, ()), at)
-            for each, at in self.objects(data, pointer, "tags")
-        ]
+        tags: list[tuple[TagPiece, str]] = []
+        for each, at in self.objects(data, pointer, "tags"):
+            self.only(each, at, "type", *_OF_A_TAG)
+            tags.append((self._tag(each, at, ()), at))
+        return tags
 
     def _triggers(self, data: Object, pointer: str, name: str) -> list[Marked]:
         given = self.listed(data, pointer, name)
@@ -378,10 +545,6 @@ class TagReader(TagMembers):
     def _triggered(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_triggered_tags"
         name = "trigger_tokens" if by_token else "triggers"
-        self.only(
-            data, pointer, "type", name, "tags", "exclude_tokens" if by_token else "excludes",
-            "at_least_one", "stop_after_first",
-        )  # fmt: skip
         if by_token:
             tokens = dict.fromkeys(self.token_list(data, pointer, name))
             triggers: list[Marked] = [((token,),) for token in tokens]
@@ -412,8 +575,6 @@ class TagReader(TagMembers):
 
     def _dispatch(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
         by_token = data["type"] == "token_dispatch"
-        without = "exclude_tokens" if by_token else "excludes"
-        self.only(data, pointer, "type", "rules", "loop", without)
         rules: dict[Marked, list[DispatchRule]] = {}
         for k, each in enumerate(self.listed(data, pointer, "rules")):
             at = f"{pointer}/rules/{k}"
@@ -431,7 +592,6 @@ class TagReader(TagMembers):
         return DispatchPiece(_rules(rules, pointer), excluded.union(ends), loops, span, by_token)
 
     def _separated(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        self.only(data, pointer, "type", "tags", "separator", "at_least_one", "stop_after_first")
         at = f"{pointer}/separator"
         one = EitherPiece(tuple(tag for tag, _ in self._tags(data, pointer)))
         separator = self.string(self.needed(data, pointer, "separator"), at, empty=True)
@@ -492,3 +652,45 @@ def _pattern(text: str) -> Regex:
     """A pattern as xgrammar reads it: with ASCII classes and a dot that matches any character."""
     Regex.read(text)  # So that errors show the text as it was written, without the group.
     return Regex.read(f"(?as:{text})")
+
+
+def stands_in_strings(text: object) -> bool:
+    """Whether a text can occur in JSON only inside one string."""
+    if not isinstance(text, str) or '"' in text:
+        return False
+    return any(char not in " \t\n\r{}[],:+-.0123456789eEtrufalsn" for char in text)
+
+
+def schema_in_text(schema: Mapping[str, object] | bool) -> object:
+    """A schema as JSON text; unchanged if it is not JSON, so that a later error names the place."""
+    try:
+        return indented(json.dumps(schema, ensure_ascii=False, allow_nan=False))
+    except ValueError:
+        return schema
+
+
+def decoded_schema(schema: object) -> object:
+    """A schema as data; the older form may give it as JSON text."""
+    if not isinstance(schema, str):
+        return schema
+    try:
+        return cast("object", json.loads(schema))
+    except ValueError:
+        return schema
+
+
+def check_schemas(source: Source) -> None:
+    """Raise the errors of schemas now, not when their machines are built.
+
+    Raises:
+        UnsupportedSchema: A keyword cannot be followed, or is not well formed.
+    """
+    for child in source.children:
+        check_schemas(child)
+    if isinstance(source, JsonSchema) and not source.on_stack and not source.may_wait:
+        with suppress(BudgetExceeded):
+            waiting = [source.outline]
+            for outline in waiting:  # The list grows while it is read.
+                parts = (part for _, part, _ in outline(Meter()).parts)
+                late = (part.outline for part in parts if isinstance(part, Deferred))
+                waiting += [each for each in late if each][: MOST_PARTS - len(waiting)]

@@ -6,10 +6,10 @@ divide the whole text. With the stop ``"\\n\\n"``, the text ``"a\\n"`` is not in
 because the first stop would begin inside the text. Assertions of a pattern, such as ``\\b`` or a
 lookahead, would depend on the surrounding text and are refused.
 
-The machine for a fixed stop is that of Knuth, Morris and Pratt: a state for each prefix of the
-stop. For a pattern, a state is a set of states of the pattern's machine: the matches that have
-begun and not ended. The text may end if some word of the pattern can follow without ending one of
-them earlier.
+For a fixed stop, these are the texts without the stop that do not end with a beginning of it after
+which the stop would come sooner. For a pattern, a state is a set of states of the pattern's
+machine: the matches that have begun and not ended. The text may end if some word of the pattern can
+follow without ending one of them earlier.
 """
 
 from __future__ import annotations
@@ -20,23 +20,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Final, Self, cast
 
-import numpy as np
-
-from explorer.alphabet import NUM_BYTES
 from explorer.arguments import instance, listed, wrong
-from explorer.automata.construction.minimize import minimize
-from explorer.automata.construction.operations import intersection
+from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.automata.tree.nodes import Concat, Deferred, Machine, Node, Source, Texts
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.phases.leftmost import text_without
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
-from explorer.languages.terminals.tokens import progress_in
 
 STAGE: Final = "The text before a match"
 
@@ -77,11 +73,16 @@ class Until(BeforeStop):
     stops: tuple[str, ...]
 
     def machine(self, meter: Meter) -> Dfa:
-        """The texts before each of the stops."""
-        machine = any_text()
-        for stop in self.stops:
-            machine = intersection(machine, before_stop(stop.encode(), meter), meter)
-        return machine
+        """The texts without a stop that do not begin one which the stop behind them completes."""
+        free = text_without(frozenset(map(tuple, self.stops)))
+        begun = tuple({
+            stop[:k] for stop in self.stops for k in range(1, len(stop))
+            if (stop[:k] + stop).startswith(stop)
+        })  # fmt: skip
+        if not begun:
+            return free
+        ending = Concat(0, 0, (Machine(0, 0, any_text()), Texts(0, 0, begun)))
+        return difference(free, build(ending, meter), meter)
 
     def fields(self) -> dict[str, object]:
         """The stops."""
@@ -176,25 +177,6 @@ class UntilMatch(BeforeStop):
 
     def __str__(self) -> str:
         return f"gen(stop_regex={self.stop.pattern!r})"
-
-
-def before_stop(stop: bytes, meter: Meter) -> Dfa:
-    """The byte strings after which a stop is the first one."""
-    rows = progress_in(stop)
-
-    def is_first(read: int) -> bool:
-        """Whether the stop, written after this prefix, is the first one."""
-        for byte in stop[:-1]:
-            read = rows[read][byte]
-            if read == len(stop):
-                return False
-        return True
-
-    table = np.array(rows, np.int32)
-    table[table == len(stop)] = NO_ARC
-    accepting = np.array([is_first(read) for read in range(len(stop))], np.bool_)
-    classes = np.arange(NUM_BYTES, dtype=np.int32)
-    return minimize(Dfa(classes, table, accepting, 0), meter)
 
 
 def before_match(stop: Dfa, meter: Meter) -> Dfa:

@@ -20,7 +20,6 @@ import numpy as np
 from explorer.alphabet import (
     LETTER,
     MOST_ID,
-    NUM_BYTES,
     NUM_PART_SYMBOLS,
     TOKEN_BEGIN,
     TOKEN_END,
@@ -28,9 +27,11 @@ from explorer.alphabet import (
 from explorer.automata.construction import operations
 from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.tree.nodes import Node, TokenPiece
-from explorer.automata.valid_utf8 import any_text
+from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import ANY, CharSet, character, complement
+from explorer.automata.tree.nodes import Class, Empty, Node, Repeat, TokenPiece
 from explorer.budget import Meter
+from explorer.languages.phases.free import text_up_to_first
 from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register_terminal
 
 Arc = tuple[int, int, int, int]
@@ -40,12 +41,12 @@ _LAST_BYTE: Final = LETTER - 1
 _NEWLINE: Final = ord("\n")
 
 
-def _machine(arcs: Sequence[Arc], accepting: int, num_symbols: int = NUM_PART_SYMBOLS) -> Dfa:
-    """The minimal machine of some arcs; state 0 is the start."""
+def _machine(arcs: Sequence[Arc], accepting: int, start: int = 0) -> Dfa:
+    """The minimal machine of some arcs over bytes and the ends of tokens."""
     states = max(max(arc[0], arc[3]) for arc in arcs) + 1
     rows = np.array(arcs, np.int32)
     ends = np.array([accepting], np.int32)
-    nfa = Nfa(states, 0, rows, np.empty((0, 2), np.int32), ends, num_symbols)
+    nfa = Nfa(states, start, rows, np.empty((0, 2), np.int32), ends, NUM_PART_SYMBOLS)
     return operations.minimal_dfa(nfa, Meter())
 
 
@@ -67,69 +68,26 @@ def _paragraph_token() -> Dfa:
 
 
 @cache
-def _some_text() -> Dfa:
-    """The machine of all non-empty texts."""
-    return operations.difference(any_text(), _empty_text(), Meter())
+def _some(chars: CharSet) -> Dfa:
+    """The machine of all non-empty texts of some characters."""
+    return build(Repeat(0, 0, Class(0, 0, chars), 1, None, False), Meter())
 
 
-@cache
-def _some_paragraph() -> Dfa:
-    """The machine of all non-empty texts without a newline."""
-    lines = _machine([(0, 0, _NEWLINE - 1, 0), (0, _NEWLINE + 1, _LAST_BYTE, 0)], 0, NUM_BYTES)
-    return operations.intersection(_some_text(), lines, Meter())
-
-
-@cache
 def _empty_text() -> Dfa:
-    """The empty text alone."""
-    accepting = np.ones(1, np.bool_)
-    return Dfa(np.zeros(NUM_BYTES, np.int32), np.full((1, 1), -1, np.int32), accepting, 0)
-
-
-def progress_in(phrase: bytes) -> list[list[int]]:
-    """The length of the phrase's prefix that is read after each state and byte (Knuth, Morris &
-    Pratt 1977)."""
-    rows: list[list[int]] = []
-    back = 0
-    for k, byte in enumerate(phrase):
-        row = list(rows[back]) if rows else [0] * NUM_BYTES
-        after = row[byte]
-        row[byte] = k + 1
-        rows.append(row)
-        back = after if k else 0
-    return rows
-
-
-def _until_arcs(phrase: bytes) -> list[Arc]:
-    """The arcs that read bytes up to the first occurrence of a phrase; state k has read k of it."""
-    arcs: list[Arc] = []
-    for state, row in enumerate(progress_in(phrase)):
-        low = 0
-        for byte in range(1, _LAST_BYTE + 2):
-            if byte > _LAST_BYTE or row[byte] != row[low]:
-                arcs.append((state, low, byte - 1, row[low]))
-                low = byte
-    return arcs
+    return build(Empty(0, 0), Meter())
 
 
 @lru_cache(maxsize=64)
-def _until(phrase: bytes) -> Dfa:
-    n = len(phrase)
-    # State k between tokens; k + n + 1 after a beginning; k + 2n + 2 inside a token.
-    arcs: list[Arc] = []
-    for source, low, high, target in _until_arcs(phrase):
-        arcs += [(source + s * (n + 1), low, high, target + 2 * (n + 1)) for s in (1, 2)]
-    for state in range(n + 1):
-        arcs.append((state + 2 * (n + 1), TOKEN_END, TOKEN_END, state))
-        if state < n:
-            arcs.append((state, TOKEN_BEGIN, TOKEN_BEGIN, state + n + 1))
-    return _machine(arcs, n)
-
-
-@lru_cache(maxsize=64)
-def _until_text(phrase: bytes) -> Dfa:
-    machine = _machine(_until_arcs(phrase), len(phrase), NUM_BYTES)
-    return operations.intersection(machine, any_text(), Meter())
+def _until(phrase: str) -> Dfa:
+    text = operations.dfa_to_nfa(text_up_to_first((phrase,)))
+    n, (end,) = text.num_states, text.accepting.tolist()
+    # State k between tokens; k + n after a beginning; k + 2n inside a token.
+    arcs = [
+        (a + s * n, low, high, b + 2 * n) for s in (1, 2) for a, low, high, b in text.arcs.tolist()
+    ]
+    arcs += [(k, TOKEN_BEGIN, TOKEN_BEGIN, k + n) for k in range(n) if k != end]
+    arcs += [(k + 2 * n, TOKEN_END, TOKEN_END, k) for k in range(n)]
+    return _machine(arcs, end, start=text.start)
 
 
 @lru_cache(maxsize=64)
@@ -147,12 +105,14 @@ def _image(ids: tuple[int, ...]) -> Dfa:
 
 
 def _text_until(group: TerminalGroup) -> Node:
-    phrase = group.arguments[0].text.encode()
+    phrase = group.arguments[0].text
     if not phrase:
         raise group.bad(
             "the stop phrase is empty", "Write it after the name: (?P<TEXT_UNTIL>stop phrase)."
         )
-    return TokenPiece(group.start, group.end, partial(_until, phrase), partial(_until_text, phrase))
+    return TokenPiece(
+        group.start, group.end, partial(_until, phrase), partial(text_up_to_first, (phrase,))
+    )
 
 
 def _image_of(group: TerminalGroup) -> Node:
@@ -184,11 +144,13 @@ def _over_tokens(
 
 _over_tokens(
     "TEXT_TOKEN", "", (0, 0),
-    lambda group: TokenPiece(group.start, group.end, _text_token, _some_text),
+    lambda group: TokenPiece(group.start, group.end, _text_token, partial(_some, ANY)),
 )  # fmt: skip
 _over_tokens(
     "PARAGRAPH_TOKEN", "", (0, 0),
-    lambda group: TokenPiece(group.start, group.end, _paragraph_token, _some_paragraph),
+    lambda group: TokenPiece(
+        group.start, group.end, _paragraph_token, partial(_some, complement(character("\n")))
+    ),
     lambda data, at: "contains a newline" if data[at : at + 1] == b"\n" else "",
 )  # fmt: skip
 _over_tokens(

@@ -21,16 +21,12 @@ from explorer.arguments import shown
 from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa
 from explorer.automata.program import Program
-from explorer.automata.tree.charset import ANY
 from explorer.automata.tree.nodes import (
     Call,
-    Class,
-    Concat,
     Deferred,
     Intersect,
     Negate,
     Node,
-    Repeat,
     Source,
     Subtract,
     children,
@@ -204,13 +200,6 @@ def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:
     ids = dict.fromkeys(each for low, high in pairs for each in range(low, high + 1))
     tokens = tuple(ControlToken(each) for each in ids)
     return tokens[0] if len(tokens) == 1 else Union(tokens), written.end()
-
-
-def ended_early(body: Node, stop: Node | None) -> Node:
-    """The texts of a body and its stop of which no proper prefix is such a text too."""
-    whole = body if stop is None else Concat(body.start, stop.end, (body, stop))
-    some = Repeat(0, 0, Class(0, 0, ANY), 1, None, False)
-    return Subtract(whole.start, whole.end, whole, Concat(0, 0, (whole, some)))
 
 
 def is_closed(node: Node) -> bool:

@@ -50,7 +50,6 @@ from explorer.languages.grammar.notations.inner import (
     OTHER_ATTRIBUTES,
     EarlyEnd,
     data_at,
-    ended_early,
     schema_source,
     substrings,
     token_source,
@@ -62,6 +61,7 @@ from explorer.languages.grammar.notations.reading import (
     WrittenRule,
     letters_of,
 )
+from explorer.languages.phases.free import ended_early
 
 AROUND: Final = "%ignore"
 """The name of the rule around ``start`` in a grammar with ``%ignore``."""
@@ -141,7 +141,9 @@ class LarkReader(GrammarReader):
             body = self.alternatives()
             if ending is not None:
                 self.in_rule = True
-                body = self._then_skipped(ended_early(body, ending.stop))
+                stop = ending.stop
+                body = body if stop is None else Concat(body.start, stop.end, (body, stop))
+                body = self._then_skipped(ended_early(body))
             read.append(WrittenRule(name, start, end, body, "rule" if is_rule else "terminal"))
         self.in_rule = True
         read = written_out(read, self.wrong)
