@@ -86,11 +86,9 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
     file = whole_text("file", file)
     data = _content(data)
     if len(data) > MOST_BYTES:
-        raise DamagedFile(
-            f"{file} has more than {MOST_BYTES:,} bytes.",
-            remedy="Split it: a file of JSON Lines can be cut between any two lines.",
-            evidence={"file": file, "place": "", "limit": MOST_BYTES},
-        )
+        remedy = "Split it: a file of JSON Lines can be cut between any two lines."
+        message = f"{file} has more than {MOST_BYTES:,} bytes."
+        raise _too_much(message, MOST_BYTES, remedy, LogPlace(file, "", None))
     runs: list[ServerRun] = []
     failed: list[DamagedFile] = []  # Errors of servers, and unreadable documents.
     unread = 0
@@ -112,11 +110,9 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
             unread += 1
             runs.append(unread_run(document.file, error))
         if len(runs) > MOST_RUNS:
-            raise DamagedFile(
-                f"{file} holds more than {MOST_RUNS:,} runs.",
-                remedy="Split it.",
-                evidence={"file": file, "place": document.path, "limit": MOST_RUNS},
-            )
+            at = LogPlace(file, document.path, None)
+            message = f"{file} holds more than {MOST_RUNS:,} runs."
+            raise _too_much(message, MOST_RUNS, "Split it.", at)
     if not runs:
         raise DamagedFile(
             f"{file} holds no run.",
@@ -134,19 +130,19 @@ def _bounded(runs: tuple[ServerRun, ...], document: LogPlace) -> tuple[ServerRun
     """The runs of a document, checked not to be too long."""
     for run in runs:
         if len(run.tokens) > MOST_TOKENS:
-            raise DamagedFile(
-                f"{run.place} has {len(run.tokens):,} tokens; {MOST_TOKENS:,} are read.",
-                remedy="Cut the run.",
-                evidence={"file": document.file, "place": document.path, "limit": MOST_TOKENS},
-            )
+            message = f"{run.place} has {len(run.tokens):,} tokens; {MOST_TOKENS:,} are read."
+            raise _too_much(message, MOST_TOKENS, "Cut the run.", document)
         if len(run.text or "") > MOST_CHARACTERS:
-            raise DamagedFile(
-                f"{run.place} has a text of {len(run.text or ''):,} characters; "
-                f"{MOST_CHARACTERS:,} are read.",
-                remedy="Cut the run.",
-                evidence={"file": document.file, "place": document.path, "limit": MOST_CHARACTERS},
-            )
+            has = f"{run.place} has a text of {len(run.text or ''):,} characters;"
+            message = f"{has} {MOST_CHARACTERS:,} are read."
+            raise _too_much(message, MOST_CHARACTERS, "Cut the run.", document)
     return runs
+
+
+def _too_much(message: str, limit: int, remedy: str, place: LogPlace) -> DamagedFile:
+    """The error for a log over a limit."""
+    evidence = {"file": place.file, "place": place.path, "limit": limit}
+    return DamagedFile(message, remedy=remedy, evidence=evidence)
 
 
 Document = Mapping[str, object] | Sequence[object]

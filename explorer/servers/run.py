@@ -3,9 +3,8 @@
 Everything in it comes from the log. Where the log has texts without ids, the ids are found with a
 vocabulary (`explorer.servers.following`).
 
-A request names its constraint by a key, and the key determines the kind. `_KINDS` maps each kind to
-its constraint, `_KEYS` each key to its kind; both hold for every server, because servers accept
-each other's keys.
+A request names its constraint by a key, and the key determines the kind (`_KEYS`). Keys and kinds
+hold for every server, because servers accept each other's keys.
 
 Some rules are the server's own: vLLM, SGLang and TGI write the members of an object in the order of
 the schema and allow whitespace between the tokens of JSON, so that is assumed here, unless a
@@ -19,7 +18,7 @@ so does SGLang (`matched`, `matched_stop`); OpenAI and TGI do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -44,6 +43,9 @@ if TYPE_CHECKING:
 MOST_FREE_DEPTH: Final = 8
 """The greatest depth of values that a schema leaves free; see `explorer.json_schema`."""
 
+_NESTED: Final = ("extra_body", "sampling_params", "parameters")
+"""The keys of a request whose objects may hold its keys too."""
+
 _OWN_CONSTRAINT: Final = (
     "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
 )
@@ -56,7 +58,6 @@ array  ::= "[" ws ( value ( ws "," ws value )* ws )? "]"
 value  ::= object | array | string | number | "true" | "false" | "null"
 string ::= "\"" ( [^"\\\x00-\x1F] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F]{4} ) )* "\""
 number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [+-]? [0-9]+ )?
-ws     ::= [ \t\n\r]*
 """
 
 
@@ -102,11 +103,36 @@ class RequestedConstraint:
             raise self.unusable(error) from error
 
     def _made(self, depth: int, vocabulary: Vocabulary | None) -> Constraint:
-        if self.kind == "structural_tag":
-            return tag_constraint(self.place, vocabulary)
-        if self.kind == "tools":
-            return tools_constraint(self.place, vocabulary)
-        return _KINDS[self.kind](self, depth)
+        place = self.place
+        match self.kind:
+            case "structural_tag":
+                return tag_constraint(place, vocabulary)
+            case "tools":
+                return tools_constraint(place, vocabulary)
+            case "regex":
+                return regex(place.text())
+            case "choice":
+                return choice([entry.text() for entry in place.entries("a list of texts")])
+            case "grammar":
+                # vLLM's rule: GBNF writes "::=", Lark a colon.
+                return grammar(place.text(), "gbnf" if "::=" in place.text() else "lark")
+            case "json_object":
+                spaces = '""' if self.compact else "[ \\t\\n\\r]*"
+                return grammar(_ANY_OBJECT + f"ws     ::= {spaces}\n")
+            case _:
+                return self._of_schema(depth)
+
+    def _of_schema(self, depth: int) -> Constraint:
+        value = self.place.value
+        if not isinstance(value, dict | str | bool):
+            raise self.place.wrong("a JSON Schema, an object or its text")
+        return json_schema(
+            cast("Mapping[str, object] | bool | str", value),
+            whitespace="compact" if self.compact or self.pattern is not None else "flexible",
+            whitespace_pattern=self.pattern,
+            strict=False,
+            free_depth=min(depth, MOST_FREE_DEPTH),
+        )
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
         """The error for a constraint that could not be built.
@@ -153,7 +179,7 @@ def requested_of(request: LogPlace | None) -> RequestedConstraint | None:
 
 def _named(request: LogPlace) -> Iterator[RequestedConstraint]:
     yield from _of_keys(request)
-    for nested in ("extra_body", "sampling_params", "parameters"):
+    for nested in _NESTED:
         if isinstance(request.at(nested).value, dict):
             yield from _of_keys(request.at(nested))
 
@@ -233,55 +259,6 @@ def _of_typed_grammar(owner: LogPlace) -> Iterator[RequestedConstraint]:
     yield RequestedConstraint(value, kinds[kind])
 
 
-# --- from a value to a constraint ---------------------------------------------------------------
-
-
-def _of_schema(requested: RequestedConstraint, depth: int) -> Constraint:
-    value = requested.place.value
-    if not isinstance(value, dict | str | bool):
-        raise requested.place.wrong("a JSON Schema, an object or its text")
-    return json_schema(
-        cast("Mapping[str, object] | bool | str", value),
-        whitespace="flexible" if not requested.compact and requested.pattern is None else "compact",
-        whitespace_pattern=requested.pattern,
-        strict=False,
-        free_depth=min(depth, MOST_FREE_DEPTH),
-    )
-
-
-def _of_any_object(requested: RequestedConstraint, depth: int) -> Constraint:
-    del depth  # A grammar nests without end.
-    text = _ANY_OBJECT
-    if requested.compact:
-        text = text.replace("[ \\t\\n\\r]*", '""')
-    return grammar(text)
-
-
-def _of_regex(requested: RequestedConstraint, depth: int) -> Constraint:
-    del depth
-    return regex(requested.place.text())
-
-
-def _of_choice(requested: RequestedConstraint, depth: int) -> Constraint:
-    del depth
-    return choice([entry.text() for entry in requested.place.entries("a list of texts")])
-
-
-def _of_grammar(requested: RequestedConstraint, depth: int) -> Constraint:
-    del depth
-    text = requested.place.text()
-    # vLLM's rule: GBNF writes "::=", Lark a colon.
-    return grammar(text, "gbnf" if "::=" in text else "lark")
-
-
-_KINDS: Final[Mapping[str, Callable[[RequestedConstraint, int], Constraint]]] = {
-    "json": _of_schema,
-    "json_object": _of_any_object,
-    "regex": _of_regex,
-    "choice": _of_choice,
-    "grammar": _of_grammar,
-}
-
 _KEYS: Final[Mapping[str, str]] = {
     "guided_json": "json",
     "guided_regex": "regex",
@@ -296,7 +273,6 @@ _KEYS: Final[Mapping[str, str]] = {
 
 
 _STOP_KEYS: Final = ("stop", "stop_token_ids", "stop_sequences")
-_NESTED: Final = ("extra_body", "sampling_params", "parameters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,8 @@ class Refused(msgspec.Struct, tag=True, frozen=True):
     stage: str
 
 
-Request = Load | Masks | RolledBack | Finish | OwnPattern
+Question = Masks | RolledBack | Finish | OwnPattern
+Request = Load | Question
 Reply = Loaded | Answer | Way | PatternText | Refused
 
 REQUESTS: Final = msgspec.msgpack.Decoder(Request)

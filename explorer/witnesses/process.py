@@ -41,6 +41,7 @@ from explorer.witnesses.messages import (
     Masks,
     OwnPattern,
     PatternText,
+    Question,
     Refused,
     Reply,
     Request,
@@ -116,9 +117,7 @@ class EngineProcess:
             last: Whether only the mask after the last token is wanted.
             seconds: The limit for this question; by default that of the process.
         """
-        limit = self.seconds if seconds is None else seconds
-        reply = self._ask(vocabulary, Masks(question, tokens, last, limit), limit)
-        return reply if isinstance(reply, Answer | Refused) else _unexpected(reply)
+        return self._rows(vocabulary, Masks(question, tokens, last, self._limit(seconds)))
 
     def rolled_back(
         self,
@@ -129,9 +128,7 @@ class EngineProcess:
         seconds: float | None = None,
     ) -> Answer | Refused:
         """The mask after some tokens, and again after each draft was accepted and rolled back."""
-        limit = self.seconds if seconds is None else seconds
-        reply = self._ask(vocabulary, RolledBack(question, tokens, drafts, limit), limit)
-        return reply if isinstance(reply, Answer | Refused) else _unexpected(reply)
+        return self._rows(vocabulary, RolledBack(question, tokens, drafts, self._limit(seconds)))
 
     def finish(
         self,
@@ -146,16 +143,14 @@ class EngineProcess:
         Args:
             prefer: The ids to try first.
         """
-        limit = self.seconds if seconds is None else seconds
-        reply = self._ask(vocabulary, Finish(question, tokens, prefer, limit), limit)
+        reply = self._ask(vocabulary, Finish(question, tokens, prefer, self._limit(seconds)))
         return reply.tokens if isinstance(reply, Way) else None
 
     def own_pattern(
         self, question: Statement, vocabulary: Vocabulary, seconds: float | None = None
     ) -> str | None:
         """The pattern with which the engine matches texts; ``None`` if it has none."""
-        limit = self.seconds if seconds is None else seconds
-        reply = self._ask(vocabulary, OwnPattern(question, limit), limit)
+        reply = self._ask(vocabulary, OwnPattern(question, self._limit(seconds)))
         return reply.text if isinstance(reply, PatternText) else None
 
     def close(self) -> None:
@@ -166,7 +161,16 @@ class EngineProcess:
 
     # --- one question -------------------------------------------------------------------------
 
-    def _ask(self, vocabulary: Vocabulary, request: Request, seconds: float) -> Reply:
+    def _limit(self, seconds: float | None) -> float:
+        return self.seconds if seconds is None else seconds
+
+    def _rows(self, vocabulary: Vocabulary, request: Masks | RolledBack) -> Answer | Refused:
+        reply = self._ask(vocabulary, request)
+        if isinstance(reply, Answer | Refused):
+            return reply
+        return Refused(f"An answer of another kind: {type(reply).__name__}.", "mask")
+
+    def _ask(self, vocabulary: Vocabulary, request: Question) -> Reply:
         with self._lock:
             if self._missing is not None:
                 return self._missing
@@ -183,7 +187,7 @@ class EngineProcess:
                         return ready
                     self._held = vocabulary.fingerprint
                     self.load_seconds = ready.seconds
-                return self._exchange(request, seconds)
+                return self._exchange(request, request.seconds)
             except NoAnswerInTime as late:
                 self._end()
                 return Refused(str(late), "time")
@@ -277,10 +281,6 @@ class EngineProcess:
             log.seek(0)
             lines = log.read().decode(errors="replace").split("\n")
         return next((line[:500] for line in reversed(lines) if line.strip()), "")
-
-
-def _unexpected(reply: Reply) -> Refused:
-    return Refused(f"An answer of another kind: {type(reply).__name__}.", "mask")
 
 
 @cache
