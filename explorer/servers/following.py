@@ -71,10 +71,10 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     if run.tokens and all(token.token is not None for token in run.tokens):
         _check_meaning(run, vocabulary)
         return _answer(run, run.tokens, vocabulary, ())
-    found = _looked_up(run, vocabulary) if run.tokens else None
-    if found is not None:
+    tokens = _looked_up(run, vocabulary) if run.tokens else None
+    if tokens is not None:
         note = "The log has no ids; they were found by what each token writes."
-        known = _answer(run, found, vocabulary, (note,))
+        known = _answer(run, tokens, vocabulary, (note,))
         if run.text is None or _written(known.ids, vocabulary) == run.text.encode():
             return known
     return _of_text(run, vocabulary)
@@ -271,7 +271,7 @@ def follow_run(
     """Follow a run through a machine.
 
     Args:
-        found: The tokens of the run, or its text.
+        identified: The tokens of the run, or its text.
         budget: Limits on the reading; its seconds count.
 
     Raises:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from explorer.alphabet import LETTER
 from explorer.arguments import named_way, plain, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
-from explorer.decoding.trace.recording import MaskRows, SeenClasses, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.followed import PhaseNet, phase_net
@@ -46,6 +45,9 @@ from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, fitting_words
 from explorer.tokens.shared import shared_machine
 from explorer.tokens.words import DONE, FREE, UInt32, unpack
 from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # It comes with torch, which a machine does not need.
+    from explorer.decoding.trace.recording import MaskRows, SeenClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +243,8 @@ class Rule:
         self, rows: Sequence[bytes], kept_rows: Sequence[bytes], seen: SeenClasses
     ) -> MaskRows | None:
         """The masks of a path in the form of a trace; ``None`` without a constraint."""
+        from explorer.decoding.trace.recording import MaskRows
+
         if self.machine.constraint is None:
             return None
         numbers: dict[bytes, int] = {}
@@ -276,6 +280,8 @@ class Rule:
 
 @memo
 def _packed_classes(table: TokenTable) -> bytes:
+    from explorer.decoding.trace.recording import pack_classes
+
     return pack_classes(table.token_class, table.table.shape[1])
 
 

@@ -332,7 +332,7 @@ def check_deterministic(
     place = next((rule for rule in rules if rule.name == shortest.rule), rules[0])
     where = "At the start" if not shortest.prefix else f"After {_shown(shortest.prefix)}"
     byte = _shown(bytes([shortest.byte]))
-    ways, keyword = _found(shortest, text, node)
+    ways, keyword = _two_ways(shortest, text, node)
     kind = "keyword" if keyword and shortest.kind != "left recursion" else shortest.kind
     raise GrammarError(
         f"{where}, the text {byte} can be read with two stacks: {_ways(shortest)}",
@@ -345,11 +345,11 @@ def check_deterministic(
     )  # fmt: skip
 
 
-def _ways(found: AmbiguousText) -> str:
+def _ways(shortest: AmbiguousText) -> str:
     """The part of a sentence that lists the ways in which the rule may go on."""
     said: dict[str, None] = {}
-    names = iter(found.others)
-    for what, *_ in found.moves:
+    names = iter(shortest.others)
+    for what, *_ in shortest.moves:
         if what == "read":
             said["read it itself"] = None
         elif what == "end":
@@ -358,17 +358,17 @@ def _ways(found: AmbiguousText) -> str:
             name = next(names)
             again = "call" if f"call {name!r}" not in said else "call once more"
             said[f"{again} {name!r}"] = None
-    return f"the rule {found.rule!r} can {' or '.join(said)}"
+    return f"the rule {shortest.rule!r} can {' or '.join(said)}"
 
 
-def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace], str]:
+def _two_ways(shortest: AmbiguousText, text: str, node: Rules) -> tuple[list[LivePlace], str]:
     """Two ways to read the byte, and a line about a word that is both a keyword and a name; both
     empty if the search took too long.
     """
     try:
         written = Configurations(node, LIMITS)
-        ways = _ways_to_read(written, found.prefix, found.byte, 2)
-        return ways, _keyword(written, found.prefix + bytes([found.byte]), text)
+        ways = _ways_to_read(written, shortest.prefix, shortest.byte, 2)
+        return ways, _keyword(written, shortest.prefix + bytes([shortest.byte]), text)
     except BudgetExceeded:
         return [], ""
 

@@ -24,10 +24,9 @@ from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
-from explorer.languages.grammar.notations.common import COMMON
 from explorer.languages.grammar.notations.ebnf import EbnfReader
 from explorer.languages.grammar.notations.gbnf import GbnfReader
-from explorer.languages.grammar.notations.lark import AROUND, LarkReader
+from explorer.languages.grammar.notations.lark import AROUND, COMMON, LarkReader
 from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.languages.sources.registry import register
 

@@ -19,7 +19,7 @@ from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written, l
 from explorer.errors import ConstraintError, Located
 from explorer.languages.sources.registry import register
 from explorer.languages.template.expression import places_in, read_expression
-from explorer.languages.template.splitting import Piece, split
+from explorer.languages.template.many import Piece, split
 
 MOST_SHOWN: Final = 24
 """The most characters of a fixed text in the label of its place."""
@@ -93,7 +93,7 @@ class Template(Source):
         """The parsed value of each part by name.
 
         Where a text can be divided in several ways, each part from the left takes the longest
-        stretch with which the rest still fits (`explorer.languages.template.splitting`).
+        stretch with which the rest still fits (`explorer.languages.template.many`).
         """
         stretches = split(self._pieces, text.encode())[1::2]
         return {

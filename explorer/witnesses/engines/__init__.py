@@ -84,7 +84,9 @@ class Engine(Protocol):
 class Peer:
     """The base of the adapters: a method for each kind of constraint, refused by default."""
 
-    size: int
+    def __init__(self, tokens: Tokens) -> None:
+        self.size = len(tokens.tokens)
+        self.eos = tokens.eos
 
     @abstractmethod
     def compile(self, pattern: str) -> Any:
@@ -131,6 +133,16 @@ class Peer:
         speculative decoding. There are no masks if the tokens themselves are not allowed.
         """
         raise NotRead("rolling back: there is no call for it.")
+
+    def row_of(self, words: NDArray[Any]) -> Row:
+        """The mask in packed bits, little-endian."""
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        return bits[: self.size].astype(np.bool_)
+
+    def accepts(self, compiled: Any, tokens: Sequence[int]) -> bool:
+        """Whether the text may end after exactly these tokens."""
+        rows = list(self.rows(compiled, tokens, True))
+        return len(rows) > len(tokens) and bool(rows[-1][self.eos])
 
     def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
         """The masks along some tokens, as sets of ids."""

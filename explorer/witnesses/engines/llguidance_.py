@@ -45,7 +45,7 @@ class LLGuidance(Peer):
     """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self.size = len(tokens.tokens)
+        super().__init__(tokens)
         self.tokenizer = llguidance.LLTokenizer(
             llguidance.TokenizerWrapper(Wrapped(tokens)), n_vocab=self.size
         )
@@ -85,8 +85,7 @@ class LLGuidance(Peer):
             if last and token is not None:
                 yield UNASKED
             else:
-                words = np.frombuffer(matcher.compute_bitmask(), np.uint8)
-                yield np.unpackbits(words, bitorder="little")[: self.size].astype(np.bool_)
+                yield self.row_of(np.frombuffer(matcher.compute_bitmask(), np.uint8))
             if token is None or matcher.is_stopped() or not matcher.consume_token(token):
                 return
 
@@ -107,18 +106,7 @@ class LLGuidance(Peer):
                 if not matcher.is_stopped():
                     matcher.compute_bitmask()
                 matcher.rollback(taken)
-            words = np.frombuffer(matcher.compute_bitmask(), np.uint8)
-            yield np.unpackbits(words, bitorder="little")[: self.size].astype(np.bool_)
-
-    def accepts(self, compiled: llguidance.LLMatcher, tokens: Sequence[int]) -> bool:
-        """Whether the text may end after exactly these tokens."""
-        matcher = compiled.deep_copy()
-        matcher.reset()
-        return (
-            all(matcher.consume_token(token) for token in tokens)
-            and not matcher.is_error()
-            and matcher.is_accepting()
-        )
+            yield self.row_of(np.frombuffer(matcher.compute_bitmask(), np.uint8))
 
 
 ENGINE = LLGuidance

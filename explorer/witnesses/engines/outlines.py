@@ -25,7 +25,7 @@ class OutlinesCore(Peer):
     """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self.size = len(tokens.tokens)
+        super().__init__(tokens)
         self.vocabulary = Vocabulary(tokens.eos, tokens.ids())
 
     def compile(self, pattern: str) -> Index:
@@ -87,14 +87,6 @@ class OutlinesCore(Peer):
             row = np.zeros(self.size, np.bool_)
             row[list(guide.get_tokens())] = True
             yield row
-
-    def accepts(self, compiled: Index, tokens: Sequence[int]) -> bool:
-        """Whether the text may end after exactly these tokens."""
-        state: int | None = compiled.get_initial_state()
-        for token in tokens:
-            if state is not None:
-                state = compiled.get_next_state(state, token)
-        return state is not None and compiled.is_final_state(state)
 
 
 def _written_out(schema: str, whitespace: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 import xgrammar
 
 from explorer.witnesses.engines import UNASKED, Peer, Row, Tokens
@@ -22,8 +21,7 @@ class XGrammar(Peer):
     """The engine with one vocabulary."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self.size = len(tokens.tokens)
-        self.eos = tokens.eos
+        super().__init__(tokens)
         # xgrammar expects an empty byte string for a special token.
         info = xgrammar.TokenizerInfo(
             [data or b"" for data in tokens.tokens],
@@ -70,8 +68,7 @@ class XGrammar(Peer):
                 yield UNASKED
             else:
                 matcher.fill_next_token_bitmask(bitmask)
-                bits = np.unpackbits(bitmask.numpy().view(np.uint8), bitorder="little")
-                yield bits[: self.size].astype(np.bool_)
+                yield self.row_of(bitmask.numpy())
             if token is None or not matcher.accept_token(token):
                 return
 
@@ -97,13 +94,7 @@ class XGrammar(Peer):
             if taken:
                 matcher.rollback(taken)
             matcher.fill_next_token_bitmask(bitmask)
-            bits = np.unpackbits(bitmask.numpy().view(np.uint8), bitorder="little")
-            yield bits[: self.size].astype(np.bool_)
-
-    def accepts(self, compiled: xgrammar.CompiledGrammar, tokens: Sequence[int]) -> bool:
-        """Whether the text may end after exactly these tokens."""
-        matcher = xgrammar.GrammarMatcher(compiled)
-        return all(matcher.accept_token(token) for token in [*tokens, self.eos])
+            yield self.row_of(bitmask.numpy())
 
 
 ENGINE = XGrammar

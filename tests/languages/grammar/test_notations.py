@@ -10,7 +10,7 @@ import pytest
 
 import explorer
 from explorer.errors import GrammarError
-from explorer.languages.grammar.notations.common import COMMON
+from explorer.languages.grammar.notations.lark import COMMON
 
 LARK = {
     "sums": (

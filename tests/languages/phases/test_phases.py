@@ -200,7 +200,7 @@ def test_a_reason_names_the_phase() -> None:
         ("not a phase", lambda: phases(cast(Any, ("a", "a", "b")))),
         ("a is 3", lambda: phases(("a", WRONG))),
         ("1.5", lambda: phases(cast(Any, {1.5: "a"}))),
-        ("about all tokens", lambda: phase("a", regex("a").canonical(byte_level()))),
+        ("the tokens of the whole text", lambda: phase("a", regex("a").canonical(byte_level()))),
     ],
 )
 def test_what_cannot_be_a_phase_is_refused(words: str, made: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ import explorer
 from explorer.automata.discovered.discover import discover
 from explorer.budget import Budget
 from explorer.languages.template import many
-from explorer.languages.template.splitting import split
+from explorer.languages.template.many import split
 
 PARTS = ("a*", "[ab]+", "b?", "(ab)*", "a|ab|abc", "[abc]{0,2}")
 

@@ -209,7 +209,7 @@ def test_aliases_are_mapped_back() -> None:
             choice(wrong)  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="line 2"):
         registry.read("choices with aliases", '{"a": "b",\n "c" "d"}')
-    with pytest.raises(ConstraintError, match="'a' stands twice"):
+    with pytest.raises(ConstraintError, match="'a' is given twice"):
         registry.read("choices with aliases", '{"a": "b", "a": "c"}')
 
 

@@ -63,8 +63,8 @@ def check_rules(
             remedy=f"Name one rule {root}.",
         )  # fmt: skip
     calls = {rule.name: list(_calls(rule.body)) for rule in rules}
-    for found in calls.values():
-        for call in found:
+    for of_rule in calls.values():
+        for call in of_rule:
             if call.name not in known:
                 close = get_close_matches(call.name, known, 1)
                 raise GrammarError(
@@ -95,9 +95,9 @@ def unused_rules(rules: Sequence[WrittenRule], root: str) -> tuple[WrittenRule, 
 def _used(known: Mapping[str, WrittenRule], calls: Mapping[str, list[Call]], root: str) -> set[str]:
     names = {name: k for k, name in enumerate(known)}
     following = {
-        names[name]: [*(names[call.name] for call in found),
+        names[name]: [*(names[call.name] for call in called),
                       *(names[each] for each in known[name].also if each in names)]
-        for name, found in calls.items()
+        for name, called in calls.items()
     }  # fmt: skip
     used = reached([names[root]], following)
     return {name for name, k in names.items() if k in used}
