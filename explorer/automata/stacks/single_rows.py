@@ -133,6 +133,8 @@ def fill_cell(
         configuration, symbol: The cell.
         at_bottom: The value of the cell if the rule at the bottom of the stack ends.
     """
+    if met.progress[WORK] > MUCH:
+        return PAUSED
     state = met.state[configuration]
     node = met.node[configuration]
     while True:
@@ -195,9 +197,7 @@ def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, s
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = PAUSED
-            if met.progress[WORK] <= MUCH:
-                reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+            reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
             if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
@@ -275,9 +275,7 @@ def words_above(
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = PAUSED
-            if met.progress[WORK] <= MUCH:
-                reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
+            reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
             if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
@@ -318,9 +316,7 @@ def words_below(
             symbol = ways.symbol_class[byte[at]]
             target = met.table[here, symbol]
             if target == UNKNOWN:
-                reason = PAUSED
-                if met.progress[WORK] <= MUCH:
-                    reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+                reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
                 if reason != FINISHED:
                     met.progress[AT] = k  # This place is walked again from its start.
                     return reason

@@ -48,8 +48,8 @@ NEVER: Final = -2
 
 
 @jit
-def _find(start: Int32, right: Int32, a: int, b: int) -> int:
-    """The index of a merge in the table, or -1."""
+def entry_of(start: Int32, right: Int32 | NDArray[np.uint8], a: int, b: int) -> int:
+    """The place of ``b`` among the entries of ``a``, which ascend; −1 if it is not there."""
     low, high = start[a], start[a + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -76,7 +76,7 @@ def _encode(
         best = -1
         at = 0
         for k in range(count - 1):
-            place = _find(start, right, word[k], word[k + 1])
+            place = entry_of(start, right, word[k], word[k + 1])
             if place >= 0 and (best < 0 or rank[place] < rank[best]):
                 best, at = place, k
         if best < 0:
@@ -199,7 +199,7 @@ def _crosses(
     while True:
         y, y_end = after, 2**31 - 1
         while True:
-            place = _find(start, right, x, y)
+            place = entry_of(start, right, x, y)
             if place >= 0:
                 at = max(rank[place], made[x], made[y])
                 if not ordered or (at < x_end and at <= y_end):

@@ -10,24 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.jit import jit
+from explorer.vocabulary.canonical.merges import entry_of
 from explorer.vocabulary.canonical.piece_trie import Float64, Int32, UInt8
 
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Int8 = NDArray[np.int8]
-
-
-@jit
-def _child(start: Int32, byte: UInt8, child: Int32, node: int, wanted: int) -> int:
-    """The child of a node by a byte, or -1."""
-    low, high = start[node], start[node + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if byte[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return int(child[low]) if low < start[node + 1] and byte[low] == wanted else -1
 
 
 @jit
@@ -72,8 +60,9 @@ def read_best(
             own_after = -1
             latest_after = -1
             for entry in range(count):
-                node = _child(start, byte, child, nodes[entry], data[place])
-                if node >= 0:
+                at_child = entry_of(start, byte, nodes[entry], data[place])
+                if at_child >= 0:
+                    node = child[at_child]
                     if entry == own:
                         own_after = kept
                     if entry == latest:
@@ -179,8 +168,9 @@ def read_longest(
         kept = 0
         own_after = -1
         for entry in range(count):
-            node = _child(start, byte, child, nodes[entry], data[place])
-            if node >= 0:
+            at_child = entry_of(start, byte, nodes[entry], data[place])
+            if at_child >= 0:
+                node = child[at_child]
                 if entry == own:
                     own_after = kept
                 elif piece[node] >= 0:
