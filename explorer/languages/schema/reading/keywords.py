@@ -58,42 +58,6 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_schema, cast("dict[str, Any]", value).values()))
 
 
-_OF_NUMBERS: Final = frozenset(
-    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "divisibleBy")
-)
-_REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
-
-
-def speaks_of_numbers(schema: Any) -> bool:
-    """Whether a schema may distinguish numbers, at any depth; a reference counts as yes.
-
-    The name of a member that is also a keyword counts as the keyword.
-
-    Example:
-        >>> speaks_of_numbers({"items": {"minimum": 5}}), speaks_of_numbers({"required": ["a"]})
-        (True, False)
-    """
-    rest: list[tuple[Any, bool]] = [(schema, False)]
-    while rest:
-        part, constant = rest.pop()
-        if constant and is_number(part):
-            return True
-        if isinstance(part, list):
-            rest += [(entry, constant) for entry in cast("list[Any]", part)]
-        elif isinstance(part, dict):
-            held = cast("dict[str, Any]", part)
-            if not _OF_NUMBERS.isdisjoint(held) or not _REFERENCES.isdisjoint(held):
-                return True
-            if "integer" in _listed(held.get("type")):
-                return True
-            rest += [(v, constant or k in ("const", "enum")) for k, v in held.items()]
-    return False
-
-
-def _listed(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else [value]
-
-
 _SCHEMA: Final = (_is_schema, "a schema: an object, true or false")
 _SCHEMAS: Final = (_is_schemas, "a list of schemas")
 _NAMED: Final = (_is_mapping, "an object whose values are schemas")
