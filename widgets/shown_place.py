@@ -1,9 +1,9 @@
-"""The shared part of the widgets on one cursor: what they show, and edits of the constraint.
+"""The shared part of the widgets on one cursor: the data that they show, and edits.
 
 The cursor reports changes of its line (`widgets.cursor.Happened`); from these and the session's
 trace pure functions (`widgets.figures`) compute the message to the page (`widgets.figures.told`):
 the whole position, and the new part of the line. `PageData` makes the packets for one machine and
-model. Large values are worked out when the page asks for them by name
+model. Large values are computed when the page requests them by name
 (`widgets.dialogue.dialogue`): the vocabulary's text once per page, the machines and their layouts
 once per constraint, the figures around a position after its numbers.
 
@@ -112,7 +112,7 @@ Packet = dict[str, object]
 
 
 class EditorPart(TypedDict):
-    """The part of the editor that the machine decides; see `widgets.figures.told.Editor`."""
+    """The part of the editor that depends on the machine; see `widgets.figures.told.Editor`."""
 
     report: str
     pattern: str
@@ -142,12 +142,12 @@ class PageData:
 
     @property
     def free(self) -> bool:
-        """Whether there is no constraint: then nothing is masked, and no machine is drawn."""
+        """Whether there is no constraint, so that nothing is masked and no machine is drawn."""
         return self.machine.constraint is None
 
     @cached_property
     def about(self) -> str:
-        """The model in some words, for the title line."""
+        """The model in a few words, for the title line."""
         if isinstance(self.lm, ToyModel):
             return f"toy preset: {len(self.vocabulary) - 1} tokens + EOS, hand-set probabilities"
         name = "a run from elsewhere" if self.lm is None else f"model {self.lm.name}"
@@ -155,7 +155,7 @@ class PageData:
 
     @cached_property
     def editor(self) -> EditorPart:
-        """The part of the editor that the machine decides."""
+        """The part of the editor that depends on the machine."""
         return {
             "report": self._report(),
             "pattern": written_pattern(self.machine),
@@ -164,12 +164,12 @@ class PageData:
         }
 
     def _report(self) -> str:
-        """Sizes and milliseconds of the compilation, and what it left out, in one line."""
+        """The sizes and milliseconds of the compilation, and its warnings, in one line."""
         if self.free:
             return "no constraint"
         report = self.machine.report
         if table_of(self.machine) is None:
-            # No number: this line is written once, and the states are met afterwards.
+            # Without a number: this line is written once, and states are met later.
             if report.byte_machine == "closed":
                 line = f"{counted(report.character_states, 'character state')}; token states"
             else:
@@ -184,14 +184,14 @@ class PageData:
                 f"{counted(report.token_classes, 'token class')}, "
                 f"{report.total_milliseconds:.1f} ms"
             )
-        # What stands under a warning is the line that it is about; the editor shows the text.
+        # Below a warning is the line that it is about, but the editor shows that text itself.
         return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
 
     def composed(self, worker: CompileWorker | None, budget: Budget) -> str | None:
-        """A line on who composed the machine that is drawn; asked until the process has answered.
+        """A line on how the drawn machine was composed; requested until the process has answered.
 
         Args:
-            worker: The process that compiles; ``None`` where no page has needed it.
+            worker: The process that compiles; ``None`` if no page has needed one yet.
 
         Returns:
             The line; ``None`` while the process is busy.
@@ -216,7 +216,7 @@ class PageData:
 
     @cached_property
     def machine_name(self) -> dict[str, str]:
-        """The ``key`` of the machine: the same constraint over the same vocabulary has the same."""
+        """The ``key`` of the machine, which is equal for equal constraints and vocabularies."""
         if self.free:
             return {"key": ""}
         kind = "table" if table_of(self.machine) is not None else type(self.machine).__name__
@@ -226,14 +226,14 @@ class PageData:
 
     @property
     def drawn(self) -> TokenMachine:
-        """The machine that is drawn: pynini's, once that has composed it."""
+        """The machine that is drawn: pynini's, when that has composed it."""
         return self._drawn.machine
 
     def machines(self, worker: CompileWorker | None, budget: Budget) -> Packet:
-        """The classes of the tokens, and the machines where they can be drawn whole.
+        """The classes of the tokens, and the machines if they can be drawn whole.
 
         Args:
-            worker: The process that compiles; ``None`` where there is none.
+            worker: The process that compiles; ``None`` if there is none.
         """
         if self.free:
             return {**self.machine_name}
@@ -250,7 +250,7 @@ class PageData:
         return 0 if self._source is None else len(stages_of(self._source))
 
     def stage(self, number: int, session: Session | None = None, *at: Any) -> Packet:
-        """One stage; with a session, its record and a position also what it refuses there.
+        """One stage; with a session, its trace and a position, the tokens it refuses there too.
 
         Raises:
             ExplorerError: There is no such stage.
@@ -285,7 +285,7 @@ class PageData:
         return self.machine.constraint is not None and self.machine.constraint.source.phased
 
     def classes(self) -> Packet:
-        """The classes of the tokens alone, for a page that draws no machine."""
+        """Only the classes of the tokens, for a page that draws no machine."""
         if self.free:
             return {**self.machine_name}
         pattern = {"pattern": self.editor["pattern"]}
@@ -319,7 +319,7 @@ class PageData:
     def _detokenizing(
         self, tokens: tuple[int, ...], masked: tuple[int, ...], fails: Mapping[int, int]
     ) -> tuple[MachineFigure, Layout]:
-        """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
+        """T_V of some tokens, laid out; keeps the last drawings, because a run returns to them."""
         name = tokens, masked, tuple(sorted(fails.items()))
         with self._lock:
             known = self._inner.get(name)
@@ -361,7 +361,7 @@ class PageData:
         lines: Sequence[tuple[str, Session]],
         current: int,
     ) -> Line:
-        """The tokens of the current line and of those beside it, whole."""
+        """All tokens of the current line and of the lines beside it."""
         strip = strip_packet(trace.part(0, 0), self.vocabulary)
         strip["tokens"] = self._tokens(trace, self.machine)
         strip["finished"], strip["rejected"] = trace.finished, rejected_token(trace, self.machine)
@@ -392,13 +392,13 @@ class PageData:
     def grown(
         self, line: Line, history: LineHistory, trace: Trace, k: int, kept: int, generation: int
     ) -> Moved:
-        """Bring a line and its history, which are changed in place, to where a trace is.
+        """Bring a line and its history up to a trace; both are changed in place.
 
         Args:
-            kept: How many tokens of the line stay; those of the trace behind them are new.
+            kept: The number of tokens of the line that stay; later ones of the trace are new.
 
         Returns:
-            What is new, for those who have the line already.
+            The change, for pages that have the line already.
         """
         strip, before = line["strip"], line["generation"]
         line["index"], line["length"], line["generation"] = k, len(trace), generation
@@ -414,7 +414,7 @@ class PageData:
         }
         if moved["tokens"] or len(strip["tokens"]) > kept:
             strip["tokens"][kept:] = moved["tokens"]
-            # What was taken at a position is known once there is a step, so that one is new too.
+            # The token taken at a position is known only after the step, so that is new too.
             moved["history"] = self.history(trace, kept)
             for name, values in moved["history"].items():
                 cast("dict[str, list[object]]", history)[name][kept:] = cast("list[object]", values)
@@ -430,7 +430,7 @@ class PageData:
         return [strip_token(trace, k, machine) for k in range(since, len(trace))]
 
     def walk(self, trace: Trace, k: int, token: int) -> Packet:
-        """The way of a token through all three machines, byte by byte."""
+        """The path of a token through all three machines, byte by byte."""
         if self.free:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
             return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
@@ -443,11 +443,11 @@ class PageData:
     def explanation(
         self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False
     ) -> Packet:
-        """Why a token is allowed or masked at a position.
+        """The reason why a token is allowed or masked at a position.
 
         Args:
-            hints: Whether to include the parts that must be searched for, which the page otherwise
-                asks for afterwards.
+            hints: Whether to include the parts that need a search, which the page otherwise
+                requests afterwards.
         """
         if self.free:
             return _unconstrained()
@@ -458,15 +458,14 @@ class PageData:
     def stored_explanation(
         self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
     ) -> Packet:
-        """`explanation` for a file of thousands of them: the logits are read only where they
-        matter.
+        """`explanation` for a file of thousands of them: the logits are read only if they matter.
 
-        They show what a filter of the sampler does to an allowed token, and which allowed tokens
-        near to a masked one the model finds likeliest.
+        They show the effect of the sampler's filters on an allowed token, and the likeliest allowed
+        tokens near a masked one.
 
         Args:
-            logits: float[W], the model's at that position, if there is one.
-            hints: Whether to include the parts that must be searched for.
+            logits: float[W], the model's at that position; ``None`` without a model.
+            hints: Whether to include the parts that need a search.
         """
         if self.free:
             return _unconstrained()
@@ -484,7 +483,7 @@ class PageData:
         """The groups of reasons at a position; the last answer is kept.
 
         Args:
-            session: For the model's logits; one that stays on this line.
+            session: A session with the model's logits, which stays on this line.
 
         Raises:
             ExplorerError: There is no constraint.
@@ -503,7 +502,7 @@ class PageData:
         """The traps of a run, by position, and then those of its constraint.
 
         Args:
-            session: At the end of the run, for the traps that its next step may fall into.
+            session: A session at the end of the run, for the traps of its next step.
         """
         if self.free:
             return []

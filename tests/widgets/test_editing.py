@@ -328,5 +328,5 @@ def test_a_token_without_a_cause_is_an_error_that_changes_nothing(written: Page)
     before = written.made.session
     answer = written.answer(written.tell("relax", token=wanted, k=0))
     assert not answer["ok"]
-    assert "No change that is known here" in answer["error"]["message"]
+    assert "No change is known that allows this token." in answer["error"]["message"]
     assert written.made.session is before

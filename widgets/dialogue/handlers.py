@@ -1,9 +1,9 @@
 """The handlers of messages: one function per message of a page, named after it.
 
-`widgets.dialogue.dialogue.TABLE` says which function answers which message; it is called with the
-cursor's lock held. A function that moves the session does so at once. One that must work something
-out takes what it needs from the session and returns a `Later`, whose work runs on a thread without
-the lock.
+`widgets.dialogue.dialogue.TABLE` maps messages to functions, which are called with the cursor's
+lock held. A function that moves the session does so at once. A function that computes something
+takes the data that it needs from the session and returns a `Later`, whose work runs on a thread
+without the lock.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def on_take(place: ShownPlace, message: ask.Take) -> None:
 
 
 def on_peek(place: ShownPlace, message: ask.Peek) -> Packet:
-    """Choose the next token without taking it, and tell what it does in the machines."""
+    """Choose the next token without taking it, and send its walk through the machines."""
     token = place.cursor.peek(message.token)
     return {"walk": place.page.walk(place.cursor.full_trace(), place.session.index, token)}
 
@@ -63,12 +63,12 @@ def on_jump(place: ShownPlace, message: ask.Jump) -> None:
 
 
 def on_run(place: ShownPlace, message: ask.Run) -> Packet:
-    """Add some tokens, and tell whether the run had to stop."""
+    """Add some tokens, and say whether the run had to stop."""
     return {"stopped": not place.cursor.run(min(message.tokens, MOST_AT_ONCE))}
 
 
 def on_fork(place: ShownPlace, message: ask.Fork) -> None:
-    """Put a new line beside this one, which goes on from the cursor."""
+    """Make a new line beside this one, from the cursor on."""
     place.cursor.fork()
 
 
@@ -78,7 +78,7 @@ def on_switch(place: ShownPlace, message: ask.Switch) -> None:
 
 
 def on_follow(place: ShownPlace, message: ask.Follow) -> None:
-    """Fork, add some tokens there, and stand behind the last of them."""
+    """Fork, and add some tokens to the fork."""
     line = place.cursor.fork()
     for token in message.tokens:
         line.step(token)
@@ -91,7 +91,7 @@ def on_again(place: ShownPlace, message: ask.Again) -> None:
 
 
 def on_reset(place: ShownPlace, message: ask.Reset) -> None:
-    """Go back to the start, and forget what was ahead and beside."""
+    """Go back to the start, and drop the tokens ahead and the other lines."""
     place.cursor.reset()
 
 
@@ -106,7 +106,7 @@ def _position(place: ShownPlace, message: AtPosition) -> int:
 
 
 def on_walk(place: ShownPlace, message: ask.WalkToken) -> Packet:
-    """Tell what a token does in the machines, byte by byte."""
+    """Send the walk of a token through the machines, byte by byte."""
     k = _position(place, message)
     return {"walk": place.page.walk(place.cursor.full_trace(), k, message.token)}
 
@@ -121,7 +121,7 @@ def on_why(place: ShownPlace, message: ask.Why) -> Later:
 def _searched(
     name: str, packet: Callable[[Explanation], Packet | None]
 ) -> Callable[[ShownPlace, ask.More | ask.Widen], Reply]:
-    """Make the handler that sends one part of an explanation, besides the verdict, under a name."""
+    """Make the handler that sends one part of an explanation after the verdict, under a name."""
 
     def handler(place: ShownPlace, message: ask.More | ask.Widen) -> Reply:
         k = _position(place, message)
@@ -179,7 +179,7 @@ def on_reasons(place: ShownPlace, message: ask.ReasonGroups) -> Reply:
 
 
 def on_engines(place: ShownPlace, message: ask.EnginesHere) -> Reply:
-    """Ask other engines at a position; they run in processes of their own."""
+    """Ask other engines at a position; they run in separate processes."""
     k, session = _position(place, message), place.session
     constraint, engines = session.constraint, place.page.engines
     if constraint is None:
@@ -215,16 +215,16 @@ def on_traps(place: ShownPlace, message: ask.FindTraps) -> Reply:
 
 
 def on_ahead(place: ShownPlace, message: ask.LookAhead) -> Later:
-    """Look at what comes after the likeliest allowed tokens."""
+    """Look ahead after the likeliest allowed tokens."""
     page, session = place.page, place.session.copy()
     session.jump(_position(place, message))
     return Later.of(lambda: page.looks.packet(session, asked=message.asked))
 
 
 def on_around(place: ShownPlace, message: ask.FiguresAround) -> Later:
-    """Draw what changes with the position."""
+    """Draw the figures that change with the position."""
     k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
-    # Drawings are words that repeat: packed they are a fifth, and they go out at every step.
+    # Drawings have many repeated words: compressed they take a fifth, and each step sends one.
     return Later.of(lambda: {"packed": compress(page.around(trace, k, message.also))})
 
 
@@ -235,7 +235,7 @@ def on_stages(place: ShownPlace, message: ask.ConstructionStages) -> Later:
 
 
 def on_present(place: ShownPlace, message: ask.PresentArcs) -> Later:
-    """Draw the arcs of the path that the drawing of the whole leaves out."""
+    """Draw the arcs of the path that the whole drawing leaves out."""
     k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
     states = [position.state for position in trace.positions[: k + 1]]
 
@@ -257,7 +257,7 @@ def _machine(place: ShownPlace) -> TokenMachine:
 
 
 def on_machines(place: ShownPlace, message: ask.MachineFigures) -> Later:
-    """Draw the machines, or tell the classes of the tokens alone."""
+    """Draw the machines, or send only the classes of the tokens."""
     page, editing = place.page, place.editing
     if not message.figures:
         return Later.of(lambda: {"machine": page.classes()})
@@ -278,7 +278,7 @@ def on_draw(place: ShownPlace, message: ask.Draw) -> Later:
 
 
 def on_arc(place: ShownPlace, message: ask.ArcClasses) -> Packet:
-    """Tell which token classes an arc carries."""
+    """Send the token classes of an arc."""
     machine = _machine(place)
     ids = arcs_of(machine, message.form).tokens(message.source, message.target)
     table = table_of(machine)
@@ -286,38 +286,38 @@ def on_arc(place: ShownPlace, message: ask.ArcClasses) -> Packet:
 
 
 def on_stage_machine(place: ShownPlace, message: ask.StageMachine) -> Later:
-    """Tell what a stage does, and draw its machine."""
+    """Describe a stage, and draw its machine."""
     page, number, session = place.page, message.stage, at_end(place.session)
     k, trace = place.session.index, place.cursor.full_trace()
     return Later.of(lambda: {"stage": page.stage(number, session, trace, k)})
 
 
 def on_composed(place: ShownPlace, message: ask.ComposedBy) -> Later:
-    """Tell who composed the machine and how long it took; a process of its own works it out."""
+    """Say how the machine was composed and how long that took; a separate process computes it."""
     page, editing = place.page, place.editing
     return Later.of(lambda: {"composed": page.composed(editing.worker, editing.budget)})
 
 
 def on_words(place: ShownPlace, message: ask.TokenTexts) -> Later:
-    """Tell the readable text of every token."""
+    """Send the readable text of every token."""
     page = place.page
     return Later.of(lambda: {"words": page.words()})
 
 
 def on_line(place: ShownPlace, message: ask.WholeLine) -> Packet:
-    """Tell the whole line, for a page that missed what became of the one that it has."""
+    """Send the whole line, for a page that missed a change of it."""
     told = place.state()
     return {"line": told.line, "history": told.history}
 
 
 def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
-    """Tell the rows of the mask over time."""
+    """Send the rows of the mask over time."""
     return rows_packet(place.cursor.full_trace(), message.first, message.end)
 
 
 def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
     """Make the figure of the whole run, as a file."""
-    # Imported when it is asked for: the figure needs plotly, and nothing else does.
+    # Imported on request, because only this figure needs plotly.
     from widgets.figures.panels.plotly_figures import trace_page
 
     trace = place.cursor.full_trace()
@@ -339,7 +339,7 @@ def on_relax(place: ShownPlace, message: ask.Relax) -> Later:
     def changed() -> Constraint:
         cause = explain_step(session, message.token, message.k, trace=trace).cause
         if cause is None:
-            raise ExplorerError("No change that is known here allows this token.")
+            raise ExplorerError("No change is known that allows this token.")
         return cause.constraint
 
     return place.editing.ask(changed)
@@ -356,7 +356,7 @@ def on_switch_stage(place: ShownPlace, message: ask.SwitchStage) -> Reply:
 
 
 def on_rewrite(place: ShownPlace, message: ask.RewriteToken) -> Reply:
-    """Change what a token writes, and compile for the changed transducer."""
+    """Change the text that a token writes, and compile for the changed transducer."""
     return place.editing.rewrite(message.token, message.writes, message.missing)
 
 
@@ -366,17 +366,17 @@ def on_add_stage(place: ShownPlace, message: ask.AddStage) -> Reply:
 
 
 def on_cancel(place: ShownPlace, message: ask.Cancel) -> None:
-    """Stop the compilation that is under way."""
+    """Cancel the running compilation."""
     place.editing.cancel()
 
 
 def on_ready(place: ShownPlace, message: ask.Ready) -> None:
-    """Tell the page what it may have missed before it listened."""
+    """Send the page the changes that it may have missed before it listened."""
     place.editing.ready()
 
 
 def on_sampler(place: ShownPlace, message: ask.SetSampler) -> None:
-    """Change how tokens are chosen."""
+    """Change the settings of the sampler."""
     temperature = message.temperature or 0.0
     sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
     if sampler != place.session.sampler:
@@ -391,5 +391,5 @@ def on_play(place: ShownPlace, message: ask.Play) -> None:
 
 
 def of_the_widget(place: ShownPlace, message: PageMessage) -> Reply:
-    """Refuse a message that only some widgets answer themselves."""
+    """Refuse a message that only some widgets answer."""
     raise ExplorerError("The page asked for something that this widget does not have.")

@@ -151,7 +151,7 @@ def byte_text(byte: int) -> str:
 
 
 def prefix_label(data: bytes) -> str:
-    """Three letters of the beginning of a token, or the end of a longer one; empty if not text."""
+    """A token as at most three characters, a longer one as "…" and its end; empty if not text."""
     text = data.decode(errors="replace")
     if "\ufffd" in text or not text.isprintable():
         return ""

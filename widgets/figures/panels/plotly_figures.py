@@ -1,11 +1,11 @@
 """A run, and one position of it, as plotly figures: for a text, a slide or a comparison.
 
-For reading off values and for saving. A figure is made once: as a live widget it would cost 5 MB
-per instance and 35 ms per update. plotly is imported when the figure is asked for.
+They are for reading off values and for saving. A figure is made once: as a live widget it would
+cost 5 MB per instance and 35 ms per update. plotly is imported when a figure is made.
 
-In a cell the figure displays itself. From the widget it comes as one file: nothing may be fetched,
-so the file holds plotly's own script, which is 4.8 MB; a frame of that size inside the widget would
-stay in the page's memory, and a file can be kept.
+In a cell the figure displays itself. The widget offers it as one file: nothing may be fetched, so
+the file contains plotly's script, which has 4.8 MB. A frame of that size inside the widget would
+stay in the page's memory; a file can be kept outside it.
 """
 
 from __future__ import annotations

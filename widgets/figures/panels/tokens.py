@@ -1,4 +1,4 @@
-"""The bars: the likeliest tokens in three columns, masked ones at their place with the reason.
+"""The bars: the likeliest tokens in three columns, masked ones in their place with the reason.
 
 The order is the model's own, so that a masked token stays where the model wants it. The figures
 beside the bars (allowed count, feasible mass, entropy, divergence, rank of what was taken) are the
@@ -60,7 +60,7 @@ class Bar:
     taken: bool
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values for JSON; four digits, for a page stores a thousand positions."""
+        """As plain values for JSON, with four digits, because a page stores many positions."""
         return {
             "id": self.id,
             "text": self.text,
@@ -74,7 +74,7 @@ class Bar:
 
 
 def table_text(trace: Trace, token: int) -> str:
-    """A token of a trace as one line; its id where the trace does not mention it."""
+    """A token of a trace as one line; its id if the trace does not mention it."""
     data = trace.tokens.data.get(token)
     if data:
         return readable(data)
@@ -135,7 +135,7 @@ def search_packet(
             (``0x66``).
 
     Returns:
-        ``rows`` of the first `MOST_FOUND`, and how many there are as ``count``.
+        ``rows`` of the first `MOST_FOUND`, and the total number as ``count``.
     """
     same, parts = matching(session.vocabulary, query)
     rows = token_rows(session, trace, k, machine, [*same, *parts], first=len(same))
@@ -204,11 +204,11 @@ def matching(vocabulary: Vocabulary, query: str) -> tuple[list[int], list[int]]:
 
 
 PROMPT_TOKENS: Final = 400
-"""The most prompt tokens that are shown, the last ones; the number of those left out is said."""
+"""The most prompt tokens that are shown, the last ones; the number of the others is shown."""
 
 
 def surprisal(step: Step) -> float | None:
-    """-log2 of the model's probability of a step, in bits; ``None`` where it is not known."""
+    """-log2 of the model's probability of a step, in bits; ``None`` if it is not known."""
     if step.log_prob_model is None or not math.isfinite(step.log_prob_model):
         return None
     return max(0.0, -step.log_prob_model / math.log(2))
@@ -217,12 +217,12 @@ def surprisal(step: Step) -> float | None:
 def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> TokenBox:
     """One output token as the strip shows it; see `strip_packet`.
 
-    A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
-    ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
-    Where a draft proposed a token, ``accepted`` is true or ``rejected`` is the text of it.
-    ``again`` is true where it begins within the end of the prompt that healing opened. With the
-    machine of a scheme, ``bridge`` is true where it crosses a border of terminals, and ``fixed``
-    where it is text that a template tokenized beforehand.
+    A line has hundreds of them and is stored in the notebook, so default values are left out:
+    ``forced``, ``intervention`` and ``eos`` are present if they are true, ``by`` if it is not the
+    sampler. If a draft proposed a token, ``accepted`` is true or ``rejected`` is the proposal's
+    text. ``again`` is true if the token begins inside the end of the prompt that healing opened.
+    With the machine of a scheme, ``bridge`` is true if it crosses a border of terminals, and
+    ``fixed`` if it is text that a template tokenized beforehand.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -259,11 +259,11 @@ def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> To
 
 
 def rejected_token(trace: Trace, machine: TokenMachine) -> Rejected | None:
-    """The token of a run from elsewhere that the constraint does not allow; the finding of it.
+    """The first token of a run from elsewhere that the constraint does not allow.
 
     Returns:
-        ``id``, ``text``, ``at`` (how many tokens stand before it), ``reason`` in a few words, and
-        ``unread``, how many ids came after it; ``None`` if all was allowed.
+        ``id``, ``text``, ``at`` (the number of tokens before it), ``reason`` in a few words, and
+        ``unread``, the number of ids after it; ``None`` if all tokens were allowed.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -287,7 +287,7 @@ def rejected_token(trace: Trace, machine: TokenMachine) -> Rejected | None:
 
 
 def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> Strip:
-    """Prompt and output.
+    """The boxes of prompt and output.
 
     Args:
         trace: The record.
@@ -311,7 +311,7 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> Strip:
         "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
         "finished": trace.finished,
     }
-    # The text of the prompt's last token, where that was taken back (token healing).
+    # The text of the prompt's last token, if that was taken back (token healing).
     if trace.healed:
         packet["healed"] = readable(trace.healed.encode())
     return packet
