@@ -28,7 +28,6 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
-from explorer.languages.phases.leftmost import text_without
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
@@ -70,7 +69,7 @@ class AnyText(_OfStrings):
 
     def lower(self) -> Node:
         """The machine that follows the longest beginning of a string that was just read."""
-        return Machine(0, len(self.text), text_without(frozenset(map(tuple, self.strings))))
+        return Machine(0, len(self.text), text_without_any(self.strings))
 
     def __str__(self) -> str:
         return f"any_text(excluding={list(self.strings)!r})" if self.strings else "any_text()"
@@ -139,6 +138,14 @@ def text_until_source(strings: object) -> TextUntil:
         ConstraintError: As for `checked_strings`; or there is no string.
     """
     return TextUntil(_some(checked_strings("end", strings)))
+
+
+@lru_cache(maxsize=256)
+def text_without_any(strings: tuple[str, ...]) -> Dfa:
+    """The machine of any text in which none of some strings occurs."""
+    free = Machine(0, 0, any_text())
+    holding = Concat(0, 0, (free, Texts(0, 0, strings), free))
+    return build(Subtract(0, 0, free, holding), Meter()) if strings else any_text()
 
 
 @lru_cache(maxsize=256)
