@@ -18,7 +18,7 @@ proof holds at every depth; without one, the branches may still be disjoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, cast
 
@@ -207,7 +207,7 @@ IN_PLACE: Final = frozenset(
 """The keywords that apply other subschemas to the same value."""
 
 
-_CHOOSING: Final = IN_PLACE | {"enum", "const"}
+CHOOSING: Final = IN_PLACE | {"enum", "const"}
 """The keywords that split a conjunction; a subschema without them is plain."""
 
 
@@ -231,7 +231,7 @@ def synthetic(
     key = repr(schema), id(parent.schema)
     kept = made.setdefault(key, schema)
     pointer = f"{parent.pointer}/{keyword}" if keyword else parent.pointer
-    return Subschema(kept, parent.resolver, pointer, parent.draft)
+    return Subschema(kept, parent.resolver, pointer, parent.draft, scope=parent.scope)
 
 
 def structural(value: object) -> dict[str, Any]:
@@ -313,7 +313,7 @@ class Expansion:
             return [case]
         case.seen.add(sub.key)
         schema = sub.schema
-        if _CHOOSING.isdisjoint(schema):
+        if CHOOSING.isdisjoint(schema):
             case.plain.append(sub)
             return [case]
         plain = self._plain(sub)
@@ -327,7 +327,7 @@ class Expansion:
             reference = schema.get(keyword)
             if isinstance(reference, str):
                 target = sub.target(reference, keyword)
-                here.append(replace(target, owners=owners))
+                here.append(target.with_owners(owners))
                 if sub.draft <= 7:
                     case.todo += reversed(here)
                     return [case]
@@ -372,12 +372,12 @@ class Expansion:
             less = {key: value for key, value in schema.items() if key not in IN_PLACE}
             kept = self._stripped[id(schema)] = (schema, less)
             self._whole[id(less)] = schema
-        return replace(sub, schema=kept[1])
+        return sub.with_schema(kept[1])
 
     def whole(self, sub: Subschema) -> Subschema:
         """The subschema from which a plain one was made; itself if nothing was left out."""
         schema = self._whole.get(id(sub.schema))
-        return sub if schema is None else replace(sub, schema=schema)
+        return sub if schema is None else sub.with_schema(schema)
 
     def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
         """The choices of a subschema: each option holds some subschemas and excludes others."""

@@ -10,7 +10,7 @@ that has an address of its own, or an ``unevaluated...`` keyword, is never share
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, TypeGuard, cast
 
@@ -116,6 +116,9 @@ _HOLDING: Final = frozenset(
 )  # fmt: skip
 """The keywords that may hold subschemas."""
 
+LEADING: Final = _HOLDING | {"$ref"}
+"""The keywords that may lead to subschemas, but for dynamic references."""
+
 _ADDRESSES: Final = frozenset(
     ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema", "$defs",
      "definitions")
@@ -164,12 +167,24 @@ def draft_of(schema: dict[str, Any], around: int) -> int:
     return around if known is None else known[0]
 
 
+class Checked(dict[str, Any]):
+    """The keywords of a subschema that were checked, as those of a draft."""
+
+    __slots__ = ("draft",)
+
+    def __init__(self, draft: int) -> None:
+        super().__init__()
+        self.draft = draft
+
+
 def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
     """Raise for a keyword of a wrong type in a subschema.
 
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
     """
+    if type(schema) is Checked and schema.draft == draft:
+        return
     for keyword, value in schema.items():
         expected = WELL_FORMED.get(keyword)
         if expected is not None and not expected[0](value):
@@ -341,8 +356,6 @@ def contains_bounds(sub: Subschema) -> tuple[int, int | None]:
     return 1 if minimum is None else minimum, maximum
 
 
-_Path = tuple[str] | tuple[str, str | int]
-
 REMARKS: Final = frozenset(
     ("title", "description", "$comment", "default", "examples", "deprecated", "readOnly",
      "writeOnly")
@@ -369,81 +382,97 @@ def prepared(schema: Schema) -> tuple[Schema, bool]:
         >>> both["properties"]["a"] is both["properties"]["b"]
         True
     """
-    every: list[tuple[dict[str, Any], list[tuple[_Path, Schema]]]] = []
-    seen: set[int] = set()
-    todo: list[tuple[Schema, int]] = [(schema, DEFAULT_DRAFT)]
-    addressed = False
+    sharing = _Sharing()
     try:
-        while todo:
-            here, draft = todo.pop()
-            if isinstance(here, dict) and id(here) not in seen:
-                seen.add(id(here))
-                draft = draft_of(here, draft)
-                check_well_formed(here, "", draft)
-                addressed = addressed or not _ADDRESSES.isdisjoint(here)
-                parts = list(parts_of(here))
-                every.append((here, parts))
-                todo += [(part, draft) for _, part in parts]
+        return sharing.of(schema, DEFAULT_DRAFT), sharing.addressed
     except UnsupportedSchema:  # The pointer is worked out only now.
         for pointer, here, draft in every_part(schema):
             check_well_formed(here, pointer, draft)
-    made: dict[int, Schema] = {}
-    known: dict[object, Schema] = {}
-    for here, parts in reversed(every):
-        paths = {path: made[id(part)] for path, part in parts if id(part) in made}
-        copy = _with_parts(here, paths)
-        made[id(here)] = known.setdefault(_content(here, copy, paths), copy)
-    return made.get(id(schema), schema), addressed
+        raise
 
 
-def _with_parts(here: dict[str, Any], parts: dict[_Path, Schema]) -> dict[str, Any]:
-    """A copy of a schema without annotations, with its subschemas replaced by the shared ones."""
-    copy: dict[str, Any] = {
-        keyword: value
-        for keyword, value in here.items()
-        # A reference may lead into an object or a list.
-        if keyword not in REMARKS or isinstance(value, dict | list)
-    }
-    for path, part in parts.items():
-        keyword = path[0]
-        if len(path) == 1:
-            copy[keyword] = part
-        else:
-            if copy[keyword] is here[keyword]:
-                copy[keyword] = here[keyword].copy()
-            copy[keyword][path[1]] = part
-    return copy
+_ONE: Final = 1
+_LIST: Final = 2
+_EACH: Final = 3
+
+_HOLDS: Final = {
+    **{word: _ONE for word, kind in WELL_FORMED.items() if kind is _SCHEMA},
+    **{word: _LIST for word, kind in WELL_FORMED.items() if kind is _SCHEMAS},
+    **dict.fromkeys(("$defs", "definitions", "dependencies"), _EACH),
+    **{word: _EACH for word, kind in WELL_FORMED.items() if kind is _NAMED},
+}  # fmt: skip
+"""The subschemas in the keywords that hold some, but for ``items``: one, a list, or by name."""
 
 
-def _content(here: dict[str, Any], copy: dict[str, Any], paths: Collection[_Path]) -> object:
-    """A key that two subschemas share exactly if their keywords have the same content."""
-    if not _APART.isdisjoint(here):
-        return id(here)
-    if not paths:
-        try:
-            return repr(sorted(copy.items()))
-        except RecursionError:
-            return id(here)
-    content: list[object] = []
-    for keyword in sorted(copy):
-        value: object = copy[keyword]
-        itself = id(copy[keyword])
-        entries: list[tuple[object, object]] = []
-        if isinstance(value, dict):
-            entries = list(cast("dict[object, object]", value).items())
-        elif isinstance(value, list):
-            entries = list(enumerate(cast("list[object]", value)))
-        try:
-            if (keyword,) in paths:
-                content.append((keyword, itself))
-            elif any((keyword, name) in paths for name, _ in entries):
-                inside = [
-                    (name, id(part) if (keyword, name) in paths else repr(part))
-                    for name, part in entries
-                ]
-                content.append((keyword, tuple(inside)))
-            else:
-                content.append((keyword, repr(cast("object", value))))
-        except RecursionError:
-            return id(here)
-    return tuple(content)
+class _Sharing:
+    """Copies of subschemas without annotations; equal ones are one object."""
+
+    def __init__(self) -> None:
+        self.addressed = False
+        self._made: dict[int, Checked] = {}
+        self._known: dict[object, Checked] = {}
+
+    def of(self, here: Schema, draft: int) -> Schema:
+        """The shared copy of a subschema.
+
+        Raises:
+            UnsupportedSchema: A keyword does not have the required type.
+        """
+        if not isinstance(here, dict):
+            return here
+        made = self._made.get(id(here))
+        if made is not None:
+            return made
+        if "$schema" in here:
+            draft = draft_of(here, draft)
+        self.addressed = self.addressed or not _ADDRESSES.isdisjoint(here)
+        copy = Checked(draft)
+        content: list[tuple[str, object]] = []
+        for keyword, value in here.items():
+            expected = WELL_FORMED.get(keyword)
+            if expected is None:
+                # A reference may lead into an object or a list.
+                if keyword in REMARKS and not isinstance(value, dict | list):
+                    continue
+            elif not expected[0](value):
+                check_well_formed(here, "", draft)
+            holds = _HOLDS.get(keyword)
+            if keyword == "items":
+                holds = _LIST if isinstance(value, list) else _ONE
+            held, said = self._held(value, holds, draft)
+            copy[keyword] = held
+            content.append((keyword, said))
+        if draft >= 2020 and isinstance(here.get("items"), list):
+            check_well_formed(here, "", draft)
+        key = id(here) if not _APART.isdisjoint(here) else frozenset(content)
+        made = self._made[id(here)] = self._known.setdefault(key, copy)
+        return made
+
+    def _held(self, value: Any, holds: int | None, draft: int) -> tuple[object, object]:
+        """The value of a keyword with the shared subschemas in it, and what tells it apart."""
+        if holds is _ONE:
+            part = self.of(value, draft)
+            return part, id(part)
+        if holds is _EACH and isinstance(value, dict):
+            named: dict[str, object] = {
+                name: self.of(part, draft) if _is_schema(part) else part
+                for name, part in cast("dict[str, Any]", value).items()
+            }
+            return named, tuple(
+                (name, id(part) if type(part) is Checked else _said(part))
+                for name, part in named.items()
+            )
+        if holds is _LIST and isinstance(value, list):
+            parts = [self.of(part, draft) for part in cast("list[Schema]", value)]
+            return parts, tuple(map(id, parts))
+        return value, _said(value)
+
+
+def _said(value: object) -> object:
+    """A key that two values of a keyword share exactly if they have the same content."""
+    if type(value) is str:
+        return value, None  # Not the number that would be shown so.
+    try:
+        return repr(value)
+    except RecursionError:
+        return id(value)

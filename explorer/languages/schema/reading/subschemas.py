@@ -10,8 +10,6 @@ for the place (`malformed_address`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
@@ -38,35 +36,58 @@ DEFAULT_DRAFT: Final = 2020
 Schema = bool | dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
 class Subschema:
-    """A schema at its place.
+    """A schema at its place; nothing changes it.
 
     Args:
         owners: The keys of subschemas with ``unevaluatedProperties`` or ``unevaluatedItems`` for
             which this one evaluates members or items.
         referenced: Whether a reference led here.
+        scope: The base address and the dynamic scope, where they are known.
     """
 
-    schema: Schema
-    resolver: Resolver[Any]
-    pointer: str
-    draft: int
-    owners: frozenset[int] = frozenset()
-    referenced: bool = False
+    __slots__ = ("draft", "key", "owners", "pointer", "referenced", "resolver", "schema", "scope")
 
-    @cached_property
-    def key(self) -> tuple[int, str, tuple[str, ...], frozenset[int]]:
+    def __init__(
+        self,
+        schema: Schema,
+        resolver: Resolver[Any],
+        pointer: str,
+        draft: int,
+        owners: frozenset[int] = frozenset(),
+        referenced: bool = False,
+        scope: tuple[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.resolver = resolver
+        self.pointer = pointer
+        self.draft = draft
+        self.owners = owners
+        self.referenced = referenced
+        self.scope = _scope_of(resolver, draft) if scope is None else scope
+        self.key: tuple[int, str, tuple[str, ...], frozenset[int]]
         """The key that equal subschemas share: content, base address, dynamic scope, owners."""
-        return id(self.schema), *self.scope, self.owners
+        self.key = id(schema), *self.scope, owners
 
-    @cached_property
-    def scope(self) -> tuple[str, tuple[str, ...]]:
-        """The base address, and the dynamic scope."""
-        scope: tuple[str, ...] = ()
-        if self.draft >= 2019:
-            scope = tuple(uri for uri, _ in self.resolver.dynamic_scope())
-        return self.resolver._base_uri, scope  # pyright: ignore[reportPrivateUsage]
+    def with_schema(self, schema: Schema) -> Subschema:
+        """Another schema at the same place."""
+        return Subschema(
+            schema, self.resolver, self.pointer, self.draft, self.owners, self.referenced,
+            self.scope,
+        )  # fmt: skip
+
+    def with_owners(self, owners: frozenset[int]) -> Subschema:
+        """The same subschema with other owners."""
+        return Subschema(
+            self.schema, self.resolver, self.pointer, self.draft, owners, self.referenced,
+            self.scope,
+        )  # fmt: skip
+
+    def alone(self) -> Subschema:
+        """The same subschema without owners, as if no reference had led here."""
+        if not self.owners and not self.referenced:
+            return self
+        return Subschema(self.schema, self.resolver, self.pointer, self.draft, scope=self.scope)
 
     def keyword(self, name: str) -> Any:
         """The value of a keyword, or ``None``."""
@@ -105,7 +126,7 @@ class Subschema:
         """The subschema at a path below this one; it has no owners unless they are given."""
         resolver = self.resolver
         draft = self.draft
-        if isinstance(schema, dict):
+        if isinstance(schema, dict) and ("$id" in schema or "id" in schema):
             dialect = schema.get("$schema")
             identifier = schema.get("id" if draft == 4 else "$id")
             if isinstance(identifier, str) and not (draft <= 7 and "$ref" in schema):
@@ -113,11 +134,11 @@ class Subschema:
                 resolver = resolver.in_subresource(specification.create_resource(schema))
                 if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
                     draft = known[0]
+        same = resolver is self.resolver and draft == self.draft
         pointer = self.pointer + pointer_to(*path)
-        made = Subschema(schema, resolver, pointer, draft, owners or frozenset())
-        if resolver is self.resolver and draft == self.draft:
-            made.__dict__["scope"] = self.scope  # It is the same, so it need not be worked out.
-        return made
+        return Subschema(
+            schema, resolver, pointer, draft, owners or _NOBODY, scope=self.scope if same else None
+        )
 
     def target(self, reference: str, keyword: str) -> Subschema:
         """Follow a reference.
@@ -156,6 +177,17 @@ class Subschema:
         return Subschema(content, resolved.resolver, pointer, draft, self.owners, referenced=True)
 
 
+_NOBODY: Final[frozenset[int]] = frozenset()
+
+
+def _scope_of(resolver: Resolver[Any], draft: int) -> tuple[str, tuple[str, ...]]:
+    """The base address, and the dynamic scope."""
+    scope: tuple[str, ...] = ()
+    if draft >= 2019:
+        scope = tuple(uri for uri, _ in resolver.dynamic_scope())
+    return resolver._base_uri, scope  # pyright: ignore[reportPrivateUsage]
+
+
 def pointer_to(*path: str | int) -> str:
     """A path as a JSON Pointer (RFC 6901).
 
@@ -165,7 +197,7 @@ def pointer_to(*path: str | int) -> str:
     """
     pointer = ""
     for step in path:
-        text = str(step)
+        text = step if type(step) is str else str(step)
         if "~" in text or "/" in text:
             text = text.replace("~", "~0").replace("/", "~1")
         pointer += "/" + text

@@ -145,6 +145,10 @@ def text_of_data(schema: object) -> str:
         raise ConstraintError(f"{reason}.", remedy=remedy) from error
 
 
+_SINGLE: Final = frozenset((str, int, float, bool, type(None)))
+"""Types of values that hold no others."""
+
+
 def _values_written_out(value: object, known: dict[int, int]) -> int:
     """The number of values in Python data; an object at several places counts at each of them."""
     parts: Iterable[object]
@@ -159,7 +163,7 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
         known[place] = 1  # Data that contains itself is refused later, when it is written.
         count = 1
         for part in parts:
-            count += 1 if type(part) is str else _values_written_out(part, known)
+            count += 1 if type(part) in _SINGLE else _values_written_out(part, known)
         known[place] = count
     return known[place]
 

@@ -12,14 +12,19 @@ are combined.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 
-from explorer.automata.construction.operations import intersection, union
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.minimize import minimal_dfa
+from explorer.automata.construction.operations import empty_dfa, intersection, union
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import Deferred, Node, Outline
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.text.numbers import INTEGER, PLAIN, any_integer
@@ -60,6 +65,10 @@ _DECIMALS: Final = len(_LARGEST)
 
 MOST_RESPELLED: Final = 2_000
 """Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
+MOST_AT_ONCE: Final = 60
+"""The most states of a machine whose large spelling is drawn before a text reaches it."""
+MOST_WAITING: Final = 400
+"""The most states of a machine whose large spelling waits, which has 32 layers of them."""
 MOST_KEPT: Final = 200
 """The most states of a machine whose result is cached, since schemas use the same few bounds."""
 
@@ -121,17 +130,40 @@ def _kept(machine: _ByContent, *, whole: bool) -> Dfa:
 
 
 def _respelled(machine: Dfa, *, whole: bool, meter: Meter) -> Dfa:
-    """The numbers of a machine in further spellings: ``e0`` after a plain number, zeros before a
-    negative exponent, and the large spelling.
+    """The numbers of a machine in further spellings."""
+    sketch = Sketch(meter)
+    begin, end = sketch.state(), sketch.state()
+    _draw_small(sketch, begin, end, machine)
+    sketch.machine(begin, _every_whole() if whole else _large(machine, meter), end)
+    return sketch.finish(begin, [end])
+
+
+def draw_with_exponents(
+    sketch: Sketch, begin: int, end: int, machine: Dfa, every: frozenset[Every], meter: Meter
+) -> None:
+    """Draw the spellings of `with_exponents`; in a machine of some size the decimals of the
+    large spelling are drawn when a text reaches them."""
+    waits = MOST_AT_ONCE < machine.num_states <= MOST_WAITING
+    if not waits or "number" in every or machine is any_integer():
+        sketch.machine(begin, with_exponents(machine, every, meter), end)
+        return
+    _draw_small(sketch, begin, end, machine)
+    if "integer" in every:
+        sketch.machine(begin, _every_whole(), end)
+    else:
+        _Decimals(machine).draw(sketch, begin, end)
+
+
+def _draw_small(sketch: Sketch, begin: int, end: int, machine: Dfa) -> None:
+    """Draw the numbers of a machine, also with ``e0`` after a plain number and with zeros before a
+    negative exponent.
 
     An integer of draft 4 has neither fraction nor exponent, so an exponent may follow digits only
     where a fraction of zeros may follow too.
     """
-    sketch = Sketch(meter)
-    begin = sketch.state()
     inside = sketch.copy(machine)
     sketch.epsilon(begin, inside[machine.start])
-    after, sign, end = sketch.state(), sketch.state(), sketch.state()
+    after, sign = sketch.state(), sketch.state()
     plain, exponents = _parts(machine)
     for state in plain:
         for letter in b"eE":
@@ -148,95 +180,254 @@ def _respelled(machine: Dfa, *, whole: bool, meter: Meter) -> Dfa:
         for here in (negative, more):
             sketch.byte(here, ord("0"), more)
         sketch.epsilon(more, inside[machine.step(state, ord("-"))])
-    sketch.machine(begin, _every_whole() if whole else _large(machine, meter), end)
-    accepting: list[int] = np.flatnonzero(machine.accepting).tolist()
-    return sketch.finish(begin, [*(inside[state] for state in accepting), end])
+    sketch.epsilons((np.flatnonzero(machine.accepting) + inside[0]).tolist(), end)
+
+
+_WITHIN: Final = (*range(48, 58), 43, 45)
+"""The digits and signs, which stay in the same part of a number."""
 
 
 def _parts(machine: Dfa) -> tuple[list[int], set[int]]:
     """The accepting states at the end of plain spellings only, but for draft 4's integers; and the
     states after the letter of an exponent."""
-    met: set[tuple[int, str]] = {(machine.start, "digits")}
-    todo = list(met)
-    letters: set[int] = set()
-    while todo:
-        state, part = todo.pop()
-        for byte in machine.expected(state):
-            following = part
-            after = machine.step(state, byte)
-            if byte == ord("."):
-                following = "fraction"
-            elif byte in b"eE":
-                following = "exponent"
-                letters.add(after)
-            item = (after, following)
-            if item not in met:
-                met.add(item)
-                todo.append(item)
-    parts: dict[int, set[str]] = {}
-    for state, part in met:
-        parts.setdefault(state, set()).add(part)
+    after = machine.table[:, machine.symbol_class[:256]]
+    reading, point, letters = after[:, _WITHIN], after[:, [46]], after[:, [0x45, 0x65]]
+
+    def reached(here: Bool, columns: Int32) -> Bool:
+        """The states to which some columns of the table lead."""
+        states = np.zeros(machine.num_states + 1, np.bool_)
+        states[columns[here]] = True
+        return states[:-1]
+
+    def closed(here: Bool) -> Bool:
+        """The states that more digits and signs lead to."""
+        while True:
+            more = here | reached(here, reading)
+            if (more == here).all():
+                return here
+            here = more
+
+    start = np.zeros(machine.num_states, np.bool_)
+    start[machine.start] = True
+    whole = closed(start)
+    fraction = closed(reached(whole, point))
+    lettered = reached(whole | fraction, letters)
+    exponent = closed(lettered)
     plain = [
         state
-        for state in np.flatnonzero(machine.accepting).tolist()
-        if "exponent" not in parts[state]
-        and ("digits" not in parts[state] or _may_have_zeros(machine, state))
+        for state in np.flatnonzero(machine.accepting & ~exponent).tolist()
+        if not whole[state] or _may_have_zeros(machine, state)
     ]
-    return plain, letters
+    return plain, set(np.flatnonzero(lettered).tolist())
 
 
 def _large(machine: Dfa, meter: Meter) -> Dfa:
+    """The numbers of a machine in the large spelling."""
+    decimals = _Decimals(machine)
+    if not decimals.accepted.any():
+        return empty_dfa(NUM_BYTES)
+    sketch = Sketch(meter)
+    begin, end, point = sketch.state(), sketch.state(), sketch.states(machine.num_states)
+    met = np.zeros(machine.num_states, np.bool_)
+    for _, state, target in decimals.first_digits(sketch, begin):
+        met[target] = True
+        sketch.byte(state, ord("."), point + target)
+        decimals.draw_exponents(
+            sketch, np.array([target]), np.array([state]), 0, end, LAST_EXPONENT
+        )
+    layers = decimals.draw_layers(sketch, {1: decimals.after(met)}, end, LAST_EXPONENT)
+    read = decimals.runs[met[decimals.runs[:, 0]]] + np.array([point, 0, 0, 0], np.int32)
+    read[:, 3] = layers[read[:, 3]]
+    sketch.rows(read)
+    large = sketch.finish(begin, [end])
+    return intersection(large, _every_spelling(), meter) if decimals.reaches_top else large
+
+
+class _Decimals:
     """The numbers of a machine in the large spelling.
 
     After the first digit come up to 16 decimals, each in a layer with all states of the machine; an
     exponent may follow where the machine accepts after the zeros that the exponent stands for.
     """
-    digits = machine.table[:, machine.symbol_class[48:58]]
-    accepted = _after_zeros(machine, digits[:, 0])
-    sketch = Sketch(meter)
-    begin, negative, end = sketch.state(), sketch.state(), sketch.state()
-    sketch.byte(begin, ord("-"), negative)
-    here = np.zeros(machine.num_states, np.bool_)
-    state = {number: sketch.state() for number in range(machine.num_states)}
-    for before, source in ((begin, machine.start), (negative, machine.step(machine.start, 45))):
-        for digit in range(1, 10) if source != NO_ARC else ():
-            if (target := int(digits[source, digit])) != NO_ARC:
-                sketch.byte(before, 48 + digit, state[target])
-                here[target] = True
-    entries: dict[bytes, int] = {}
-    for level in range(_DECIMALS + 1):
-        wanted = accepted[FIRST_LARGE - level : LAST_EXPONENT + 1 - level]
-        met: list[int] = np.flatnonzero(here).tolist()
-        for number in met:
-            key = wanted[:, number].tobytes()
-            if not any(key):
-                continue
-            if key not in entries:
-                entries[key] = sketch.state()
-                sketch.machine(entries[key], _exponents(key), end)
-            sketch.epsilon(state[number], entries[key])
-        if level == _DECIMALS or not met:
-            break
-        following: list[int] = np.setdiff1d(digits[here], [NO_ARC]).tolist()
-        after = {number: sketch.state() for number in following}
-        for number in met:
-            source = state[number]
-            if level == 0:
-                source = sketch.state()
-                sketch.byte(state[number], ord("."), source)
-            row: list[int] = digits[number].tolist()
-            first = 0
-            for digit in range(1, 11):
-                if digit == 10 or row[digit] != row[first]:
-                    if row[first] != NO_ARC:
-                        sketch.interval(source, 48 + first, 47 + digit, after[row[first]])
-                    first = digit
-        here = np.zeros_like(here)
-        here[following] = True
-        state = after
-    large = sketch.finish(begin, [end])
-    top = any(key[-1] for key in entries)
-    return intersection(large, _every_spelling(), meter) if top else large
+
+    def __init__(self, machine: Dfa) -> None:
+        self._machine = machine
+        self._digits = machine.table[:, machine.symbol_class[48:58]]
+        self.runs = _runs(self._digits)
+        self.accepted = _after_zeros(machine, self._digits[:, 0])
+        # States with the same answer for every number of zeros, and one of each kind.
+        packed = np.packbits(self.accepted, axis=0).T.copy()
+        rows = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+        _, self._sample, self._kind = np.unique(rows, return_index=True, return_inverse=True)
+        self.reaches_top = bool(self.accepted[LAST_EXPONENT - _DECIMALS :].any())
+        self._entries: dict[bytes, int] = {}  # Of one sketch.
+        self.width = 0
+
+    def first_digits(self, sketch: Sketch, begin: int) -> Iterator[tuple[bool, int, int]]:
+        """Draw the sign and the first digit: whether that is a 1, the state after it, and the
+        machine's."""
+        start, minus = self._machine.start, self._machine.step(self._machine.start, ord("-"))
+        negative = sketch.state()
+        sketch.byte(begin, ord("-"), negative)
+        drawn: dict[tuple[bool, int], int] = {}
+        for before, source in ((begin, start), (negative, minus)):
+            for digit in range(1, 10) if source != NO_ARC else ():
+                target = int(self._digits[source, digit])
+                if target != NO_ARC:
+                    key = digit == 1, target
+                    if key not in drawn:
+                        drawn[key] = sketch.state()
+                    sketch.byte(before, 48 + digit, drawn[key])
+        for (is_one, target), state in drawn.items():
+            yield is_one, state, target
+
+    def after(self, here: Bool) -> Bool:
+        """The states after one more digit."""
+        states = np.zeros(len(here), np.bool_)
+        states[self.runs[here[self.runs[:, 0]], 3]] = True
+        return states
+
+    def draw_exponents(
+        self, sketch: Sketch, states: Int32, places: Int32, level: int, end: int, last: int
+    ) -> None:
+        """Draw the exponents, up to the last, that may follow some states after so many decimals.
+
+        Args:
+            places: The numbers of the states in the sketch.
+        """
+        wanted = self.accepted[FIRST_LARGE - level : LAST_EXPONENT + 1 - level, self._sample].copy()
+        wanted[last + 1 - FIRST_LARGE :] = False
+        kinds = self._kind[states]
+        for kind in np.flatnonzero(wanted.any(axis=0)).tolist():
+            some = places[kinds == kind]
+            if len(some):
+                key = wanted[:, kind].tobytes()
+                if key not in self._entries:
+                    self._entries[key] = sketch.state()
+                    sketch.machine(self._entries[key], _exponents(key), end)
+                sketch.epsilons(some.tolist(), self._entries[key])
+
+    def draw_layers(self, sketch: Sketch, entered: dict[int, Bool], end: int, last: int) -> Int32:
+        """Draw the decimals after some, and the exponents up to the last.
+
+        Args:
+            entered: bool[states] by the number of decimals so far, from 1: where one may enter.
+
+        Returns:
+            int32[states], the numbers of the states after one decimal; those after more decimals
+            are larger by multiples of `width`.
+        """
+        here = np.zeros(self._machine.num_states, np.bool_)
+        for states in entered.values():
+            here |= states
+        while (more := here | self.after(here)).sum() > here.sum():
+            here = more
+        self.width = count = int(here.sum())
+        layers = sketch.states(_DECIMALS * count)
+        place = np.where(here, layers + here.cumsum() - 1, NO_ARC).astype(np.int32)
+        here = np.zeros(self._machine.num_states, np.bool_)
+        for level in range(1, _DECIMALS + 1):
+            if level in entered:
+                here = here | entered[level]
+            shift = (level - 1) * count
+            met = np.flatnonzero(here).astype(np.int32)
+            self.draw_exponents(sketch, met, place[met] + shift, level, end, last)
+            if level < _DECIMALS:
+                read = self.runs[here[self.runs[:, 0]]]
+                columns = place[read[:, 0]] + shift, read[:, 1], read[:, 2]
+                sketch.rows(np.column_stack([*columns, place[read[:, 3]] + shift + count]))
+                here = self.after(here)
+        return place
+
+    def draw(self, sketch: Sketch, begin: int, end: int) -> None:
+        """Draw the numbers, their decimals as parts that may wait."""
+        if not self.accepted.any():
+            return
+        surely = self._have_words()
+        self._entries.clear()
+        for is_one, state, target in self.first_digits(sketch, begin):
+            last = LAST_EXPONENT if is_one else LAST_EXPONENT - 1
+            self.draw_exponents(
+                sketch, np.array([target], np.int32), np.array([state], np.int32), 0, end, last
+            )
+            after = sketch.state()
+            sketch.byte(state, ord("."), after)
+            sketch.part(after, self._waiting(target, is_one, bool(surely[target])), end)
+
+    def _have_words(self) -> Bool:
+        """bool[states], whether decimals after the point surely lead to an exponent."""
+        count = self._machine.num_states
+        able = np.zeros(count + 1, np.bool_)  # The last entry is `NO_ARC`.
+        for level in range(_DECIMALS, 0, -1):
+            able[:count] = able[self._digits].any(axis=1)
+            able[:count] |= self.accepted[FIRST_LARGE - level : LAST_EXPONENT - level].any(axis=0)
+        return cast("Bool", able[self._digits].any(axis=1))
+
+    def _waiting(self, target: int, is_one: bool, is_late: bool) -> Node:
+        """The decimals after the point and the exponent, as a node."""
+
+        def outline(meter: Meter) -> Outline:
+            sketch = Sketch(meter, 2)
+            self._entries.clear()
+            if is_one and self.reaches_top:
+                self._draw_by_size(sketch, target)
+            else:
+                last = LAST_EXPONENT - self.reaches_top
+                met = np.zeros(self._machine.num_states, np.bool_)
+                met[target] = True
+                layers = self.draw_layers(sketch, {1: self.after(met)}, 1, last)
+                for _, low, high, state in self.runs[self.runs[:, 0] == target].tolist():
+                    sketch.interval(0, low, high, int(layers[state]))
+            return sketch.outline()
+
+        made = Deferred(
+            0, 0, lambda meter: minimal_dfa(lay_out(made, meter), meter), outline=outline,
+            is_late=is_late,
+        )  # fmt: skip
+        return made
+
+    def _draw_by_size(self, sketch: Sketch, target: int) -> None:
+        """Draw the decimals of a number that may have the largest exponent, from state 0: those
+        below and above the largest float's in layers of their own."""
+        count = self._machine.num_states
+        below: dict[int, Bool] = {}
+        above: dict[int, Bool] = {}
+        arcs: list[tuple[int, int, int, int, bool]] = []
+        here, state = 0, target
+        for level, largest in enumerate(map(int, _LARGEST), 1):
+            for side, digits in ((below, range(largest)), (above, range(largest + 1, 10))):
+                for digit in digits:
+                    if (to := int(self._digits[state, digit])) != NO_ARC:
+                        side.setdefault(level, np.zeros(count, np.bool_))[to] = True
+                        arcs.append((here, 48 + digit, level, to, side is below))
+            state = int(self._digits[state, largest])
+            if state == NO_ARC:
+                break
+            following = sketch.state()
+            sketch.byte(here, 48 + largest, following)
+            here = following
+            states, places = np.array([state], np.int32), np.array([here], np.int32)
+            self.draw_exponents(sketch, states, places, level, 1, LAST_EXPONENT)
+        for side, last in ((below, LAST_EXPONENT), (above, LAST_EXPONENT - 1)):
+            layers = self.draw_layers(sketch, side, 1, last)
+            for source, byte, level, to, is_below in arcs:
+                if is_below == (side is below):
+                    sketch.byte(source, byte, int(layers[to]) + (level - 1) * self.width)
+
+
+def _runs(digits: Int32) -> Int32:
+    """int32[arcs, 4], arcs over intervals of digits.
+
+    Args:
+        digits: int32[states, 10], the state after each digit, or `NO_ARC`.
+    """
+    begins = np.ones(digits.shape, np.bool_)
+    begins[:, 1:] = digits[:, 1:] != digits[:, :-1]
+    ends = np.ones(digits.shape, np.bool_)
+    ends[:, :-1] = begins[:, 1:]
+    source, low = np.nonzero(begins & (digits != NO_ARC))
+    high = np.nonzero(ends & (digits != NO_ARC))[1]
+    return np.column_stack([source, 48 + low, 48 + high, digits[source, low]]).astype(np.int32)
 
 
 def _after_zeros(machine: Dfa, zero: Int32) -> Bool:

@@ -270,7 +270,9 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
         [True, True, True, False, True]
     """
     plain = _plain_multiples(numerator, decimals, meter)
-    parts = [plain, concatenation([_minus(), plain], meter)]
+    if not decimals:
+        return plain
+    parts = [plain]
     for exponent in range(1, min(decimals, 999) + 1):
         mantissa = intersection(
             _mantissa(), _plain_multiples(numerator, decimals - exponent, meter), meter
@@ -283,10 +285,10 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
 
 
 def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
-    """Unsigned plain multiples; a state is the remainder of the digits, and the decimals so far."""
+    """Plain multiples; a state is the remainder of the digits, and the decimals so far."""
     sketch = Sketch(meter)
     meter.check("Multiples", states=numerator * (decimals + 2))
-    begin, zero, zeros = sketch.state(), sketch.state(), sketch.state()
+    begin, negative, zero, zeros = (sketch.state() for _ in range(4))
     remainders = np.arange(numerator)
     after = (10 * remainders[:, None] + np.arange(10)) % numerator
 
@@ -299,9 +301,8 @@ def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
 
     # Level 0 is before the point, level 1 after it, and each decimal leads one level up.
     point = np.full(numerator, 46)
-    first = np.array([(0, 48 + digit, 48 + digit, 1 + digit % numerator) for digit in range(1, 10)])
     points = np.column_stack([remainders + 1, point, point, remainders + 1 + numerator])
-    arcs = [first, levels(0, 0), points, *(levels(k, k + 1) for k in range(1, decimals + 1))]
+    arcs = [levels(0, 0), points, *(levels(k, k + 1) for k in range(1, decimals + 1))]
     states = 1 + numerator * (decimals + 2)
     shift = sketch.block(np.concatenate(arcs).astype(np.int32), states, begin) + 1
 
@@ -311,7 +312,11 @@ def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
         return (np.flatnonzero(fits) + shift + level * numerator).tolist()
 
     accepting = [zero, zeros, *whole_at(0, decimals)]
-    sketch.byte(begin, 48, zero)
+    for before in (begin, negative):
+        sketch.byte(before, 48, zero)
+        for digit in range(1, 10):
+            sketch.byte(before, 48 + digit, shift + digit % numerator)
+    sketch.byte(begin, ord("-"), negative)
     sketch.byte(zero, 46, shift + numerator)
     for place in range(1, decimals + 1):
         accepting += whole_at(place + 1, decimals - place)

@@ -49,6 +49,20 @@ class Sketch:
         self._states += 1
         return self._states - 1
 
+    def states(self, count: int) -> int:
+        """New states; the number of the first one."""
+        self._states += count
+        self._meter.check(STAGE, states=self._states)
+        return self._states - count
+
+    def rows(self, arcs: Int32) -> None:
+        """Many arcs, int32[arcs, 4], rows ``(source, low, high, target)``."""
+        self._blocks.append(arcs)
+
+    def epsilons(self, sources: Iterable[int], target: int) -> None:
+        """Arcs that read nothing, to one state."""
+        self._epsilons += [(source, target) for source in sources]
+
     def byte(self, source: int, byte: int, target: int) -> None:
         """An arc over one byte."""
         self._arcs.append((source, byte, byte, target))
@@ -90,6 +104,11 @@ class Sketch:
         self.epsilon(source, offset + nfa.start)
         self._epsilons += [(a + offset, b + offset) for a, b in nfa.epsilons.tolist()]
         self._epsilons += [(offset + int(state), target) for state in nfa.accepting]
+
+    def part_of(self, nfa: Nfa) -> None:
+        """An automaton without ε-arcs, with its own numbers; nothing may be drawn before it."""
+        self._states = nfa.num_states
+        self._blocks.append(nfa.arcs)
 
     def copy(self, machine: Dfa) -> range:
         """Copy a machine's states and arcs; entry q of the result is the copy of state q."""

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
@@ -18,6 +19,7 @@ from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.text.escapes import CHARACTER, ESCAPE, Escapes
 from explorer.languages.schema.text.sketch import Sketch
+from explorer.languages.schema.text.strings import drawn_literals, literals
 
 Whitespace = Literal["compact", "dumps", "pretty", "flexible"]
 EscapesOf = Literal["free", "any"]
@@ -27,6 +29,7 @@ SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
 
 _PLAIN: Final = np.array([byte for byte in range(0x20, 0x80) if byte not in b'"\\'])
+_CONTROLS: Final = np.arange(0x80)
 
 
 def character_in(escapes: EscapesOf) -> str:
@@ -56,6 +59,21 @@ def respelled(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
             sketch.block(*free_escapes(), states[state])
     accepting: list[int] = np.flatnonzero(machine.accepting).tolist()
     return sketch.drawn(states[machine.start], [states[state] for state in accepting])
+
+
+def spelled_literals(texts: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Nfa:
+    """The literals of a language of texts in all their spellings; arguments as `respelled`."""
+    if escapes == "any":
+        return respelled(literals(texts, meter), meter, escapes)
+    free = _free_states(texts, _CONTROLS) if texts.num_states else []
+    drawn = drawn_literals(texts, free)
+    if not free:
+        return drawn
+    sketch = Sketch(meter)
+    sketch.part_of(drawn)
+    for state in free:
+        sketch.block(*free_escapes(), state)
+    return sketch.drawn(drawn.start, drawn.accepting.tolist())
 
 
 def in_strings(machine: Dfa) -> list[int]:
@@ -94,18 +112,22 @@ def free_escapes() -> tuple[Int32, int]:
     return arcs, machine.num_states
 
 
-def _free_states(machine: Dfa) -> list[int]:
+def _free_states(machine: Dfa, read: NDArray[np.int64] = _PLAIN) -> list[int]:
     """The states of a machine of literals in which any text may follow.
 
     All of them are between the quotes, since only there a state can read every letter and stay.
+
+    Args:
+        read: Bytes that such a state reads: for a machine of texts, also those that a literal
+            escapes.
     """
-    after = machine.table[:, np.unique(machine.symbol_class[_PLAIN])]
+    after = machine.table[:, np.unique(machine.symbol_class[read])]
     staying = (after == np.arange(machine.num_states)[:, None]).all(axis=1)
     states: list[int] = np.flatnonzero(staying).tolist()
-    return [state for state in states if _is_free(machine, state)]
+    return [state for state in states if _is_free(machine, state, of_texts=read is not _PLAIN)]
 
 
-def _is_free(machine: Dfa, state: int) -> bool:
+def _is_free(machine: Dfa, state: int, *, of_texts: bool) -> bool:
     """Whether characters beyond ASCII and all escapes also lead back to a state."""
     for sample in ("é", "€", "\ud7ff", "😀", "\U0010ffff"):
         here = state
@@ -113,5 +135,7 @@ def _is_free(machine: Dfa, state: int) -> bool:
             here = machine.step(here, byte)
         if here != state:
             return False
+    if of_texts:
+        return True
     backslash = machine.step(state, 0x5C)
     return backslash != NO_ARC and all(machine.step(backslash, c) == state for c in b'"\\bfnrt')

@@ -20,7 +20,8 @@ from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text import numbers
-from explorer.languages.schema.text.exponents import Every, with_exponents
+from explorer.languages.schema.text.exponents import Every, draw_with_exponents, with_exponents
+from explorer.languages.schema.text.sketch import Sketch
 
 STAGE: Final = "The numbers of a schema"
 
@@ -202,7 +203,28 @@ class Numbers(tuple[NumberPart, ...]):
 
     def spelled(self, meter: Meter) -> Dfa:
         """The machine of all spellings."""
-        return with_exponents(self.machine(meter), self.every, meter)
+        parts = [with_exponents(part.machine(meter), part.every, meter) for part in self.alike]
+        return union(parts, meter) if len(parts) != 1 else parts[0]
+
+    def draw(self, sketch: Sketch, begin: int, end: int, meter: Meter) -> None:
+        """Draw all spellings between two states, as far as they need not wait."""
+        for part in self.alike:
+            draw_with_exponents(sketch, begin, end, part.machine(meter), part.every, meter)
+
+    @property
+    def alike(self) -> list[Numbers]:
+        """This set as a union: the parts that are listed, and those of the same divisors.
+
+        Where digits are told from other spellings there is one set, because an exponent may depend
+        on all parts.
+        """
+        if ALL in self or len(self) == 1 or any(part.written for part in self):
+            return [self]
+        known: dict[object, list[NumberPart]] = {}
+        for part in self:
+            is_one = part.low[0] == part.high[0]
+            known.setdefault(is_one or (part.steps, part.but), []).append(part)
+        return [Numbers(parts) for parts in known.values()]
 
     def machine(self, meter: Meter) -> Dfa:
         """The machine of the plain and small spellings."""

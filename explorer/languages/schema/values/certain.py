@@ -41,6 +41,7 @@ from explorer.languages.schema.reading.cases import (
     types_given,
 )
 from explorer.languages.schema.reading.keywords import (
+    LEADING,
     REMARKS,
     WELL_FORMED,
     anchored,
@@ -78,6 +79,13 @@ _SIZES: Final = (
     "minProperties", "maxProperties",
 )  # fmt: skip
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+
+_ALWAYS_FOLLOWED: Final = (_FOLLOWED | _SET_ASIDE).difference(
+    _SIZES, _BOUNDS,
+    ("type", "enum", "const", "uniqueItems", "required", "multipleOf", "pattern",
+     "patternProperties"),
+)  # fmt: skip
+"""Keywords that can be followed whatever they say."""
 
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
 
@@ -130,8 +138,11 @@ class Certain:
         if level > DEEPEST or self._sound.get(sub.key) is False or sub.owners:
             return False
         check_well_formed(sub.schema, sub.pointer, sub.draft)
-        if not all(_is_followed(sub, word, value) for word, value in sub.schema.items()):
-            return False
+        for word, value in sub.schema.items():
+            if word not in _ALWAYS_FOLLOWED and not _is_followed(sub, word, value):
+                return False
+        if LEADING.isdisjoint(sub.schema):
+            return True
         return all(self._all_sound(each, met, level + 1) for each in _led_to(sub))
 
     def _is_certain(self, sub: Subschema, depth: Depth) -> bool:

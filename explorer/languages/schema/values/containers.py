@@ -15,13 +15,11 @@ from itertools import islice
 from math import comb
 from typing import Final, NamedTuple, cast
 
-from explorer.automata.construction.operations import difference, intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
 from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import Subschema
-from explorer.languages.schema.text import strings
 from explorer.languages.schema.values.leaves import (
     DEAD,
     MOST_CONTROLS,
@@ -330,10 +328,6 @@ class Objects:
                         patterns[pattern] = made
         if plain and not patterns:
             return [OtherNames(0, None, frozenset(), {})]
-        names = any_text()
-        if listed:
-            names = difference(names, strings.among(listed, meter), meter)
-        parts: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = [(names, frozenset(), {})]
         tests: list[tuple[Dfa, Dfa, str | int]] = [(it, it, text) for text, it in patterns.items()]
         for leaf in self._every:
             if leaf.names:
@@ -344,24 +338,22 @@ class Objects:
                     for machine in (names_of.written.machine(meter), names_of.machine(meter))
                 )
                 tests.append((surely, maybe, id(leaf)))
-        for surely, maybe, test in tests:
-            following: list[tuple[Dfa, frozenset[str], dict[int, bool]]] = []
-            for part, matched, allowed in parts:
-                inside, outside = intersection(part, surely, meter), difference(part, maybe, meter)
-                if isinstance(test, str):
-                    following += [(inside, matched | {test}, allowed), (outside, matched, allowed)]
-                else:
-                    following += [
-                        (inside, matched, {**allowed, test: True}), (outside, matched, allowed)
-                    ]  # fmt: skip
-            parts = [each for each in following if each[0].num_states]
-            if len(parts) > MOST_PARTS:
-                raise UnsupportedSchema(
-                    "The patterns of patternProperties overlap in too many ways.",
-                    pointer=self.main.subs[0].pointer, keyword="patternProperties",
-                    remedy="Use fewer patterns, or patterns that exclude each other.",
-                )  # fmt: skip
-        return [OtherNames(k, *part) for k, part in enumerate(parts)]
+        machines = tuple(each for surely, maybe, _ in tests for each in (surely, maybe))
+        kinds: list[OtherNames] = []
+        for dfa, reading in self._ask.told_apart(tuple(listed), machines):
+            inside = [test for at, (*_, test) in enumerate(tests) if 2 * at in reading]
+            if len(inside) < sum(2 * at + 1 in reading for at in range(len(tests))):
+                continue
+            matched = frozenset(test for test in inside if isinstance(test, str))
+            allowed = {test: True for test in inside if isinstance(test, int)}
+            kinds.append(OtherNames(len(kinds), dfa, matched, allowed))
+        if len(kinds) > MOST_PARTS:
+            raise UnsupportedSchema(
+                "The patterns of patternProperties overlap in too many ways.",
+                pointer=self.main.subs[0].pointer, keyword="patternProperties",
+                remedy="Use fewer patterns, or patterns that exclude each other.",
+            )  # fmt: skip
+        return kinds
 
     def start(self) -> InContainer | None:
         """The place before the first member; ``None`` where there are no objects."""

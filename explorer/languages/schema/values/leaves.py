@@ -153,6 +153,12 @@ class LetterQuestions(Protocol):
         """Whether a pattern is found in a name."""
         ...
 
+    def told_apart(
+        self, listed: tuple[str, ...], machines: tuple[Dfa, ...]
+    ) -> list[tuple[Dfa, tuple[int, ...]]]:
+        """The texts beside a list, told apart by the machines that read them."""
+        ...
+
     def strings(self, wanted: Wanted) -> Strings:
         """The strings of a set."""
         ...

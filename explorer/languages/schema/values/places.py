@@ -35,10 +35,9 @@ def conjunction(subs: Conjunction) -> Conjunction | None:
 
 def key_of(subs: Conjunction) -> frozenset[object]:
     """The key that equal conjunctions share."""
-    return frozenset((sub.key, sub.referenced) for sub in subs)
+    return frozenset([(sub.key, sub.referenced) for sub in subs])
 
 
-@dataclass(frozen=True, eq=False)
 class Wanted:
     """A set of JSON values, given by the subschemas that hold of them and those that do not.
 
@@ -47,13 +46,14 @@ class Wanted:
         excluded: Conjunctions of which none holds.
     """
 
-    held: Conjunction = ()
-    excluded: tuple[Conjunction, ...] = ()
+    __slots__ = ("excluded", "held", "key")
 
-    @cached_property
-    def key(self) -> tuple[frozenset[object], frozenset[frozenset[object]]]:
+    def __init__(self, held: Conjunction = (), excluded: tuple[Conjunction, ...] = ()) -> None:
+        self.held = held
+        self.excluded = excluded
+        self.key: tuple[frozenset[object], frozenset[frozenset[object]]]
         """The key that equal sets share."""
-        return key_of(self.held), frozenset(map(key_of, self.excluded))
+        self.key = key_of(held), frozenset(map(key_of, excluded))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -104,13 +104,15 @@ class Site:
             sub = todo.pop()
             compiler.meter.check_time("The machine of a schema")
             # Owners matter only to what a case says, not to where it may lead.
-            sub = Subschema(sub.schema, sub.resolver, sub.pointer, sub.draft)
+            sub = sub.alone()
             if sub.key in known or not isinstance(sub.schema, dict):
                 continue
             check_well_formed(sub.schema, sub.pointer, sub.draft)
             known[sub.key] = sub
             todo += reversed(compiler.also_in_place(sub))
         self.subschemas: tuple[Subschema, ...] = tuple(known.values())
+        self.key = frozenset(known)
+        """The key that two equal places share."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -178,11 +180,6 @@ class Site:
                 if (single := sub.schema_at(keyword)) is not None:
                     below.append(sub.below(single, keyword))
         return self._compiler.place(below)
-
-    @cached_property
-    def key(self) -> frozenset[object]:
-        """The key that two equal places share."""
-        return frozenset(sub.key for sub in self.subschemas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast
 
+from explorer.automata.construction.operations import difference
 from explorer.automata.machine import Dfa
+from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
 from explorer.budget import Meter
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.cases import Case, Expansion, in_place, synthetic
+from explorer.languages.schema.reading.cases import CHOOSING, Case, Expansion, in_place, synthetic
 from explorer.languages.schema.reading.keywords import (
     TYPES,
     anchored,
@@ -28,6 +30,7 @@ from explorer.languages.schema.reading.subschemas import Schema, Subschema
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS, LONGEST, TESTED
+from explorer.languages.schema.text.strings import among
 from explorer.languages.schema.values.amounts import (
     ALL,
     MOST_DECIMALS,
@@ -60,7 +63,7 @@ from explorer.languages.schema.values.places import (
     Wanted,
     conjunction,
 )
-from explorer.languages.schema.values.texts import StringPart, Strings, Words, checked
+from explorer.languages.schema.values.texts import StringPart, Strings, Words, checked, told_apart
 
 
 def _too_fine(divisor: Decimal) -> tuple[str, str]:
@@ -218,6 +221,9 @@ class ValueSets:
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
         self._possible: dict[object, bool] = {}
         self._possible_at: dict[Depth | None, IsPossible] = {}
+        self._told_apart: dict[
+            object, tuple[tuple[Dfa, ...], list[tuple[Dfa, tuple[int, ...]]]]
+        ] = {}
         self._asked: set[object] = set()
         self._assumed = False
         self.deepening = Deepening(cast("Any", self), endless=endless)
@@ -250,6 +256,8 @@ class ValueSets:
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
         """The other subschemas that may apply to the same value, those of constants included."""
+        if not isinstance(sub.schema, dict) or CHOOSING.isdisjoint(sub.schema):
+            return []
         listed = list(in_place(sub))
         made = self._expansion
         for choices in chain(made.constants(sub), made.dependencies(sub, sub.below)):
@@ -268,6 +276,24 @@ class ValueSets:
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
         """Whether a pattern is found in a name."""
         return self._scalars.matches(sub, pattern, name)
+
+    def told_apart(
+        self, listed: tuple[str, ...], machines: tuple[Dfa, ...]
+    ) -> list[tuple[Dfa, tuple[int, ...]]]:
+        """The texts beside a list, told apart by the machines that read them.
+
+        Returns:
+            For each kind of texts its machine and the places of the machines that read them, those
+            that the first machine reads first.
+        """
+        key = listed, tuple(map(id, machines))
+        if key not in self._told_apart:
+            others = any_text()
+            if listed:
+                others = difference(others, among(list(listed), self.meter), self.meter)
+            # The machines are kept, so that no other one gets their ids.
+            self._told_apart[key] = machines, told_apart(others, machines, self.meter)
+        return self._told_apart[key][1]
 
     def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
         """Raise for a keyword that cannot be followed, or note it.

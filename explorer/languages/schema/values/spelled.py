@@ -24,7 +24,13 @@ from explorer.languages.schema.reading.keywords import check_well_formed
 from explorer.languages.schema.text.layers import in_layers
 from explorer.languages.schema.text.names import free_string, other_names
 from explorer.languages.schema.text.sketch import STAGE, Sketch
-from explorer.languages.schema.text.spelling import EscapesOf, character_in, in_strings, respelled
+from explorer.languages.schema.text.spelling import (
+    EscapesOf,
+    character_in,
+    in_strings,
+    respelled,
+    spelled_literals,
+)
 from explorer.languages.schema.text.strings import among, literals
 from explorer.languages.schema.values.certain import is_small
 from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
@@ -158,7 +164,9 @@ class JsonTexts:
         for word in sorted(sets.words(wanted)):
             drawing.text(begin, word.encode(), end)
         numbers = sets.numbers(wanted)
-        if numbers:
+        if numbers and self._late:
+            numbers.draw(drawing, begin, end, sets.meter)
+        elif numbers:
             drawing.machine(begin, numbers.spelled(sets.meter), end)
         for part in sets.strings(wanted).written:
             self.string(drawing, begin, part, end)
@@ -206,7 +214,7 @@ class JsonTexts:
         machine = part.machine(meter)
         assert machine is not None
         if machine.num_states > MOST_KEPT:
-            drawing.nfa(begin, respelled(literals(machine, meter), meter, escapes), end)
+            drawing.nfa(begin, spelled_literals(machine, meter, escapes), end)
         else:
             drawing.nfa(begin, _literals(machine, escapes), end)
 
@@ -433,7 +441,7 @@ class JsonTexts:
 @lru_cache(maxsize=64)
 def _literals(texts: Dfa, escapes: EscapesOf) -> Nfa:
     """The literals of some texts."""
-    return respelled(literals(texts, Meter()), Meter(), escapes)
+    return spelled_literals(texts, Meter(), escapes)
 
 
 @lru_cache(maxsize=8)

@@ -10,15 +10,22 @@ any other and decides about listed texts, but its texts are never written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction import operations
-from explorer.automata.construction.operations import difference, intersection
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.construction.operations import (
+    dfa_to_nfa,
+    difference,
+    intersection,
+    minimal_dfa,
+    minimize,
+)
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.languages.schema.text.strings import among, length_between, nothing
@@ -196,7 +203,8 @@ def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
     """Whether the length of some word is within two bounds."""
     if not low and high is None:
         return True
-    byte = dfa.table[:, dfa.symbol_class[:256]]
+    leads = [(_columns(dfa, low_byte, end), more) for low_byte, end, more in _LEADS]
+    inner = _columns(dfa, 0x80, 0xC0)
     here = np.zeros(dfa.num_states, np.bool_)
     here[dfa.start] = True
     met: dict[bytes, int] = {}
@@ -209,7 +217,7 @@ def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
         if length == high or not here.any():
             return False
         met[here.tobytes()] = length
-        here = _after_a_character(byte, here)
+        here = _after_a_character(leads, inner, here)
     # From here on the sets of states repeat periodically.
     begin = met[here.tobytes()]
     period = len(may_end) - begin
@@ -218,19 +226,72 @@ def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
     return any(may_end[begin + (n - begin) % period] for n in range(first, last + 1))
 
 
-def _after_a_character(byte: Int32, here: Bool) -> Bool:
+def _columns(dfa: Dfa, low: int, end: int) -> Int32:
+    """int32[states, classes], the targets by the classes of the bytes of an interval."""
+    return dfa.table[:, np.unique(dfa.symbol_class[low:end])]
+
+
+def _after_a_character(leads: list[tuple[Int32, int]], inner: Int32, here: Bool) -> Bool:
     """The states after one more character.
 
     Args:
-        byte: int32[states, 256], the machine.
+        leads: The targets of first bytes, and how many bytes follow them.
+        inner: The targets of the further bytes.
         here: bool[states].
     """
     following = np.zeros(len(here), np.bool_)
-    for low, high, more in _LEADS:
-        targets = byte[here][:, low:high]
-        reached = np.unique(targets[targets != NO_ARC])
+    for first, more in leads:
+        reached = _reached(first, here)
         for _ in range(more):
-            after = byte[reached][:, 0x80:0xC0]
-            reached = np.unique(after[after != NO_ARC])
-        following[reached] = True
+            reached = _reached(inner, reached)
+        following |= reached
     return following
+
+
+def _reached(targets: Int32, here: Bool) -> Bool:
+    """The states to which some states lead."""
+    states = np.zeros(len(here) + 1, np.bool_)  # The last entry is `NO_ARC`.
+    states[targets[here]] = True
+    return states[:-1]
+
+
+def told_apart(
+    whole: Dfa, machines: Sequence[Dfa], meter: Meter
+) -> list[tuple[Dfa, tuple[int, ...]]]:
+    """The words of a machine, told apart by which of some others read them.
+
+    All machines are determinized side by side, each word followed by a mark for each machine that
+    reads it. So the work is that of one product, not of one for each kind and machine.
+
+    Returns:
+        For each kind its minimal machine, and the places of the machines that read its words.
+    """
+    own = list(dict.fromkeys(map(id, machines)))
+    by_id = {id(each): each for each in machines}
+    every = [dfa_to_nfa(each) for each in (whole, *(by_id[it] for it in own))]
+    first = np.cumsum([2, *(each.num_states for each in every)]).tolist()
+    arcs: list[Int32] = []
+    for place, (each, shift) in enumerate(zip(every, first, strict=False)):
+        arcs.append(each.arcs + np.array([shift, 0, 0, shift], np.int32))
+        ends = np.full((len(each.accepting), 4), NUM_BYTES + place, np.int32)
+        ends[:, 0], ends[:, 3] = each.accepting + shift, 1
+        arcs.append(ends)
+    begins = [(0, each.start + shift) for each, shift in zip(every, first, strict=False)]
+    side_by_side = Nfa(
+        first[-1], 0, np.concatenate(arcs).astype(np.int32), np.array(begins, np.int32),
+        np.array([1], np.int32), NUM_BYTES + len(every),
+    )  # fmt: skip
+    joint = minimal_dfa(side_by_side, meter)
+    if not joint.num_states:
+        return []
+    read = joint.table[:, joint.symbol_class[NUM_BYTES:]] != NO_ARC
+    bytes_ = joint.symbol_class[:NUM_BYTES]
+    table = np.ascontiguousarray(joint.table[:, : int(bytes_.max()) + 1])
+    kinds = sorted({tuple(row) for row in (~read[read[:, 0]]).tolist()})
+    return [
+        (
+            minimize(Dfa(bytes_, table, (read != np.array(kind)).all(axis=1), joint.start), meter),
+            tuple(at for at, each in enumerate(machines) if not kind[1 + own.index(id(each))]),
+        )
+        for kind in kinds
+    ]
