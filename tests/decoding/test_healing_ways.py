@@ -105,7 +105,7 @@ def test_what_cannot_be_healed_so_is_refused() -> None:
     assert "canonical(tokenizer)" in caught.value.remedy
     with pytest.raises(ExplorerError, match="heal is 'all'"):
         explorer.Session(lm, regex("a"), "x", heal="all")  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="about all tokens of a text"):
+    with pytest.raises(ExplorerError, match="filters the tokens of the whole text"):
         explorer.Session(lm, regex("a").canonical(lm.tokenizer), "x y", heal=True)
     bare = HashModel(lm.vocabulary)
     with pytest.raises(ExplorerError, match="no token of it stays"):

@@ -200,7 +200,7 @@ def test_a_film_has_a_frame_for_each_arc() -> None:
         "a : x leads to 1; read aaa, written xox; the text may end here",
     ]
     assert shown.svg.count("translate(10") == 4
-    with pytest.raises(ExplorerError, match="no way through 'aa'"):
+    with pytest.raises(ExplorerError, match="no path of at most 16 arcs through 'aa'"):
         reading_picture("aa", odd, "aa")
     with pytest.raises(ExplorerError, match="at most 16 arcs"):
         reading_picture("long", acceptor(1, [(0, "a", 0)], [0]), "a" * 17)

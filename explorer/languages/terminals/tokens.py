@@ -67,7 +67,7 @@ def _paragraph_token() -> Dfa:
     return _one_token([(0, _NEWLINE - 1), (_NEWLINE + 1, _LAST_BYTE)])
 
 
-@cache
+@lru_cache(maxsize=8)
 def _some(chars: CharSet) -> Dfa:
     """The machine of all non-empty texts of some characters."""
     return build(Repeat(0, 0, Class(0, 0, chars), 1, None, False), Meter())

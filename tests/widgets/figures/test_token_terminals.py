@@ -62,7 +62,7 @@ def test_a_walk_tokens_to_its_end() -> None:
 
 
 def test_the_construction_is_shown_for_texts() -> None:
-    with pytest.raises(ExplorerError, match="speaks about tokens"):
+    with pytest.raises(ExplorerError, match="this one is about tokens"):
         stages_made(explorer.compile(SUMMARY, VOCABULARY), range(4))
 
 
