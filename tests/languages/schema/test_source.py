@@ -272,6 +272,14 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
         ({"items": {"nullable": True}}, "/items/nullable belongs to OpenAPI, not to JSON Schema, "),
         ({"contentEncoding": "base64"}, "is a remark on what a string holds, so it constrains no"),
         ({"minProperties": 2}, "/minProperties counts a name that is written twice as two members"),
+        ({"format": "datetime"}, "/format is not known, so it constrains nothing. Did you mean 'd"),
+        ({"minimum": 3, "exclusiveMinimum": True}, "/exclusiveMinimum is not a number, as from d"),
+        ({"exclusiveMaximum": "9"}, "/exclusiveMaximum is not a number, as from draft 6 on, so it"),
+        (
+            {"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": 3},
+            "/exclusiveMinimum is not true or false, as in draft 4, so it constrains nothing.",
+        ),
+        ({"items": {"required": True}}, "The keyword at /items/required is true, as in draft 3, "),
         ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
@@ -286,10 +294,11 @@ def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> Non
     [
         {"properties": {"requird": {"x-order": 1, "example": 3}}},
         {"$comment": "", "examples": [], "markdownDescription": "", "errorMessage": "no"},
-        {"minProperties": 1}, {"minProperties": 2, "required": ["a"]},
+        {"minProperties": 1}, {"minProperties": 2, "required": ["a"]}, {"required": False},
+        {"exclusiveMinimum": 3}, {"minimum": 3, "exclusiveMinimum": False},
         {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
     ],
-    ids=["names", "remarks", "one", "required", "closed"],
+    ids=["names", "remarks", "one", "needed", "required", "bound", "no bound", "closed"],
 )  # fmt: skip
 def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
     assert remarks(explorer.json_schema(schema)) == ()

@@ -81,6 +81,39 @@ def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
     return tuple(notes)
 
 
+def outdated_keywords(schema: Schema) -> tuple[str, ...]:
+    """Sentences on keywords that have the form of another draft than the schema's.
+
+    Example:
+        >>> outdated_keywords({"minimum": 3, "exclusiveMinimum": True})[0][:48]
+        'The keyword at /exclusiveMinimum is not a number'
+        >>> outdated_keywords({"minimum": 3, "exclusiveMinimum": False})
+        ()
+    """
+    said: list[str] = []
+    for pointer, here, draft in every_part(schema):
+        for keyword in ("exclusiveMinimum", "exclusiveMaximum"):
+            value = here.get(keyword, False)
+            if value is False or (value is True if draft == 4 else is_number(value)):
+                continue
+            wanted, remedy = (
+                ("true or false, as in draft 4", "Name a later draft in $schema.")
+                if draft == 4
+                else ("a number, as from draft 6 on", "Write the bound there, or name draft 4 in "
+                      "$schema.")
+            )  # fmt: skip
+            said.append(
+                f"The keyword at {pointer}/{keyword} is not {wanted}, so it constrains nothing. "
+                + remedy
+            )
+        if here.get("required") is True:
+            said.append(
+                f"The keyword at {pointer}/required is true, as in draft 3, so it constrains "
+                "nothing. List the name under required of the object around it."
+            )
+    return tuple(said)
+
+
 _REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
 """The keywords below which a schema may be required not to hold."""
 
@@ -203,7 +236,11 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
     nothing = "so it constrains nothing."
     for pointer, name in unknown_formats(schema) if formats else ():
         known = "followed here" if name in NOT_FOLLOWED else "known"
-        said.append(f"The format {name!r} at {pointer} is not {known}, {nothing}")
+        close = () if name in NOT_FOLLOWED else get_close_matches(name, FORMATS, 1, _CLOSE)
+        said.append(
+            f"The format {name!r} at {pointer} is not {known}, {nothing}"
+            + (f" Did you mean {close[0]!r}?" if close else "")
+        )
     said += [
         f"The format 'hostname' at {pointer}/format takes labels that encode others (xn--) only in "
         "names that the schema lists, because only a whole label tells what it encodes."
@@ -215,6 +252,7 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
         + (f" Did you mean {close!r}?" if close else "")
         for pointer, close in unknown_keywords(schema)
     )
+    said += _first(outdated_keywords(schema))
     said += _first(
         f"The keyword at {pointer + pointer_to(keyword)} {why}, {nothing}"
         for pointer, here, _ in every_part(schema)
