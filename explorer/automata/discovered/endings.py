@@ -6,7 +6,7 @@ in which states of the other machine its words may end. These *endings* are work
 state of the network and of the other machine (Bar-Hillel, Perles and Shamir 1961; as tabulated by
 Reps, Horwitz and Sagiv 1995). A stack is then followed from its top to its bottom.
 
-Exact for every grammar beside a machine of finitely many states.
+Exact for a grammar beside, or minus, a machine of finitely many states.
 
 Cost: some microseconds for each state of a rule, and two states of the other machine.
 """

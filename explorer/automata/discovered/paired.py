@@ -11,7 +11,8 @@ because its left half can. The budget limits the search, as a stage of its own.
 
 The search of a grammar's pairs need not end, because its stack can grow without one that finishes.
 After `MOST_SEARCHED` pairs the stack is read from its top to its bottom instead
-(`explorer.automata.discovered.endings`), which always decides if the other machine has no stack.
+(`explorer.automata.discovered.endings`), which decides if the other machine has no stack. A pattern
+minus a grammar, and a pair of which one half is a pair, are searched until the budget ends.
 
 Cost: some tens of microseconds per pair, in Python.
 """
