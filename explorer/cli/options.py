@@ -23,7 +23,7 @@ from explorer.languages.grammar.functions import grammar
 from explorer.languages.phases.functions import structural_tag
 from explorer.languages.schema.functions import json_schema
 from explorer.languages.schema.options import Order, Recursion
-from explorer.languages.schema.text.spelling import Whitespace
+from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read
 from explorer.languages.template.expression import read_expression

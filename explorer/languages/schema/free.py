@@ -27,7 +27,7 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import prepared
 from explorer.languages.schema.reading.subschemas import root_of
 from explorer.languages.schema.reading.text import value_of_json
-from explorer.languages.schema.text.spelling import Whitespace
+from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.registry import register
 
 DEEPEST = 50

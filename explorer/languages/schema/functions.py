@@ -25,7 +25,7 @@ from explorer.languages.schema.free import FreeJson
 from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.reading.text import read_schema
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.types.schema import is_type, type_name
 from explorer.languages.types.source import JsonType
 

@@ -13,7 +13,7 @@ from explorer.automata.words import has_no_word, shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.regex import compile_pattern
-from explorer.languages.schema.text.spelling import EscapesOf, Whitespace
+from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.schema.values.places import Depth
 
 BLANK: Final = r"[ \t\n\r]*"

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.budget import Meter
-from explorer.languages.schema.text.layers import in_layers
-from explorer.languages.schema.text.spelling import EscapesOf, in_strings, respelled
-from explorer.languages.schema.text.strings import literals
+from explorer.languages.schema.text.strings import (
+    EscapesOf,
+    in_layers,
+    in_strings,
+    literals,
+    respelled,
+)
 from tests.evidence import examples
 from tests.languages.schema.corpora import needs_data, suite
 
