@@ -30,7 +30,7 @@ from explorer.automata.discovered.letters import (
     walk_words,
 )
 from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
-from explorer.automata.discovered.paired import STAGE, paired
+from explorer.automata.discovered.paired import STAGE, paired, regrouped
 from explorer.automata.discovered.rows import (
     FINISHED,
     NEEDS_ARENA,
@@ -48,7 +48,16 @@ from explorer.automata.discovered.rows import (
     row_filled,
     visit,
 )
-from explorer.automata.machine import UNKNOWN, Bool, ByteMachine, Int32, UInt32, WordTrie, WordWalk
+from explorer.automata.machine import (
+    UNKNOWN,
+    Bool,
+    ByteMachine,
+    Dfa,
+    Int32,
+    UInt32,
+    WordTrie,
+    WordWalk,
+)
 from explorer.automata.program import PLAIN, Program
 from explorer.automata.tree.build import build
 from explorer.automata.tree.layout import lay_out
@@ -167,16 +176,22 @@ def small_or_discovered(node: Node) -> ByteMachine:
 
 def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> ByteMachine:
     """The closed form of an intersection, difference or complement if small, otherwise a pair."""
-    limits = {name: min(getattr(budget, name), getattr(PAIRED, name)) for name in _SIZES}
-    try:
-        return build(node, Meter(Budget(**limits)))
-    except BudgetExceeded:
-        meter.check_time(STAGE)
+    limits = Budget(**{name: min(getattr(budget, name), getattr(PAIRED, name)) for name in _SIZES})
+
+    def closed(part: Node) -> Dfa | None:
+        try:
+            return build(part, Meter(limits))
+        except BudgetExceeded:
+            meter.check_time(STAGE)
+            return None
+
+    whole = closed(node)
+    if whole is not None:
+        return whole
     if isinstance(node, Negate):
         return paired(any_text(), discover(node.body, budget, meter), "left only", budget)
-    operation = "both" if isinstance(node, Intersect) else "left only"
-    sides = discover(node.left, budget, meter), discover(node.right, budget, meter)
-    return paired(*sides, operation, budget)
+    left, right, operation = regrouped(node, closed)
+    return paired(discover(left, budget, meter), discover(right, budget, meter), operation, budget)
 
 
 def _over_net(net: Net | None, budget: Budget, parts: LateParts | None = None) -> ByteMachine:

@@ -11,8 +11,9 @@ because its left half can. The budget limits the search, as a stage of its own.
 
 The search of a grammar's pairs need not end, because its stack can grow without one that finishes.
 After `MOST_SEARCHED` pairs the stack is read from its top to its bottom instead
-(`explorer.automata.discovered.endings`), which decides if the other machine has no stack. A pattern
-minus a grammar, and a pair of which one half is a pair, are searched until the budget ends.
+(`explorer.automata.discovered.endings`), which decides if the other machine has no stack. So a
+combination is regrouped before it is paired: what needs no stack is put into one half. A pattern
+minus a grammar, and two halves with stacks, are searched until the budget ends.
 
 Cost: some tens of microseconds per pair, in Python.
 """
@@ -20,13 +21,17 @@ Cost: some tens of microseconds per pair, in Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Final, Literal
 
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.endings import STAGE, Endings
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
+from explorer.automata.tree.nodes import Intersect, Machine, Node, Rules, Subtract, inside, walk
 from explorer.budget import Budget, Meter
 
 MOST_SEARCHED: Final = 1_000
@@ -206,3 +211,59 @@ def paired(
     if left.start == NO_ARC or (right.start == NO_ARC and operation == "left only"):
         return left
     return Discovered(Paired(left, right, operation), budget)
+
+
+def regrouped(
+    node: Intersect | Subtract, small: Callable[[Node], Dfa | None]
+) -> tuple[Node, Node, Operation]:
+    """The two halves of a combination; if one operand needs a stack, it is the left half alone.
+
+    That stack is then read as a whole beside a machine of finitely many states: ``(g & a) - b`` is
+    paired as ``g & (a - b)``, and ``(g - a) - b`` as ``g`` and any text but those of ``a`` and
+    ``b``.
+
+    Args:
+        small: The closed machine of a part with rules, unless they recurse or it is large.
+    """
+    grammar, wanted, unwanted = _operands(node, small)
+    if not wanted and not unwanted:
+        return node.left, node.right, "both" if isinstance(node, Intersect) else "left only"
+    if not wanted and len(unwanted) == 1:
+        return grammar, unwanted[0], "left only"
+    every = wanted or (Machine(0, 0, _EVERY),)
+    rest = reduce(lambda left, right: Intersect(0, 0, left, right), every)
+    rest = reduce(lambda left, right: Subtract(0, 0, left, right), unwanted, rest)
+    return grammar, rest, "both"
+
+
+_EVERY: Final = Dfa(
+    np.zeros(NUM_BYTES, np.int32), np.zeros((1, 1), np.int32), np.ones(1, np.bool_), 0
+)
+"""Every sequence of bytes; unlike `any_text` with those of control tokens."""
+
+_Operands = tuple[Node, tuple[Node, ...], tuple[Node, ...]]
+"""A part with rules, the parts that it is intersected with, and those subtracted from it."""
+
+
+def _operands(node: Node, small: Callable[[Node], Dfa | None]) -> _Operands:
+    """The operands of a combination, itself alone if it is not of one part with rules."""
+    core = inside(node)
+    if not isinstance(core, Intersect | Subtract):
+        return node, (), ()
+    sides = [(core.left, core.right), (core.right, core.left)][: 1 + isinstance(core, Intersect)]
+    sides = [(of, other) for of, other in sides if _holds_rules(of)]
+    for of, other in sides:
+        if _holds_rules(other):
+            closed = small(other)
+            if closed is None:
+                continue
+            other = Machine(0, 0, closed)
+        grammar, wanted, unwanted = _operands(of, small)
+        if isinstance(core, Intersect):
+            return grammar, (*wanted, other), unwanted
+        return grammar, wanted, (*unwanted, other)
+    return node, (), ()
+
+
+def _holds_rules(node: Node) -> bool:
+    return any(isinstance(each, Rules) for each in walk(node))

@@ -210,3 +210,90 @@ def test_what_a_grammar_shares_with_a_pattern_is_decided_though_its_stacks_are_e
     assert machine.allowed(machine.start).tolist() == [True, False, False, False, False]
     with pytest.raises(EmptyConstraint):
         explorer.compile(sums - explorer.regex("[0-9+()]*"), vocabulary, lazy=True)
+
+
+NESTINGS: dict[
+    str,
+    Callable[[explorer.Constraint, explorer.Constraint, explorer.Constraint], explorer.Constraint],
+] = {
+    "(g & a) & b": lambda g, a, b: (g & a) & b,
+    "a & (g & b)": lambda g, a, b: a & (g & b),
+    "(g - a) - b": lambda g, a, b: (g - a) - b,
+    "(g & a) - b": lambda g, a, b: (g & a) - b,
+    "(a & g) - b": lambda g, a, b: (a & g) - b,
+    "(g - b) & a": lambda g, a, b: (g - b) & a,
+    "a & (g - b)": lambda g, a, b: a & (g - b),
+    "((g - a) & ~b) - a": lambda g, a, b: ((g - a) & ~b) - a,
+}
+"""Combinations of a grammar with two patterns, each a combination of a combination."""
+
+
+@given(
+    st.sampled_from([NESTED, MIRRORED, BRACKETS]),
+    patterns(leaves=4), patterns(leaves=4), st.sampled_from([*NESTINGS]),
+)  # fmt: skip
+@settings(max_examples=examples(60))
+def test_nested_combinations_of_a_grammar_have_the_words_that_their_parts_tell(
+    grammar: str, one: str, other: str, nesting: str
+) -> None:
+    rules, a, b = (
+        explorer.grammar(grammar, ambiguous=True),
+        explorer.regex(one),
+        explorer.regex(other),
+    )
+    combined = NESTINGS[nesting](rules, a, b)
+    # `accepts` of a combination asks its parts, one by one; the machine is what is tested.
+    wanted = [text for text in TEXTS if combined.accepts(text)]
+    machine = combined.discover(Meter())
+    assert [text for text in TEXTS if accepts(machine, text.encode())] == wanted
+    if wanted:
+        assert not combined.is_empty()
+        shortest_first = sorted(wanted, key=lambda text: (len(text), text))
+        assert combined.examples(3)[: len(wanted)] == shortest_first[:3]
+
+
+SUMS = 'root ::= term ("+" term)*\nterm ::= [0-9]+ | "(" root ")"'
+"""A grammar whose stacks grow without end."""
+
+
+OPENED, ENDED = r"\(+[0-9]", r"\(*[0-9]+\)*"
+
+
+@pytest.mark.parametrize(
+    ("nesting", "one", "other"),
+    [
+        ("(g & a) & b", "[0-9+()]*", OPENED),
+        ("a & (g & b)", OPENED, "[0-9+()]*"),
+        ("(g - a) - b", "[0-9+]*", r"[0-9+]*\([0-9+()]*"),
+        ("(g & a) - b", "[0-9()]*", ENDED),
+        ("(a & g) - b", "[0-9()]*", ENDED),
+        ("(g - b) & a", "[0-9()]*", ENDED),
+        ("a & (g - b)", "[0-9()]*", ENDED),
+        ("((g - a) & ~b) - a", "[0-9+]*", r"[0-9+]*\([0-9+()]*"),
+    ],
+)
+def test_a_nested_combination_is_decided_though_the_stacks_of_its_grammar_are_endless(
+    nesting: str, one: str, other: str
+) -> None:
+    rules, a, b = explorer.grammar(SUMS), explorer.regex(one), explorer.regex(other)
+    combined = NESTINGS[nesting](rules, a, b)
+    assert combined.discover(Meter(Budget(seconds=10))).start == NO_ARC
+    assert combined.is_empty() and combined.examples(1) == []
+
+
+def test_rules_that_do_not_recurse_need_no_stack_in_a_combination() -> None:
+    rules = explorer.grammar(SUMS)
+    opened = explorer.grammar('root ::= x "("\nx ::= [(]* [0-9]')
+    anything = explorer.grammar('root ::= x*\nx ::= [(0-9+] | ")"')
+    assert (rules & opened).is_empty() and (opened & rules).is_empty()
+    assert ((rules & "1(") & opened).is_empty() and (rules - anything).is_empty()
+    assert (rules & anything).examples(2) == ["0", "1"]
+
+
+def test_control_tokens_stay_in_a_combination_from_which_much_is_subtracted() -> None:
+    call = explorer.token("<call>")
+    rules = explorer.grammar('root ::= "(" root ")" | "1"')
+    left = ((rules + call) - "1") - (explorer.literal("((1))") + call)
+    machine = left.discover(Meter())
+    assert left.examples(2) == ["1<call>", "(1)<call>"]
+    assert machine.start != NO_ARC
