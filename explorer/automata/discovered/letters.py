@@ -54,7 +54,7 @@ MOST_STATES: Final = 64
 MOST_PAIRS: Final = 1024
 """The most states, and pairs of a state within a character and one of a kind's machine, that are
 examined before a state counts as reading no letters."""
-FEWEST: Final = 11
+FEWEST: Final = 24
 """The fewest ASCII letters that a state must read to be examined; otherwise a walk is short."""
 
 # The rows of `numbers`: for each byte of ASCII its letter; for each letter how many words hold it;

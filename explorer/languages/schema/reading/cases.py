@@ -257,23 +257,25 @@ def structural(value: object) -> dict[str, Any]:
 
 def in_place(sub: Subschema) -> Iterator[Subschema]:
     """The subschemas that apply, or may apply, to the same value as a subschema."""
-    schema = sub.schema
-    if not isinstance(schema, dict) or IN_PLACE.isdisjoint(schema):
+    words = sub.words
+    if IN_PLACE.isdisjoint(words):
         return
     for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-        if isinstance(reference := schema.get(keyword), str):
+        if keyword in words and isinstance(reference := words[keyword], str):
             yield sub.target(reference, keyword)
             if sub.draft <= 7:
                 return
     for keyword in ("allOf", "anyOf", "oneOf"):
-        for index, part in enumerate(sub.schemas_at(keyword)):
-            yield sub.below(part, keyword, index)
+        if keyword in words:
+            for index, part in enumerate(sub.schemas_at(keyword)):
+                yield sub.below(part, keyword, index)
     for keyword in ("not", "if", "then", "else"):
-        if (single := sub.schema_at(keyword)) is not None:
+        if keyword in words and (single := sub.schema_at(keyword)) is not None:
             yield sub.below(single, keyword)
     for keyword in ("dependentSchemas", "dependencies"):
-        for name, part in sub.named_at(keyword).items():
-            yield sub.below(part, keyword, name)
+        if keyword in words:
+            for name, part in sub.named_at(keyword).items():
+                yield sub.below(part, keyword, name)
 
 
 class Expansion:

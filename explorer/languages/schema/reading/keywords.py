@@ -120,9 +120,8 @@ LEADING: Final = _HOLDING | {"$ref"}
 """The keywords that may lead to subschemas, but for dynamic references."""
 
 _ADDRESSES: Final = frozenset(
-    ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema", "$defs",
-     "definitions")
-)  # fmt: skip
+    ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema")
+)
 """Keywords that the ``referencing`` library reads; it reports the faults in them."""
 
 
@@ -439,6 +438,8 @@ class _Sharing:
             holds = _HOLDS.get(keyword)
             if keyword == "items":
                 holds = _LIST if isinstance(value, list) else _ONE
+            elif keyword in ("$defs", "definitions") and not _is_mapping(value):
+                self.addressed = True  # The library reports the fault.
             held, said = self._held(value, holds, draft)
             copy[keyword] = held
             content.append((keyword, said))

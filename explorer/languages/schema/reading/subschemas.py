@@ -46,7 +46,9 @@ class Subschema:
         scope: The base address and the dynamic scope, where they are known.
     """
 
-    __slots__ = ("draft", "key", "owners", "pointer", "referenced", "resolver", "schema", "scope")
+    __slots__ = (
+        "draft", "key", "owners", "pointer", "referenced", "resolver", "schema", "scope", "words",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +61,8 @@ class Subschema:
         scope: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.schema = schema
+        self.words: dict[str, Any] = schema if isinstance(schema, dict) else _NO_WORDS
+        """The keywords; none in ``true`` and ``false``."""
         self.resolver = resolver
         self.pointer = pointer
         self.draft = draft
@@ -91,33 +95,37 @@ class Subschema:
 
     def keyword(self, name: str) -> Any:
         """The value of a keyword, or ``None``."""
-        return self.schema.get(name) if isinstance(self.schema, dict) else None
+        return self.words.get(name)
 
     def schema_at(self, name: str) -> Schema | None:
         """The value of a keyword if it is a schema, else ``None``."""
-        value = self.keyword(name)
+        value = self.words.get(name)
         return cast("Schema", value) if isinstance(value, bool | dict) else None
 
     def schemas_at(self, name: str) -> list[Schema]:
         """The value of a keyword that is a list of schemas; empty if it is something else."""
-        value = self.keyword(name)
+        value = self.words.get(name)
         return cast("list[Schema]", value) if isinstance(value, list) else []
 
     def named_at(self, name: str) -> dict[str, Schema]:
         """The schemas of a keyword that maps names to schemas, in order."""
-        value = self.keyword(name)
-        entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        return {key: part for key, part in entries.items() if isinstance(part, bool | dict)}
+        value = self.words.get(name)
+        if not isinstance(value, dict):
+            return {}
+        entries = cast("dict[str, Any]", value).items()
+        return {key: part for key, part in entries if isinstance(part, bool | dict)}
 
     def needed_at(self, name: str) -> dict[str, list[str]]:
         """The lists of names of a keyword that maps names to lists, in order."""
-        value = self.keyword(name)
-        entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        return {key: part for key, part in entries.items() if isinstance(part, list)}
+        value = self.words.get(name)
+        if not isinstance(value, dict):
+            return {}
+        entries = cast("dict[str, Any]", value).items()
+        return {key: part for key, part in entries if isinstance(part, list)}
 
     def names_at(self, name: str) -> list[str]:
         """The value of a keyword that is a list of names; empty if it is something else."""
-        value = self.keyword(name)
+        value = self.words.get(name)
         return cast("list[str]", value) if isinstance(value, list) else []
 
     def below(
@@ -178,6 +186,7 @@ class Subschema:
 
 
 _NOBODY: Final[frozenset[int]] = frozenset()
+_NO_WORDS: Final[dict[str, Any]] = {}
 
 
 def _scope_of(resolver: Resolver[Any], draft: int) -> tuple[str, tuple[str, ...]]:

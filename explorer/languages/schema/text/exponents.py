@@ -29,7 +29,6 @@ from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.text.numbers import INTEGER, PLAIN, any_integer
 from explorer.languages.schema.text.sketch import Sketch
-from explorer.languages.schema.text.strings import among
 
 LAST_EXPONENT: Final = 308
 """The exponent of the largest float."""
@@ -65,8 +64,6 @@ _DECIMALS: Final = len(_LARGEST)
 
 MOST_RESPELLED: Final = 2_000
 """Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
-MOST_AT_ONCE: Final = 60
-"""The most states of a machine whose large spelling is drawn before a text reaches it."""
 MOST_WAITING: Final = 400
 """The most states of a machine whose large spelling waits, which has 32 layers of them."""
 MOST_KEPT: Final = 200
@@ -141,10 +138,9 @@ def _respelled(machine: Dfa, *, whole: bool, meter: Meter) -> Dfa:
 def draw_with_exponents(
     sketch: Sketch, begin: int, end: int, machine: Dfa, every: frozenset[Every], meter: Meter
 ) -> None:
-    """Draw the spellings of `with_exponents`; in a machine of some size the decimals of the
-    large spelling are drawn when a text reaches them."""
-    waits = MOST_AT_ONCE < machine.num_states <= MOST_WAITING
-    if not waits or "number" in every or machine is any_integer():
+    """Draw the spellings of `with_exponents`; the decimals of the large spelling are drawn when a
+    text reaches them, unless the machine is very large."""
+    if machine.num_states > MOST_WAITING or "number" in every or machine is any_integer():
         sketch.machine(begin, with_exponents(machine, every, meter), end)
         return
     _draw_small(sketch, begin, end, machine)
@@ -343,24 +339,26 @@ class _Decimals:
         """Draw the numbers, their decimals as parts that may wait."""
         if not self.accepted.any():
             return
-        surely = self._have_words()
+        surely, maybe = self._have_words(LAST_EXPONENT), self._have_words(LAST_EXPONENT + 1)
         self._entries.clear()
         for is_one, state, target in self.first_digits(sketch, begin):
             last = LAST_EXPONENT if is_one else LAST_EXPONENT - 1
             self.draw_exponents(
                 sketch, np.array([target], np.int32), np.array([state], np.int32), 0, end, last
             )
-            after = sketch.state()
-            sketch.byte(state, ord("."), after)
-            sketch.part(after, self._waiting(target, is_one, bool(surely[target])), end)
+            if maybe[target]:
+                after = sketch.state()
+                sketch.byte(state, ord("."), after)
+                sketch.part(after, self._waiting(target, is_one, bool(surely[target])), end)
 
-    def _have_words(self) -> Bool:
-        """bool[states], whether decimals after the point surely lead to an exponent."""
+    def _have_words(self, before: int) -> Bool:
+        """bool[states], whether decimals after the point lead to an exponent before the given one;
+        the last one may follow some decimals only."""
         count = self._machine.num_states
         able = np.zeros(count + 1, np.bool_)  # The last entry is `NO_ARC`.
         for level in range(_DECIMALS, 0, -1):
             able[:count] = able[self._digits].any(axis=1)
-            able[:count] |= self.accepted[FIRST_LARGE - level : LAST_EXPONENT - level].any(axis=0)
+            able[:count] |= self.accepted[FIRST_LARGE - level : before - level].any(axis=0)
         return cast("Bool", able[self._digits].any(axis=1))
 
     def _waiting(self, target: int, is_one: bool, is_late: bool) -> Node:
@@ -439,17 +437,12 @@ def _after_zeros(machine: Dfa, zero: Int32) -> Bool:
     ends = [q for q in np.flatnonzero(machine.accepting).tolist() if _may_have_zeros(machine, q)]
     good = np.zeros(machine.num_states + 1, np.bool_)
     good[ends] = True
-    zero = np.append(np.where(zero == NO_ARC, machine.num_states, zero), machine.num_states)
-    rows = np.zeros((LAST_EXPONENT + 1, machine.num_states), np.bool_)
-    here = np.arange(machine.num_states + 1)
-    for count in range(LAST_EXPONENT + 1):
-        rows[count] = good[here[:-1]]
-        after = zero[here]
-        if (after == here).all():
-            rows[count:] = rows[count]
-            break
-        here = after
-    return rows
+    after = np.append(np.where(zero == NO_ARC, machine.num_states, zero), machine.num_states)
+    here = np.arange(machine.num_states + 1)[None, :]
+    while len(here) <= LAST_EXPONENT:  # So many zeros more for each number of them.
+        here = np.concatenate([here, after[here]])
+        after = after[after]
+    return good[here[: LAST_EXPONENT + 1, :-1]]
 
 
 @lru_cache(maxsize=256)
@@ -462,8 +455,16 @@ def _exponents(wanted: bytes) -> Dfa:
     sketch.byte(sign, ord("+"), zeros)
     sketch.epsilon(sign, zeros)
     sketch.byte(zeros, ord("0"), zeros)
-    texts = [str(FIRST_LARGE + place) for place, each in enumerate(wanted) if each]
-    sketch.machine(zeros, among(texts, Meter()), end)
+    exponents = FIRST_LARGE + np.flatnonzero(np.frombuffer(wanted, np.bool_))
+    before, last = exponents // 10, exponents % 10 + 48
+    first = sketch.states(LAST_EXPONENT // 10 + 1)  # Of the digits before the last one.
+    rows = [np.column_stack([first + before, last, last, np.full(len(last), end)])]
+    longer = np.unique(before[before >= 10])
+    digit = longer % 10 + 48
+    rows.append(np.column_stack([first + longer // 10, digit, digit, first + longer]))
+    sketch.rows(np.concatenate(rows).astype(np.int32))
+    for value in {*before[before < 10].tolist(), *(longer // 10).tolist()}:
+        sketch.byte(zeros, 48 + value, first + value)
     return sketch.finish(begin, [end])
 
 

@@ -21,7 +21,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.operations import concatenation, intersection, union
+from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa, Int32
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
@@ -67,61 +67,80 @@ def _digits_of(bound: Decimal) -> tuple[str, str]:
     return whole.lstrip("0") or "0", fraction.rstrip("0")
 
 
-def _order(digit: str, expected: str) -> Order:
-    return "<" if digit < expected else ">" if digit > expected else "="
+class _Comparing:
+    """Draws unsigned numbers that are compared with a bound of at least 0, digit by digit.
 
+    Args:
+        ends: The states at which a number may end, by its order to the bound.
+    """
 
-def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> Dfa:
-    """The unsigned plain numbers whose order to a bound, at least 0, is one of those wanted."""
-    sketch = Sketch(meter)
-    whole, fraction = _digits_of(bound)
-    accepting: list[int] = []
+    def __init__(self, sketch: Sketch, bound: Decimal) -> None:
+        self._sketch = sketch
+        self._whole, self._fraction = _digits_of(bound)
+        self.ends: dict[Order, list[int]] = {"<": [], "=": [], ">": []}
+        # After the point: the order if it is decided, or the number of decimals equal so far.
+        self._point: dict[Order, int] = {order: sketch.state() for order in self.ends}
+        decided: dict[Order, int] = {"<": self._ending("<"), ">": self._ending(">")}
+        for order, state in decided.items():
+            sketch.interval(self._point[order], 48, 57, state)
+            sketch.interval(state, 48, 57, state)
+        count, expected = len(self._fraction), self._fraction or "0"
+        equal = [self._point["="]]
+        equal += [self._ending("<" if k < count else "=") for k in range(1, len(expected) + 1)]
+        following = [*equal[1:], equal[-1]]
+        for here, after, digits in zip(equal, following, expected + "0", strict=True):
+            self._digits(here, digits, {"=": after, **decided}, "0")
 
-    def ending(order: Order) -> int:
-        """A new state, accepting if numbers in this order to the bound are wanted."""
-        state = sketch.state()
-        if wanted(order):
-            accepting.append(state)
+    def plain(self, begin: int) -> None:
+        """Draw the plain numbers."""
+        whole = self._whole
+        self._sketch.byte(begin, ord("0"), self._whole_part("=" if whole == "0" else "<"))
+        longer = self._whole_part(">")
+        self._sketch.interval(longer, 48, 57, longer)
+        before: dict[Order, int] = {"=": begin}
+        for position, expected in enumerate(whole):
+            is_last = position == len(whole) - 1
+            after: dict[Order, int] = {
+                order: self._whole_part(order if is_last else "<") for order in self.ends
+            }
+            for order, source in before.items():
+                if order == "=":
+                    self._digits(source, expected, after, "0" if position else "1")
+                else:
+                    self._sketch.interval(source, 48, 57, after[order])
+            before = after
+        for source in before.values():
+            self._sketch.interval(source, 48, 57, longer)
+
+    def mantissa(self, begin: int) -> None:
+        """Draw the numbers of one digit before the point, which is not a zero."""
+        after: dict[Order, int] = {order: self._whole_part(order) for order in self.ends}
+        self._digits(begin, self._whole, after, "1")
+
+    def _ending(self, order: Order) -> int:
+        """A new state at which a number in this order may end."""
+        state = self._sketch.state()
+        self.ends[order].append(state)
         return state
 
-    # After the point: the order if it is decided, or the number of decimals equal so far.
-    begin = sketch.state()
-    point: dict[Order, int] = {"<": sketch.state(), "=": sketch.state(), ">": sketch.state()}
-    decided: dict[Order, int] = {"<": ending("<"), ">": ending(">")}
-    for order, state in decided.items():
-        sketch.interval(point[order], 48, 57, state)
-        sketch.interval(state, 48, 57, state)
-    expected = fraction or "0"
-    equal = [point["="]]
-    equal += [ending("<" if k < len(fraction) else "=") for k in range(1, len(expected) + 1)]
-    for here, following, digits in zip(equal, [*equal[1:], equal[-1]], expected + "0", strict=True):
-        for digit in "0123456789":
-            order = _order(digit, digits)
-            sketch.byte(here, ord(digit), following if order == "=" else decided[order])
+    def _whole_part(self, order: Order) -> int:
+        """A new state at which the whole part of a number in this order may end.
 
-    # Before the point, digit by digit. Equal digits without the bound's decimals are smaller.
-    def whole_part(order: Order) -> int:
-        """A new state at which the whole part of a number in this order may end."""
-        state = ending("<" if order == "=" and fraction else order)
-        sketch.byte(state, ord("."), point[order])
+        Equal digits without the bound's decimals are smaller.
+        """
+        state = self._ending("<" if order == "=" and self._fraction else order)
+        self._sketch.byte(state, ord("."), self._point[order])
         return state
 
-    sketch.byte(begin, ord("0"), whole_part("=" if whole == "0" else "<"))
-    before: dict[Order, int] = {"=": begin}
-    for position, digits in enumerate(whole):
-        after: dict[Order, int] = {}
-        for known, source in before.items():
-            for digit in "0123456789"[position == 0 :]:
-                order = _order(digit, digits) if known == "=" else known
-                if order not in after:
-                    is_last = position == len(whole) - 1
-                    after[order] = whole_part(order if is_last else "<")
-                sketch.byte(source, ord(digit), after[order])
-        before = after
-    longer = whole_part(">")
-    for source in (*before.values(), longer):
-        sketch.interval(source, 48, 57, longer)
-    return sketch.finish(begin, accepting)
+    def _digits(self, source: int, expected: str, after: dict[Order, int], least: str) -> None:
+        """Draw the digits from the least one on, by their order to the expected one."""
+        if least < expected:
+            self._sketch.interval(source, ord(least), ord(expected) - 1, after["<"])
+        if least <= expected:
+            self._sketch.byte(source, ord(expected), after["="])
+        if expected < "9":
+            first = max(ord(least), ord(expected) + 1)
+            self._sketch.interval(source, first, 57, after[">"])
 
 
 @lru_cache(maxsize=256)
@@ -133,9 +152,10 @@ def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
         lower, same, higher: Whether the exponents, as positive numbers, below, at and above
             ``near`` are included.
     """
-    good = [*(range(1, near) if lower else ()), *(range(near + 1, 1000) if higher else ())]
-    good += [near] if same and 0 < near < 1000 else []
-    if not good:
+    value = np.arange(1, 1000)
+    order = np.sign(value - near)
+    good = value[((order < 0) & lower) | ((order == 0) & same) | ((order > 0) & higher)]
+    if not len(good):
         return None
     sketch = Sketch(Meter())
     begin, sign, digits = (sketch.state() for _ in range(3))
@@ -143,11 +163,8 @@ def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
     sketch.byte(begin, ord("E"), sign)
     sketch.byte(sign, ord("-"), digits)
     shift = sketch.block(_three_digits(), _FIRST_OF_WIDTH[4], digits)
-    accepting = [
-        shift + _FIRST_OF_WIDTH[width] + value
-        for value in good for width in range(len(str(value)), 4)
-    ]  # fmt: skip
-    return sketch.finish(begin, accepting)
+    accepting = [shift + _FIRST_OF_WIDTH[width] + good[good < 10**width] for width in range(1, 4)]
+    return sketch.finish(begin, np.concatenate(accepting).tolist())
 
 
 _FIRST_OF_WIDTH: Final = (0, 1, 11, 111, 1111)
@@ -174,35 +191,6 @@ def _mantissa() -> Dfa:
     return _pattern(r"[1-9](?:\.[0-9]+)?")
 
 
-def _small_magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> list[Dfa]:
-    """The unsigned small numbers whose order to a bound, at least 0, is one of those wanted."""
-    parts: list[Dfa] = []
-    if bound == 0:
-        every = _exponents(0, lower=False, same=False, higher=True)
-        assert every is not None
-        return [concatenation([_mantissa(), every], meter)] if wanted(">") else []
-    exponent = -bound.adjusted()  # The bound is m × 10^-exponent with 1 <= m < 10.
-    leading = EXACT.scaleb(bound, exponent)
-    orders: tuple[Order, ...] = ("<", "=", ">")
-    for order in orders:
-        # A larger negative exponent makes a smaller number.
-        near = max(0, min(exponent, 1000))
-        rest = _exponents(near, wanted(">"), wanted(order), wanted("<"))
-        if rest is None:
-            continue
-        front = intersection(
-            _mantissa(), _magnitude(leading, lambda it, order=order: it == order, meter), meter
-        )
-        if front.num_states:
-            parts.append(concatenation([front, rest], meter))
-    return parts
-
-
-@cache
-def _minus() -> Dfa:
-    return _pattern("-")
-
-
 _FLIPPED: Final[dict[Order, Order]] = {"<": ">", "=": "=", ">": "<"}
 
 
@@ -221,44 +209,64 @@ def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> D
         [True, True, False, True, True]
     """
     bound = Decimal(bound)
-    parts: list[Dfa] = []
+    sketch = Sketch(meter)
+    begin, minus, end = (sketch.state() for _ in range(3))
+    sketch.byte(begin, ord("-"), minus)
     if bound >= 0:
-        parts.append(_magnitude(bound, wanted, meter))
-        parts += _small_magnitude(bound, wanted, meter)
-        zero = wanted("=" if bound == 0 else "<")
-        below = wanted("<")
-        negative = _signed_magnitudes(zero, below, meter)
+        _draw_compared(sketch, begin, end, bound, wanted)
+        if wanted("=" if bound == 0 else "<"):
+            sketch.machine(minus, _unsigned_zero(), end)
+        if wanted("<"):
+            sketch.machine(minus, _above_zero(), end)
     else:
-        magnitude = bound.copy_negate()
-
-        def flipped(order: Order) -> bool:
-            return wanted(_FLIPPED[order])
-
-        inner = [
-            _magnitude(magnitude, flipped, meter),
-            *_small_magnitude(magnitude, flipped, meter),
-        ]
-        negative = [concatenation([_minus(), part], meter) for part in inner if part.num_states]
+        _draw_compared(
+            sketch, minus, end, bound.copy_negate(), lambda order: wanted(_FLIPPED[order])
+        )
         if wanted(">"):
-            parts.append(_pattern(rf"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|{SMALL[2:]}"))
-    parts += negative
-    parts = [part for part in parts if part.num_states]
-    return union(parts, meter) if parts else _nothing()
+            sketch.machine(begin, _unsigned_zero(), end)
+            sketch.machine(begin, _above_zero(), end)
+    return sketch.finish(begin, [end])
 
 
-def _signed_magnitudes(zero: bool, below: bool, meter: Meter) -> list[Dfa]:
-    """The spellings with a minus sign for a bound of at least 0: those of -0, and the negative."""
-    parts: list[Dfa] = []
-    if zero:
-        parts.append(_pattern(r"-0(?:\.0+)?"))
-    if below:
-        parts.append(_pattern(rf"-(?:0\.0*[1-9][0-9]*|[1-9][0-9]*(?:\.[0-9]+)?)|-{SMALL[2:]}"))
-    return parts
+def _draw_compared(
+    sketch: Sketch, begin: int, end: int, bound: Decimal, wanted: Callable[[Order], bool]
+) -> None:
+    """Draw the unsigned numbers whose order to a bound, at least 0, is one of those wanted."""
+    plain = _Comparing(sketch, bound)
+    plain.plain(begin)
+    for order, states in plain.ends.items():
+        if wanted(order):
+            sketch.epsilons(states, end)
+    if bound == 0:
+        if wanted(">"):
+            sketch.machine(begin, _above_zero_small(), end)
+        return
+    exponent = -bound.adjusted()  # The bound is m × 10^-exponent with 1 <= m < 10.
+    near = max(0, min(exponent, 1000))
+    small = _Comparing(sketch, EXACT.scaleb(bound, exponent))
+    small.mantissa(begin)
+    for order, states in small.ends.items():
+        # A larger negative exponent makes a smaller number.
+        rest = _exponents(near, wanted(">"), wanted(order), wanted("<"))
+        if rest is not None:
+            letter = sketch.state()
+            sketch.epsilons(states, letter)
+            sketch.machine(letter, rest, end)
 
 
 @cache
-def _nothing() -> Dfa:
-    return _pattern(r"(?!)")
+def _unsigned_zero() -> Dfa:
+    return _pattern(r"0(?:\.0+)?")
+
+
+@cache
+def _above_zero() -> Dfa:
+    return _pattern(rf"0\.0*[1-9][0-9]*|[1-9][0-9]*(?:\.[0-9]+)?|{SMALL[2:]}")
+
+
+@cache
+def _above_zero_small() -> Dfa:
+    return _pattern(SMALL[2:])
 
 
 def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
@@ -272,16 +280,21 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     plain = _plain_multiples(numerator, decimals, meter)
     if not decimals:
         return plain
-    parts = [plain]
+    sketch = Sketch(meter)
+    begin, minus, end = (sketch.state() for _ in range(3))
+    sketch.machine(begin, plain, end)
+    sketch.byte(begin, ord("-"), minus)
     for exponent in range(1, min(decimals, 999) + 1):
         mantissa = intersection(
             _mantissa(), _plain_multiples(numerator, decimals - exponent, meter), meter
         )
         only = _exponents(exponent, lower=False, same=True, higher=False)
         if mantissa.num_states and only is not None:
-            signed = [mantissa, concatenation([_minus(), mantissa], meter)]
-            parts += [concatenation([part, only], meter) for part in signed]
-    return union(parts, meter)
+            first, letter = sketch.state(), sketch.state()
+            sketch.epsilons((begin, minus), first)
+            sketch.machine(first, mantissa, letter)
+            sketch.machine(letter, only, end)
+    return sketch.finish(begin, [end])
 
 
 def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
