@@ -12,7 +12,6 @@ used as an index.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -216,15 +215,6 @@ class ByteMachine(Protocol):
         """
         ...
 
-    def configuration(self, state: int) -> Hashable:
-        """The configuration of a state: a set, a pair or stacks; for a table the state itself."""
-        ...
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each are known to complete the text from the end of a token,
-        if all bytes are tokens."""
-        ...
-
 
 Nfa = Program
 """A program without counters and calls: a nondeterministic automaton."""
@@ -381,14 +371,6 @@ class Dfa:
     def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         """Set the bits of the first ids of the words that can be read from a state."""
         walk.set_from_rows(self, state, words)
-
-    def configuration(self, state: int) -> Hashable:
-        """The state itself."""
-        return state
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each complete the text; false if the ends of tokens count."""
-        return state != NO_ARC and not self.over_tokens
 
     def step(self, state: int, byte: int) -> int:
         """The state after one more byte, or `NO_ARC`."""

@@ -4,7 +4,6 @@ Read in this order: `discovered` (the machine, common to all kinds of configurat
 and the subset construction over it, one row at a time), `letters` (the words of a vocabulary that a
 state reads, by its letters), `discover` (from a tree to a machine; nets, their late parts, and the
 kind over a net), `whole_rows` (kinds that compute whole rows in Python) with `paired` (pairs of
-states: intersection, difference), `endings` (whether the stack of a grammar can still be finished
-beside another machine) and `token_counts` (parts with a limit on their tokens), `limited_parts`
-(the graph of those parts).
+states: intersection, difference, and whether the stack of a grammar can still be finished beside
+another machine) and `token_counts` (parts with a limit on their tokens, and their graph).
 """

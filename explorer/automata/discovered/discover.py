@@ -29,7 +29,6 @@ from explorer.automata.discovered.letters import (
     walk_filling,
     walk_words,
 )
-from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
 from explorer.automata.discovered.paired import STAGE, paired, regrouped
 from explorer.automata.discovered.rows import (
     FINISHED,
@@ -48,6 +47,7 @@ from explorer.automata.discovered.rows import (
     row_filled,
     visit,
 )
+from explorer.automata.discovered.token_counts import NotCounted, limited_parts
 from explorer.automata.machine import (
     UNKNOWN,
     Bool,
@@ -560,17 +560,6 @@ class Sets:
     def accepting(self, state: int) -> bool:
         """Whether the text may end."""
         return bool(self._rows.accepting[state])
-
-    def configuration(self, state: int) -> tuple[tuple[int, int], ...]:
-        """The members of a state: pairs of a state of the net and its packed counts."""
-        first, last = self._rows.set_start[state : state + 2].tolist()
-        packed: list[int] = self._rows.arena[first:last].tolist()
-        bits = int(self._net.bits[0])
-        return tuple((each >> bits, each & ((1 << bits) - 1)) for each in packed)
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Every state can finish."""
-        return True
 
     def sent(self) -> tuple[Callable[..., Sets], tuple[Any, ...]]:
         """The net, or with unbuilt parts the tree, and the discovered rows."""

@@ -16,7 +16,7 @@ the seconds of one question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from threading import RLock
 from typing import Any, Final, Protocol
 
@@ -119,14 +119,6 @@ class Kind(Protocol):
 
     def accepting(self, state: int) -> bool | None:
         """Whether the text may end in a state; ``None`` if its row must be filled first."""
-        ...
-
-    def configuration(self, state: int) -> Hashable:
-        """The configuration of a state, for display."""
-        ...
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """See `ByteMachine.finishes_by_bytes`."""
         ...
 
     def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
@@ -281,14 +273,6 @@ class Discovered:
                 self._answer(reason, meter)
                 again = True
             return None
-
-    def configuration(self, state: int) -> Hashable:
-        """The configuration of a state: a set, a pair, stacks."""
-        return self._kind.configuration(state)
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each are known to complete the text."""
-        return state != NO_ARC and self._kind.finishes_by_bytes(state)
 
     def _fill(self, state: int, symbol: int = WHOLE_ROW) -> None:
         with self._lock:

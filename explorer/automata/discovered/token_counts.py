@@ -19,25 +19,38 @@ Cost: some microseconds for each way and class of bytes, in Python, once for eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Any, Final
 
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
+from explorer.automata.tree.nodes import (
+    Branch,
+    Concat,
+    Empty,
+    Group,
+    Node,
+    Repeat,
+    Rules,
+    TokenLimit,
+    TokenPiece,
+    Written,
+    walk,
+)
 from explorer.budget import Meter
+
+MOST_PARTS: Final = 20_000
+"""The most parts of a graph, in which the body of a repetition is copied."""
 
 STAGE: Final = "The discovery of states over the ends of tokens"
 
 UNLIMITED: Final = -1
 """The value that stands for no limit on the tokens."""
-
-_MOST_LOOKED_AT: Final = 2_000
-"""The number of states of a part to search for its shortest way to the end, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,6 @@ class CountingTokens(WholeRows[_Reached]):
         first, complete = self._from(0)
         start = _Reached(False, complete, _lowest_counts(first))
         super().__init__(np.concatenate([joint, end]), count + 1, [*reached] or [start])
-        self._bytes_left: dict[tuple[int, int], int | None] = {}
 
     def _from(self, node: int) -> tuple[tuple[_Way, ...], bool]:
         """The ways that begin in a node, and whether the text may be complete in it."""
@@ -199,46 +211,6 @@ class CountingTokens(WholeRows[_Reached]):
         most = self._graph.arcs[way[0]].most
         return most != UNLIMITED and way[2] > 2 * most
 
-    # Whether tokens of one byte are enough.
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Whether tokens of one byte each complete the text from the end of a token.
-
-        Args:
-            state: A state between two tokens.
-
-        Returns:
-            True if that is known; false if it is unknown or impossible.
-        """
-        here = self._met[state]
-        return here.complete or any(map(self._has_room, here.ways))
-
-    def _has_room(self, way: _Way) -> bool:
-        """Whether a way can reach the end with tokens of one byte each."""
-        met: set[int] = set()
-        waiting = [way]
-        while waiting:
-            number, state, count = waiting.pop()
-            arc = self._graph.arcs[number]
-            needed = self._fewest_bytes(arc.machine, state)
-            if needed is None or (arc.most != UNLIMITED and needed > arc.most - count // 2):
-                continue
-            if arc.target in met:
-                continue
-            met.add(arc.target)
-            further, ends = self._from(arc.target)
-            if ends:
-                return True
-            waiting += further
-        return False
-
-    def _fewest_bytes(self, number: int, state: int) -> int | None:
-        """The fewest bytes from a state of a part to its end; ``None`` if the search is long."""
-        key = number, state
-        if key not in self._bytes_left:
-            self._bytes_left[key] = _fewest_bytes(self._graph.machines[number], state)
-        return self._bytes_left[key]
-
     def sent(self) -> tuple[Callable[..., CountingTokens], tuple[Any, ...]]:
         """The constructor and its arguments, the graph and the states met so far."""
         return CountingTokens, (self._graph, tuple(self._met))
@@ -254,24 +226,117 @@ def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
     return tuple(sorted((number, state, count) for (number, state), count in lowest.items()))
 
 
-def _fewest_bytes(machine: ByteMachine, state: int) -> int | None:
-    """The fewest bytes from a state to the end; ``None`` if the search is too long."""
-    waiting = [(0, state)]
-    met = {state}
-    looked_at = 0
-    while waiting:
-        length, here = heappop(waiting)
-        if machine.is_accepting(here):
-            return length
-        looked_at += 1
-        if looked_at > _MOST_LOOKED_AT:
-            return None
-        for target in _following(machine, here):
-            if target not in met:
-                met.add(target)
-                heappush(waiting, (length + 1, target))
-    return None
+class NotCounted(Exception):
+    """The tree is not a sequence of parts with limits; never raised outside this package."""
 
 
-def _following(machine: ByteMachine, state: int) -> Iterator[int]:
-    yield from dict.fromkeys(machine.step(state, byte) for byte in machine.expected(state))
+def speaks_of_tokens(node: Node) -> bool:
+    """Whether a tree has a limit on tokens, or asks for specific tokens."""
+    return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
+
+
+def limited_parts(node: Node, meter: Meter, discover: Callable[[Node], ByteMachine]) -> Discovered:
+    """The discovered machine of a tree over bytes and the ends of tokens.
+
+    Args:
+        node: The root.
+        meter: The limits on building it; its budget also limits the machine while it is used.
+        discover: Makes the machine of a part without limits.
+
+    Raises:
+        NotCounted: The tree is of another kind.
+        BudgetExceeded: A limit was reached.
+    """
+    return Discovered(CountingTokens(_Graph(meter, discover).of(node)), meter.budget)
+
+
+class _Graph:
+    def __init__(self, meter: Meter, discover: Callable[[Node], ByteMachine]) -> None:
+        self._meter = meter
+        self._discover = discover
+        self._nodes = 1
+        self._arcs: list[PartArc] = []
+        self._silent: list[tuple[int, int]] = []
+        self._machines: list[ByteMachine] = []
+        self._known: dict[int, int] = {}
+        self._kept: list[Node] = []  # Known by identity, so they must stay.
+
+    def of(self, node: Node) -> PartGraph:
+        end = self._lay(node, 0)
+        return PartGraph(
+            self._nodes, tuple(self._arcs), tuple(self._silent), end, tuple(self._machines)
+        )
+
+    def _fresh(self) -> int:
+        self._nodes += 1
+        return self._nodes - 1
+
+    def _lay(self, node: Node, source: int) -> int:
+        """Add a tree to the graph from a node on; return the node where it ends."""
+        if not speaks_of_tokens(node):
+            return source if isinstance(node, Empty) else self._part(node, source, UNLIMITED)
+        match node:
+            case Group() | Written():
+                return self._lay(node.body, source)
+            case TokenLimit() if not speaks_of_tokens(node.body):
+                return self._part(node.body, source, node.most)
+            case Concat():
+                return self._in_turn(node, source)
+            case Branch():
+                end = self._fresh()
+                self._silent += [(self._lay(option, source), end) for option in node.options]
+                return end
+            case Repeat():
+                return self._repeated(node, source)
+            case _:
+                raise NotCounted
+
+    def _part(self, node: Node, source: int, most: int) -> int:
+        if len(self._arcs) >= MOST_PARTS:
+            raise NotCounted
+        if id(node) not in self._known:
+            self._meter.check_time("Laying out parts")
+            self._known[id(node)] = len(self._machines)
+            self._kept.append(node)
+            machine = self._discover(node)
+            if machine.start == NO_ARC or any(isinstance(each, Rules) for each in walk(node)):
+                raise NotCounted
+            self._machines.append(machine)
+        target = self._fresh()
+        self._arcs.append(PartArc(source, target, self._known[id(node)], most))
+        return target
+
+    def _in_turn(self, node: Concat, source: int) -> int:
+        """Add consecutive parts; neighbours without limits become one part."""
+        plain: list[Node] = []
+
+        def flushed(here: int) -> int:
+            if not plain:
+                return here
+            whole = plain[0] if len(plain) == 1 else Concat(node.start, node.end, tuple(plain))
+            plain.clear()
+            return self._part(whole, here, UNLIMITED)
+
+        here = source
+        for item in node.items:
+            if speaks_of_tokens(item):
+                here = self._lay(item, flushed(here))
+            else:
+                plain.append(item)
+        return flushed(here)
+
+    def _repeated(self, node: Repeat, source: int) -> int:
+        here = source
+        for _ in range(node.minimum):
+            here = self._lay(node.body, here)
+        end = self._fresh()
+        self._silent.append((here, end))
+        if node.maximum is None:
+            again = self._fresh()
+            self._silent.append((here, again))
+            self._silent += [(last := self._lay(node.body, again), again), (last, end)]
+            return end
+        for _ in range(node.maximum - node.minimum):
+            here = self._lay(node.body, here)
+            self._silent.append((here, end))
+        return end

@@ -121,14 +121,6 @@ class WholeRows(ABC, Generic[K]):
     def make_room(self, reason: int, most: int, meter: Meter) -> None:
         """Do nothing: `fill` grows the table."""
 
-    def configuration(self, state: int) -> Hashable:
-        """The configuration of a state."""
-        return self._met[state]
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Every state can finish."""
-        return True
-
 
 def joint_classes(machines: list[ByteMachine]) -> tuple[Int32, list[int]]:
     """The common refinement of the machines' byte classes, and the lowest byte of each class."""

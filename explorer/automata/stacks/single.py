@@ -5,7 +5,19 @@ in machine code for those whose texts lead to one stack. The moves of a state ov
 all calls included, were worked out before (`explorer.automata.rules.moves`), so a byte
 costs a look-up, a push or a pop, and two more look-ups that number what comes out.
 
-Cost: some tens of nanoseconds per configuration met, and a hundred bytes.
+A configuration is a state of the network and a stack node: a return state and the parent node.
+Hash tables keep each configuration and node once, under its number. A cell of a row is filled when
+the byte is first asked for.
+
+Most words end before the rule in which they begin, so whether they can be read depends on the state
+alone. So the vocabulary is walked once for each state, over an unknown stack. The result is the
+words that stay above the bottom, as a packed mask, and the nodes of the trie at which the rule at
+the bottom ends. For a configuration with a known stack only these nodes are walked further, from
+the return state. (Dong et al. 2024, section 3.1, cache such words as context-independent.)
+
+Cost: some tens of nanoseconds per configuration met, and a hundred bytes. At 131,072 tokens: a walk
+of the whole trie for a state, some milliseconds inside of a string; then some tens of microseconds
+for each stack.
 """
 
 from __future__ import annotations
@@ -20,11 +32,15 @@ from numpy.typing import NDArray
 from explorer.automata.discovered.rows import (
     BY_ROWS,
     FINISHED,
+    NEEDS_ARENA,
     NEEDS_STATES,
     PAUSED,
+    WHOLE_ROW,
+    Int64,
 )
 from explorer.automata.machine import (
     NO_ARC,
+    UNKNOWN,
     Bool,
     Int32,
     Network,
@@ -33,22 +49,311 @@ from explorer.automata.machine import (
     WordTrie,
     WordWalk,
 )
-from explorer.automata.rules.moves import Actions
-from explorer.automata.stacks.single_rows import (
-    AT,
-    CONFIGURATIONS,
-    WORK,
-    Met,
-    cell_filled,
-    configured,
-    empty_met,
-    fill_trie,
-    with_more,
-    words_above,
-    words_below,
-)
+from explorer.automata.rules.moves import END, Actions
 from explorer.automata.stacks.stacks import STAGE
 from explorer.budget import Meter
+from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.jit import jit
+from explorer.memo import longer
+
+# Places in `progress`.
+CONFIGURATIONS: Final = 0
+NODES: Final = 1
+AT: Final = 2
+WORK: Final = 3
+
+MUCH: Final = 2_000_000
+"""The number of moves between two looks at the clock."""
+
+
+ENDS_BELOW: Final = -3
+"""The value of a cell after which the rule at the bottom ends; its caller decides what follows."""
+
+
+class Met(NamedTuple):
+    """The configurations and stack nodes met so far.
+
+    Args:
+        state, node: int32[room], of each configuration.
+        ends: bool[room], whether the text may end there.
+        slots: int32[2^k], the hash table of configurations.
+        table: int32[room, classes], a configuration, `NO_ARC` or `UNKNOWN`.
+        after, below: int32[room], of each stack node; the bottom is 0.
+        may_end: bool[room], whether all rules from a stack node down may end.
+        node_slots: int32[2^k], the hash table of nodes.
+        progress: int64[4], the numbers of configurations and nodes, the place in a trie, and the
+            number of moves made.
+    """
+
+    state: Int32
+    node: Int32
+    ends: Bool
+    slots: Int32
+    table: Int32
+    after: Int32
+    below: Int32
+    may_end: Bool
+    node_slots: Int32
+    progress: Int64
+
+
+@jit
+def pushed(ways: Actions, met: Met, after: int, below: int) -> int:
+    """The stack node with a return state and a parent node; −1 without room."""
+    mask = met.node_slots.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, after), below)), mask)
+    while met.node_slots[slot] >= 0:
+        known = met.node_slots[slot]
+        if met.after[known] == after and met.below[known] == below:
+            return known
+        slot = (slot + 1) & mask
+    number = met.progress[NODES]
+    if number >= met.after.shape[0]:
+        return -1
+    met.after[number] = after
+    met.below[number] = below
+    met.may_end[number] = ways.empty[after] and met.may_end[below]
+    met.node_slots[slot] = number
+    met.progress[NODES] = number + 1
+    return number
+
+
+@jit
+def configured(ways: Actions, met: Met, state: int, node: int) -> int:
+    """The number of a configuration; −1 without room."""
+    while ways.only_exits[state] and node > 0:
+        state = met.after[node]
+        node = met.below[node]
+    mask = met.slots.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
+    while met.slots[slot] >= 0:
+        known = met.slots[slot]
+        if met.state[known] == state and met.node[known] == node:
+            return known
+        slot = (slot + 1) & mask
+    number = met.progress[CONFIGURATIONS]
+    if number >= met.state.shape[0]:
+        return -1
+    met.state[number] = state
+    met.node[number] = node
+    met.ends[number] = ways.empty[state] and met.may_end[node]
+    met.table[number, :] = UNKNOWN
+    met.slots[slot] = number
+    met.progress[CONFIGURATIONS] = number + 1
+    return number
+
+
+@jit
+def fill_cell(
+    ways: Actions, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
+) -> int:
+    """Fill one cell, and return the reason why the kernel stopped; without room nothing is filled.
+
+    Args:
+        ways, met: The machine.
+        configuration, symbol: The cell.
+        at_bottom: The value of the cell if the rule at the bottom of the stack ends.
+    """
+    if met.progress[WORK] > MUCH:
+        return PAUSED
+    state = met.state[configuration]
+    node = met.node[configuration]
+    while True:
+        met.progress[WORK] += 1
+        way = ways.act[state, symbol]
+        if way == NO_ARC or (way == END and node == 0):
+            met.table[configuration, symbol] = NO_ARC if way == NO_ARC else at_bottom
+            return FINISHED
+        if way != END:
+            break
+        state = met.after[node]
+        node = met.below[node]
+    for k in range(ways.first[way], ways.first[way + 1]):
+        node = pushed(ways, met, ways.push[k], node)  # pyright: ignore[reportArgumentType]
+        if node < 0:
+            return NEEDS_ARENA
+    target = configured(ways, met, ways.target[way], node)  # pyright: ignore[reportArgumentType]
+    if target < 0:
+        return NEEDS_STATES
+    met.table[configuration, symbol] = target
+    return FINISHED
+
+
+@jit
+def fill_row(ways: Actions, met: Met, configuration: int) -> int:
+    """Fill all cells of a row."""
+    for symbol in range(met.table.shape[1]):
+        if met.table[configuration, symbol] == UNKNOWN:
+            reason = fill_cell(ways, met, configuration, symbol)
+            if reason != FINISHED:
+                return reason
+    return FINISHED
+
+
+@jit
+def cell_filled(
+    ways: tuple[Any, ...], met: tuple[Any, ...], configuration: int, symbol: int
+) -> int:
+    """Fill a cell, or the `WHOLE_ROW`, with the `Actions` and the `Met` as plain tuples.
+
+    Numba takes longer to look up the types of named tuples than to fill a cell.
+    """
+    if symbol == WHOLE_ROW:
+        return fill_row(Actions(*ways), Met(*met), configuration)
+    return fill_cell(Actions(*ways), Met(*met), configuration, symbol)
+
+
+@jit
+def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
+    """Fill the cells that the words of a trie need, and return the reason why the kernel stopped.
+
+    Args:
+        ways, met: The machine.
+        byte, depth, skip: The trie, in depth-first order.
+        stack: int32[deepest + 1], the configuration at each depth; the first is where words begin.
+    """
+    at = met.progress[AT]
+    while at < byte.shape[0]:
+        here = stack[depth[at] - 1]
+        symbol = ways.symbol_class[byte[at]]
+        target = met.table[here, symbol]
+        if target == UNKNOWN:
+            reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+            if reason != FINISHED:
+                met.progress[AT] = at
+                return reason
+            target = met.table[here, symbol]
+        if target < 0:
+            at = skip[at]
+            continue
+        stack[depth[at]] = target
+        at += 1
+    met.progress[AT] = at
+    return FINISHED
+
+
+def empty_met(classes: int) -> Met:
+    """The tables before any configuration is met, with the bottom of the stack only."""
+    met = Met(
+        np.zeros(256, np.int32), np.zeros(256, np.int32), np.zeros(256, np.bool_),
+        np.full(512, -1, np.int32), np.full((256, classes), UNKNOWN, np.int32),
+        np.full(256, -1, np.int32), np.zeros(256, np.int32), np.zeros(256, np.bool_),
+        np.full(512, -1, np.int32), np.array([0, 1, 0, 0], np.int64),
+    )  # fmt: skip
+    met.may_end[0] = True
+    return met
+
+
+@jit
+def _filed(first: Int32, second: Int32, begin: int, count: int, slots: Int32) -> None:
+    mask = slots.shape[0] - 1
+    for number in range(begin, count):
+        slot = first_slot(folded(mixed(mixed(SEED, first[number]), second[number])), mask)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = number
+
+
+def with_more(met: Met, reason: int) -> Met:
+    """A copy of the tables with twice the room of the kind that a kernel asked for."""
+    if reason == NEEDS_ARENA:
+        room, count = 2 * len(met.after), int(met.progress[NODES])
+        parts = longer(met.after, room), longer(met.below, room)
+        slots = np.full(2 * len(met.node_slots), -1, np.int32)
+        _filed(parts[0], parts[1], 1, count, slots)
+        return met._replace(
+            after=parts[0], below=parts[1], may_end=longer(met.may_end, room), node_slots=slots
+        )
+    room, count = 2 * len(met.state), int(met.progress[CONFIGURATIONS])
+    parts = longer(met.state, room), longer(met.node, room)
+    slots = np.full(2 * len(met.slots), -1, np.int32)
+    _filed(parts[0], parts[1], 0, count, slots)
+    table = np.full((room, met.table.shape[1]), UNKNOWN, np.int32)
+    table[: len(met.table)] = met.table
+    return met._replace(
+        state=parts[0], node=parts[1], ends=longer(met.ends, room), slots=slots, table=table
+    )
+
+
+@jit
+def words_above(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Set the bits of the words that stay above the bottom, and note the nodes of the others.
+
+    Args:
+        ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
+        byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
+        stack: int32[deepest + 1].
+        words: uint32[n], the packed words.
+        below: int32[nodes], the first nodes of the trie below the bottom.
+        count: int64[1], the number of these nodes.
+    """
+    at = met.progress[AT]
+    while at < byte.shape[0]:
+        here = stack[depth[at] - 1]
+        symbol = ways.symbol_class[byte[at]]
+        target = met.table[here, symbol]
+        if target == UNKNOWN:
+            reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
+            if reason != FINISHED:
+                met.progress[AT] = at
+                return reason
+            target = met.table[here, symbol]
+        if target < 0:
+            if target == ENDS_BELOW:
+                below[count[0]] = at
+                count[0] += 1
+            at = skip[at]
+            continue
+        stack[depth[at]] = target
+        if word[at] >= 0:
+            token = first_id[word[at]]
+            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        at += 1
+    met.progress[AT] = at
+    return FINISHED
+
+
+@jit
+def words_below(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, configuration: int,
+) -> int:  # fmt: skip
+    """Set the bits of the words that leave the rule at the bottom, from its return state on.
+
+    Args:
+        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `words_above`.
+        configuration: The configuration after the return of the rule.
+    """
+    k = met.progress[AT]
+    while k < below.shape[0]:
+        at = below[k]
+        last = skip[at]
+        stack[depth[at] - 1] = configuration
+        while at < last:
+            here = stack[depth[at] - 1]
+            symbol = ways.symbol_class[byte[at]]
+            target = met.table[here, symbol]
+            if target == UNKNOWN:
+                reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+                if reason != FINISHED:
+                    met.progress[AT] = k  # This place is walked again from its start.
+                    return reason
+                target = met.table[here, symbol]
+            if target < 0:
+                at = skip[at]
+                continue
+            stack[depth[at]] = target
+            if word[at] >= 0:
+                token = first_id[word[at]]
+                words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+            at += 1
+        k += 1
+    met.progress[AT] = k
+    return FINISHED
+
 
 MOST_KEPT: Final = 64_000_000
 """The most bytes of cached walks, which do not depend on the stack below a state."""
@@ -189,16 +494,8 @@ class SingleStack:
         """Whether the text may end."""
         return bool(self._met.ends[state])
 
-    def finishes_by_bytes(self, state: int) -> bool:
-        """Every state can finish."""
-        return True
-
     def symbols(self, state: int) -> tuple[int, tuple[int, ...]]:
         """The state of the network and the return states, the innermost first."""
-        return self.configuration(state)
-
-    def configuration(self, state: int) -> tuple[int, tuple[int, ...]]:
-        """The state of the network and the return states of a configuration, innermost first."""
         node = int(self._met.node[state])
         stack: list[int] = []
         while node > 0:

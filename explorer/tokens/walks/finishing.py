@@ -82,8 +82,7 @@ class Finishing:
         # yes.
         # Where the ends of tokens count, one-byte tokens may be shorter than the tokens required.
         over_tokens = machine.over_tokens
-        self._all_bytes = bool(at_hand.all())
-        self.all_finish = not over_tokens and (self._all_bytes or bool(at_hand[machine.read].all()))
+        self.all_finish = not over_tokens and bool(at_hand.all() or at_hand[machine.read].all())
         self._certain: Bool | None = None
         if not self.all_finish and machine.closed is not None:
             begins, self._certain = _finish_by_single_bytes(machine.closed, at_hand)
@@ -161,10 +160,7 @@ class Finishing:
         if self._certain is not None and self._certain[state]:
             return True
         known = self._known.get(state)
-        if known is None and (
-            self._machine.is_accepting(state)
-            or (self._all_bytes and self._machine.finishes_by_bytes(state))
-        ):
+        if known is None and self._machine.is_accepting(state):
             known = self._known[state] = True
         return known
 

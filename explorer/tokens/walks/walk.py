@@ -5,7 +5,7 @@ Masks, steps by whole tokens, what is lost, distances and explanations read its 
 walks answer one question each and are held equal to this one by the tests:
 `explorer.tokens.closed_form.assemble` (all states at once, for a table),
 `explorer.automata.discovered.letters` (the mask of a state whose targets can all finish) and
-`explorer.automata.stacks.single_rows` (the same on one stack).
+`explorer.automata.stacks.single` (the same on one stack).
 
 Cost at 131,072 tokens: microseconds where few words survive, and up to a millisecond where nearly
 all do.

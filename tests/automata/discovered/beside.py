@@ -80,9 +80,3 @@ class Renumbered:
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         walk.set_from_rows(self, state, words)
-
-    def configuration(self, state: int) -> int:
-        return state - self._by
-
-    def finishes_by_bytes(self, state: int) -> bool:
-        return state >= 0

@@ -16,8 +16,7 @@ import explorer
 from explorer.automata.construction import operations
 from explorer.automata.discovered import discover
 from explorer.automata.discovered.discovered import Discovered
-from explorer.automata.discovered.endings import Endings
-from explorer.automata.discovered.paired import Operation, Paired, paired
+from explorer.automata.discovered.paired import Endings, Operation, Paired, paired
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter

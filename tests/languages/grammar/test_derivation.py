@@ -78,7 +78,7 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
     for end in range(len(text) + 1):
         found = reader.at(text[:end].encode(), machine, state)
         assert found is not None
-        _, symbols = machine.stacks.configuration(state)
+        _, symbols = machine.stacks.symbols(state)
         assert found.depth == len(symbols)
         rows = found.rows
         assert [row.symbol for row in rows if row.symbol is not None] == [*symbols]
@@ -129,7 +129,7 @@ def test_the_rows_of_the_python_grammar_have_the_symbols_of_the_machine() -> Non
     for end in range(1, len(text) + 1):
         state = machine.step(state, text[end - 1])
         found = reader.at(text[:end], machine, state)
-        assert found is not None and found.depth == len(machine.stacks.configuration(state)[1])
+        assert found is not None and found.depth == len(machine.stacks.symbols(state)[1])
         assert found.several or not _astray(found, machine.stacks)
         symbols.append(found.depth)
     assert max(each or 0 for each in symbols) == 7
@@ -173,7 +173,7 @@ def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> No
             total += 1
             if found.depth is not None:
                 fits += 1
-                assert found.depth == len(machine.stacks.configuration(state)[1])
+                assert found.depth == len(machine.stacks.symbols(state)[1])
                 assert found.several or not _astray(found, machine.stacks), text
             # What the next byte can be follows from the rows as well.
             opened = found.derivation.open[: found.live]
