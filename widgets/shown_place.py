@@ -312,8 +312,8 @@ class PageData:
             key += ",".join(node.id for node in stack[0].nodes)
         return {
             "key": key,
-            "machines": {name: lean(found.to_dict()) for name, found in figures.items()},
-            "layouts": {name: found.to_dict() for name, found in layouts.items()},
+            "machines": {name: lean(drawn.to_dict()) for name, drawn in figures.items()},
+            "layouts": {name: drawn.to_dict() for name, drawn in layouts.items()},
         }
 
     def _detokenizing(

@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.structural_tag is not None:
         constraint = constraint_of(arguments, lm.vocabulary)
     prompts: list[str] = arguments.prompt or [""]
-    found: dict[str, list[tuple[RunPair, ...]]] = {}
+    runs: dict[str, list[tuple[RunPair, ...]]] = {}
     made: tuple[Scheme, ...] = ()
     for text in prompts:
         prompt = [{"role": "user", "content": text}] if arguments.chat else text
@@ -124,18 +124,18 @@ def run(arguments: argparse.Namespace) -> int:
                 seeds=arguments.seeds,
                 max_tokens=arguments.max_tokens,
             )
-            found.setdefault(scheme.name, []).append(pairs)
+            runs.setdefault(scheme.name, []).append(pairs)
     if arguments.json:
-        print_json({name: _told(prompts, pairs) for name, pairs in found.items()})
+        print_json({name: _told(prompts, pairs) for name, pairs in runs.items()})
     else:
         for number, prompt in enumerate(prompts):
             print(repr(prompt))
-            for place, (name, pairs) in enumerate(found.items()):
+            for place, (name, pairs) in enumerate(runs.items()):
                 for pair in pairs[number]:
-                    _print_pair(pair, name if len(found) > 1 else "", first=place == 0)
+                    _print_pair(pair, name if len(runs) > 1 else "", first=place == 0)
             print()
-        print(table_of_pairs(found))
-    broken = any(pair.violation is not None for pairs in found[OURS] for pair in pairs)
+        print(table_of_pairs(runs))
+    broken = any(pair.violation is not None for pairs in runs[OURS] for pair in pairs)
     return int(broken)
 
 
@@ -146,7 +146,7 @@ def _print_pair(pair: RunPair, name: str, *, first: bool) -> None:
     print("\n".join(f"  {name:<20} {line}".rstrip() if name else f"  {line}" for line in lines))
 
 
-def _told(prompts: list[str], found: list[tuple[RunPair, ...]]) -> list[dict[str, object]]:
+def _told(prompts: list[str], runs: list[tuple[RunPair, ...]]) -> list[dict[str, object]]:
     return [
         {
             "prompt": prompt,
@@ -161,7 +161,7 @@ def _told(prompts: list[str], found: list[tuple[RunPair, ...]]) -> list[dict[str
             "perplexity": pair.perplexity,
             "bridges": pair.bridges,
         }
-        for prompt, pairs in zip(prompts, found, strict=True)
+        for prompt, pairs in zip(prompts, runs, strict=True)
         for pair in pairs
     ]
 

@@ -273,13 +273,13 @@ def _named(
         entries = cast("Mapping[object, object]", given)
         return [(whole_text(f"a name in {what}", name), entries[name]) for name in entries]
     entries = listed(what, given, "one, a list, or a mapping from names")
-    found: list[tuple[str, object]] = []
+    named: list[tuple[str, object]] = []
     taken: dict[str, int] = {}
     for entry in entries:
         name = name_of(entry)
         count = taken[name] = taken.get(name, 0) + 1
-        found.append((f"{name} ({count})" if name and count > 1 else name, entry))
-    return found
+        named.append((f"{name} ({count})" if name and count > 1 else name, entry))
+    return named
 
 
 def _is_model(given: object) -> bool:

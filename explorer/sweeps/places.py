@@ -172,22 +172,22 @@ class OnExecutor:
     def finished(self, seconds: float) -> Sequence[Finished]:
         """The batches that have come back; see `Place.finished`."""
         done, _ = wait(self._flying, timeout=seconds, return_when=FIRST_COMPLETED)
-        found: list[Finished] = []
+        back: list[Finished] = []
         broken: BaseException | None = None
         for future in done:
             batch = self._flying.pop(future)
             error = future.exception()
             if error is None:
-                found.append(Finished(batch, future.result()))
+                back.append(Finished(batch, future.result()))
                 continue
             broken = error
-            found.append(Finished(batch, None, str(error), True))
+            back.append(Finished(batch, None, str(error), True))
         if broken is not None:
             self.mend(broken)
             # The other batches that were in flight are lost with it.
-            found += [Finished(batch, None, str(broken), True) for batch in self._flying.values()]
+            back += [Finished(batch, None, str(broken), True) for batch in self._flying.values()]
             self._flying.clear()
-        return found
+        return back
 
     def mend(self, error: BaseException) -> None:
         """Replace a broken executor.
@@ -302,16 +302,16 @@ class OnDask:
                 TimeoutError, self._dask.TimeoutError, self._dask.CancelledError
             ):
                 self._dask.wait(waited, timeout=seconds, return_when="FIRST_COMPLETED")
-        found: list[Finished] = []
+        done: list[Finished] = []
         for key, (future, batch) in list(self._flying.items()):
             if future.status == "pending":
                 continue
-            back = self._result(future, batch)
-            if back is not None:
+            finished = self._result(future, batch)
+            if finished is not None:
                 del self._flying[key]
                 future.release()
-                found.append(back)
-        return found
+                done.append(finished)
+        return done
 
     def _result(self, future: Any, batch: SweepBatch) -> Finished | None:
         """The result of a batch; ``None`` if it cannot be fetched at present."""

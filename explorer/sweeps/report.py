@@ -139,7 +139,7 @@ def summarize(table: Any, worst: int = WORST) -> SweepSummary:
     def total(name: str, rows: Sequence[int]) -> float:
         return math.fsum(numbers[name][k] for k in rows)
 
-    found = tuple(
+    figures = tuple(
         GroupFigures(
             *name,
             rows=len(rows),
@@ -176,7 +176,7 @@ def summarize(table: Any, worst: int = WORST) -> SweepSummary:
     return SweepSummary(
         len(names),
         sum(error is not None for error in errors),
-        found,
+        figures,
         tuple((*name, count) for name, count in sorted(traps.items(), key=lambda e: (-e[1], e[0]))),
         tuple((*name, count) for name, count in said.most_common(MOST_ERRORS)),
         tuple(different.values())[:worst],

@@ -156,7 +156,7 @@ class _BatchRun:
     workshop: _Workshop
     setup: SweepSetup
     batch: SweepBatch
-    found: dict[str, dict[str, object]] = field(default_factory=lambda: {})
+    rows: dict[str, dict[str, object]] = field(default_factory=lambda: {})
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     def result(self) -> BatchResult:
@@ -169,7 +169,7 @@ class _BatchRun:
 
     def _packed(self) -> BatchResult:
         at = time.perf_counter()
-        rows = [self.found[row.key] for row in self.batch.rows]
+        rows = [self.rows[row.key] for row in self.batch.rows]
         table = pyarrow().Table.from_pylist(rows, schema=columns())
         self._count("packing", at)
         failed = sum(row["error"] is not None for row in rows)
@@ -231,13 +231,13 @@ class _BatchRun:
         self.seconds["choosing"] += times.choosing
         at = time.perf_counter()
         for (row, rule, _), text in zip(ready, texts, strict=True):
-            self.found[row.key] = self._about(row) | _measured(row, rule, text)
+            self.rows[row.key] = self._about(row) | _measured(row, rule, text)
         self._count("judging", at)
 
     def _fail(self, rows: Sequence[SweepRow], error: Exception) -> None:
         for row in rows:
             said = {"error_kind": type(error).__name__, "error": str(error) or repr(error)}
-            self.found[row.key] = self._about(row) | _NOTHING | said
+            self.rows[row.key] = self._about(row) | _NOTHING | said
 
     def _about(self, row: SweepRow) -> dict[str, object]:
         setup, batch = self.setup, self.batch

@@ -72,12 +72,12 @@ class Tokenizer:
     special_token_ids = [eos]
 
     def __call__(self, text):
-        data, found = (text.encode() if isinstance(text, str) else text), []
+        data, ids = (text.encode() if isinstance(text, str) else text), []
         while data:  # The longest token that fits.
             size = max(len(t) for t in tokens if data.startswith(t))
-            found.append(tokens.index(data[:size]))
+            ids.append(tokens.index(data[:size]))
             data = data[size:]
-        return found
+        return ids
 
 
 tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()), n_vocab=eos + 1)

@@ -209,9 +209,9 @@ def place(
         who = "own"
         placed = {name: Placed(100.0 * rank, 0.0, radius[name]) for name, rank in ranks.items()}
     elif who != "own":
-        found = positions(radius, _weighted(turned, ranks), 100.0, who, timeout)
-        if found is not None:
-            placed = {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}
+        centres = positions(radius, _weighted(turned, ranks), 100.0, who, timeout)
+        if centres is not None:
+            placed = {name: Placed(x, y, radius[name]) for name, (x, y) in centres.items()}
     if placed is None:
         who, placed = "own", _layers(radius, edges, ranks)
     return Arranged(placed, words, deepest, who)

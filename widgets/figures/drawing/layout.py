@@ -206,7 +206,7 @@ def _same_places(token: MachineFigure, places: Mapping[str, Placed]) -> dict[str
     A further token state of the same character state without a place of its own is placed below
     the first.
     """
-    found: dict[str, Placed] = {}
+    placed: dict[str, Placed] = {}
     for node in token.nodes:
         if node.kind == "done":
             continue
@@ -214,8 +214,8 @@ def _same_places(token: MachineFigure, places: Mapping[str, Placed]) -> dict[str
         twin = places.get(f"c{node.id[1:]}") or places.get(f"c{stem}")
         if twin is not None:
             lower = 0.0 if f"c{node.id[1:]}" in places else ROW * int(number)
-            found[node.id] = Placed(twin.x, twin.y + lower, twin.r)
-    return found
+            placed[node.id] = Placed(twin.x, twin.y + lower, twin.r)
+    return placed
 
 
 def _own(figure: MachineFigure, places: Mapping[str, Placed]) -> dict[str, Placed]:

@@ -139,11 +139,11 @@ def dense(points: Floats) -> Floats:
     counts = np.maximum(np.ceil(np.hypot(dx, dy) / SPACING), 1).astype(np.int64)
     piece = np.repeat(np.arange(len(counts)), counts)
     share = (np.arange(len(piece)) - (np.cumsum(counts) - counts)[piece]) / counts[piece]
-    found = np.empty((len(piece) + 1, 2))
-    found[:-1, 0] = points[piece, 0] + dx[piece] * share
-    found[:-1, 1] = points[piece, 1] + dy[piece] * share
-    found[-1] = points[-1]
-    return found
+    curve = np.empty((len(piece) + 1, 2))
+    curve[:-1, 0] = points[piece, 0] + dx[piece] * share
+    curve[:-1, 1] = points[piece, 1] + dy[piece] * share
+    curve[-1] = points[-1]
+    return curve
 
 
 class Labels:

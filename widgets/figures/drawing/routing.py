@@ -134,9 +134,9 @@ class Router:
                     tries -= 1
                     curve = self._curves([wire], {wire.id: bow})[wire.id]
                     bent = {**asked, wire.id: self._wanted(wire, bow, curve, fast)}
-                    found = self._label(bent)
-                    if _unclear(found[0]) < _unclear(stands):
-                        asked, curves[wire.id], (stands, labels) = bent, curve, found
+                    label = self._label(bent)
+                    if _unclear(label[0]) < _unclear(stands):
+                        asked, curves[wire.id], (stands, labels) = bent, curve, label
                         break
         self.labels = labels
         return {

@@ -284,11 +284,11 @@ class MetArcs:
                 target = self.machine.step(state, int(ids[0]))
                 if target is not None:
                     targets.setdefault(target, []).append(ids)
-            found: dict[str, list[NDArray[np.int64]]] = {}
+            by_name: dict[str, list[NDArray[np.int64]]] = {}
             for target, groups in targets.items():
-                found.setdefault(self.name(target), []).extend(groups)
+                by_name.setdefault(self.name(target), []).extend(groups)
             known = self._leads[state] = {
-                name: np.sort(np.concatenate(groups)) for name, groups in found.items()
+                name: np.sort(np.concatenate(groups)) for name, groups in by_name.items()
             }
         return known
 
