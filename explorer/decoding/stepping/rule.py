@@ -28,7 +28,7 @@ from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
-from explorer.languages.phases.followed import PhaseNet, phase_net
+from explorer.languages.phases.followed import PartNet, phase_net
 from explorer.languages.sources.serial import source_to_dict
 from explorer.memo import memo
 from explorer.tokens.filtered.table import visited_whole
@@ -129,7 +129,7 @@ class Rule:
         return None if constraint is None else source_to_dict(constraint.source)
 
     @cached_property
-    def phases(self) -> PhaseNet | None:
+    def phases(self) -> PartNet | None:
         """The phases of the constraint; ``None`` if it has none."""
         constraint = self.machine.constraint
         phased = constraint is not None and constraint.source.phased

@@ -1,11 +1,17 @@
-"""The phases of a text: where each begins and ends, and which ones the text has reached.
+"""The division of a text into the marked parts of its source: phases, and the parts of tags.
 
-The syntax tree of a source with phases becomes a small automaton. Its arcs are the *pieces* between
-the borders of phases, each a machine of its own; an ε-arc that crosses a border is labelled with
-it. A text follows all paths at once: a *place* is a piece and the state of its machine.
+The syntax tree of a source with marked nodes becomes a small automaton. Its arcs are the *pieces*
+between the borders of marked nodes, each a machine of its own; an ε-arc that crosses a border is
+labelled with it. A text follows all paths at once: a *place* is a piece and the state of its
+machine.
 
 Where a text can be divided in several ways, each piece from the left takes the longest stretch with
-which the rest still fits, as in a template. Control tokens at the borders leave only one way.
+which the rest still fits, as in a template; free text before a tag takes the shortest. Control
+tokens at the borders leave only one way.
+
+A configuration (`explorer.languages.written.configuration`) cannot say where past phases began and
+ended: texts that lead to the same points share it. And its program holds whole machines, while a
+piece may be a machine that is discovered, such as that of a large schema.
 
 Cost: some microseconds per byte and place. A text that continues the previous one is followed only
 from its new bytes on.
@@ -13,7 +19,7 @@ from its new bytes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
@@ -21,7 +27,7 @@ from typing import Final, Literal
 from explorer.alphabet import LETTER, shown_letters
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nodes import Concat, Node, Repeat, Source, Written, children, shape_of
+from explorer.automata.tree.nodes import Node, Repeat, Source, Written, children, shape_of
 from explorer.languages.phases.phase import Phase, has_phases
 
 START: Final = 0
@@ -30,9 +36,8 @@ END: Final = 1
 MOST_COPIES: Final = 32
 """The most copies of a repetition that are written out; a longer one becomes a loop."""
 
-Border = tuple[Literal["enter", "content", "done", "leave"], int]
-"""A border of a phase, with the phase's number: the phase begins, its content begins, its content
-ends, the phase ends."""
+Border = tuple[bool, int]
+"""A border of a marked part: whether it begins there, and its number."""
 
 Place = tuple[int, int]
 """The number of a piece, and the state of its machine; `ENDED` at the end of the source."""
@@ -63,32 +68,55 @@ class PhasePart:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedPhase:
-    """A phase of a tree.
+class PartMark:
+    """The meaning of a node for the text that it reads.
 
     Args:
-        role: The writer of the phase; empty for the model.
-        part: The source that parses its text; ``None`` where the value is the text itself.
+        kind: A ``phase`` or its ``content``; in a structural tag a ``tag``, free ``text``, a
+            ``value``, or a ``turn`` of something that repeats.
+        name: The name of a phase or a tag.
+        role: The writer of a phase; empty for the model.
+        source: The source that parses the text; ``None`` where the value is the text itself.
+        behind: The characters at the end of free text that belong to the tag behind it.
     """
 
-    name: str
+    kind: Literal["phase", "content", "tag", "text", "value", "turn"]
+    name: str = ""
     role: str = ""
-    part: Source | None = None
+    source: Source | None = None
+    behind: int = 0
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of a text that belongs to a marked node, with those inside it.
+
+    Args:
+        mark: The mark of the node; ``None`` for the whole text.
+        begin, end: Its span in the bytes of the text.
+    """
+
+    mark: PartMark | None
+    begin: int
+    end: int
+    inside: list[Stretch] = field(default_factory=list["Stretch"])
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a source without borders of phases.
+    """A stretch of a source without borders.
 
     Args:
         machine: The machine of the stretch.
         after: The state of the automaton after it.
-        phases: The numbers of the phases around it, the outermost first.
+        phases: The numbers of the marked parts around it, the outermost first.
+        is_short: Whether it takes as little text as it can.
     """
 
     machine: ByteMachine
     after: int
     phases: tuple[int, ...]
+    is_short: bool
 
 
 @dataclass(slots=True)
@@ -99,25 +127,31 @@ class _Layer:
     may_end: bool = False
 
 
-class PhaseNet:
-    """A source with phases as an automaton of pieces; make it with `phase_net`.
+class PartNet:
+    """A tree with marked nodes as an automaton of pieces.
+
+    Args:
+        tree: The tree.
+        marks: The marks of a node, the outermost first; ``None`` for a node without any in it.
 
     Attributes:
-        phases: The phases, in the order of the tree; a phase that stands twice is listed twice.
+        phases: The marked parts, in the order of the tree; one that stands twice is listed twice.
         pieces: The pieces, in the order of the tree.
     """
 
-    def __init__(self, source: Source) -> None:
-        self.phases: list[NamedPhase] = []
+    def __init__(self, tree: Node, marks: Callable[[Node], Sequence[PartMark] | None]) -> None:
+        self.phases: list[PartMark] = []
         self.pieces: list[Piece] = []
+        self._marks = marks
         self._leaving: dict[int, list[int]] = {}
         self._silent: dict[int, list[tuple[int, Border | None]]] = {}
         self._states = 2
+        self._holding: dict[int, bool] = {}
         self._machines: dict[int, ByteMachine] = {}
         self._openings: dict[int, dict[Place, tuple[Border, ...]]] = {}
         self._known: tuple[bytes, list[_Layer]] = (b"", [])
-        self._tree = source.tree  # Kept alive, since its nodes are known by id.
-        self._lay(self._tree, START, END, ())
+        self._tree = tree  # Kept alive, since its nodes are known by id.
+        self._lay(tree, START, END, ())
 
     # The automaton.
 
@@ -128,19 +162,33 @@ class PhaseNet:
     def _move(self, before: int, after: int, border: Border | None = None) -> None:
         self._silent.setdefault(before, []).append((after, border))
 
+    def _holds(self, node: Node) -> bool:
+        """Whether a node or one below it is marked."""
+        if id(node) not in self._holding:
+            marks = self._marks(node)
+            self._holding[id(node)] = marks is not None and (
+                bool(marks) or any(map(self._holds, children(node)))
+            )
+        return self._holding[id(node)]
+
     def _lay(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
-        """Add a node to the automaton between two states."""
-        if not _has_phases(node):
-            self._piece(node, before, after, inside)
-            return
-        if isinstance(node, Written) and node.phase:
-            self._phase(NamedPhase(node.phase), (node.body,), 0, before, after, inside)
-            return
-        if isinstance(node, Written) and isinstance(node.source, Phase):
-            self._of_source(node.source, node.body, before, after, inside)
-            return
-        below = children(node)
-        match shape_of(node).part:
+        """Add a node to the automaton between two states, with the borders of its marks."""
+        marks = self._marks(node) or ()
+        for mark in marks:
+            inside = (*inside, len(self.phases))
+            self.phases.append(mark)
+            self._move(before, before := self._fresh(), (True, inside[-1]))
+        end = self._fresh() if marks else after
+        self._lay_below(node, before, end, inside)
+        for number in reversed(inside[len(inside) - len(marks) :]):
+            self._move(end, end := self._fresh(), (False, number))
+        if marks:
+            self._move(end, after)
+
+    def _lay_below(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
+        below = [*children(node)]
+        holding = [each for each in below if self._holds(each)]
+        match shape_of(node).part if holding else "ready":
             case "alternatives":
                 for each in below:  # Each gets its own first state, which keeps their order.
                     self._move(before, here := self._fresh())
@@ -151,59 +199,24 @@ class PhaseNet:
                 for each in below:
                     self._lay(each, before, before := self._fresh(), inside)
                 self._move(before, after)
-            case "around":
-                (body,) = below
-                self._lay(body, before, after, inside)
-            case "both":  # A word of an intersection has the phases of the operand that has any.
-                self._lay(next(filter(_has_phases, below)), before, after, inside)
-            case "without" if _has_phases(first := next(iter(below))) and len(below) > 1:
-                self._lay(first, before, after, inside)
+            case "around" | "both":  # A word of both has the parts of the operand that has any.
+                self._lay(holding[0], before, after, inside)
+            case "without" if holding[0] is below[0] and len(below) > 1:
+                self._lay(below[0], before, after, inside)
             case _:
-                self._piece(node, before, after, inside)
-
-    def _piece(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
-        if id(node) not in self._machines:
-            self._machines[id(node)] = small_or_discovered(node)
-        self._leaving.setdefault(before, []).append(len(self.pieces))
-        self.pieces.append(Piece(self._machines[id(node)], after, inside))
-
-    def _of_source(
-        self, phase: Phase, node: Node, before: int, after: int, inside: tuple[int, ...]
-    ) -> None:
-        """Add a `Phase`, whose content excludes its beginning and end."""
-        body = node.body if isinstance(node, Written) else node
-        parts = body.items if isinstance(body, Concat) and len(phase.children) > 1 else (body,)
-        named = NamedPhase(phase.name, phase.role, phase.part)
-        self._phase(named, parts, 0 if phase.begin is None else 1, before, after, inside)
-
-    def _phase(
-        self, phase: NamedPhase, parts: Sequence[Node], content: int, before: int, after: int,
-        inside: tuple[int, ...],
-    ) -> None:  # fmt: skip
-        number = len(self.phases)
-        self.phases.append(phase)
-        inside = (*inside, number)
-        here = self._fresh()
-        self._move(before, here, ("enter", number))
-        for k, part in enumerate(parts):
-            if k == content:
-                self._move(here, here := self._fresh(), ("content", number))
-            self._lay(part, here, here := self._fresh(), inside)
-            if k == content:
-                self._move(here, here := self._fresh(), ("done", number))
-        self._move(here, after, ("leave", number))
+                if id(node) not in self._machines:
+                    self._machines[id(node)] = small_or_discovered(node)
+                self._leaving.setdefault(before, []).append(len(self.pieces))
+                is_short = bool(inside) and self.phases[inside[-1]].kind == "text"
+                self.pieces.append(Piece(self._machines[id(node)], after, inside, is_short))
 
     def _repeat(self, node: Repeat, before: int, after: int, inside: tuple[int, ...]) -> None:
-        minimum, maximum = node.minimum, node.maximum
-        if maximum is not None and maximum > MOST_COPIES:
-            maximum = None
-        minimum = min(minimum, MOST_COPIES)
+        minimum, maximum = min(node.minimum, MOST_COPIES), node.maximum
         here = before
         for _ in range(minimum):
             self._lay(node.body, here, here := self._fresh(), inside)
-        if maximum is None:
-            loop = self._fresh()
-            self._move(here, loop)
+        if maximum is None or maximum > MOST_COPIES:
+            self._move(here, loop := self._fresh())
             self._lay(node.body, loop, again := self._fresh(), inside)
             self._move(again, loop)
             self._move(loop, after)
@@ -243,14 +256,9 @@ class PhaseNet:
         ends = piece.machine.is_accepting(place[1])
         return self._opening(piece.after) if ends else {}
 
-    def follows(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """For a picture: the pieces that may come first, and for each piece those that may follow
-        it. -1 stands for the end.
-        """
-        return (
-            tuple(place[0] for place in self._opening(START)),
-            tuple(tuple(place[0] for place in self._opening(each.after)) for each in self.pieces),
-        )
+    def following(self, piece: int) -> tuple[int, ...]:
+        """For a picture: the pieces that may follow one; -1 stands for the end."""
+        return tuple(place[0] for place in self._opening(self.pieces[piece].after))
 
     # A text.
 
@@ -285,8 +293,8 @@ class PhaseNet:
         return self.pieces[piece].machine.step(state, byte)
 
     def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """The names of phases."""
-        return tuple(self.phases[number].name for number in numbers)
+        """The names of parts; their contents have none."""
+        return tuple(name for number in numbers if (name := self.phases[number].name))
 
     def alive(self, data: bytes) -> tuple[int, ...]:
         """The pieces that may read on after a text; none if the text begins no word."""
@@ -296,39 +304,42 @@ class PhaseNet:
         reading = (k for k, state in layers[-1].places if self.pieces[k].machine.expected(state))
         return tuple(dict.fromkeys(reading))
 
+    def role(self, piece: int) -> str:
+        """The role of the innermost part around a piece that has one; empty for the model."""
+        roles = (self.phases[number].role for number in reversed(self.pieces[piece].phases))
+        return next(filter(None, roles), "")
+
     def waits_for(self, data: bytes) -> str:
-        """The role that must write next; empty if the model may write, or the text may end.
-
-        It is the role of the innermost phase that has one, if all pieces that may read on are in
-        such a phase.
-        """
+        """The role that must write next; empty if the model may write, or the text may end."""
         alive = self.alive(data)
-        if not alive or self._layers(data)[-1].may_end:
-            return ""
-        roles = [[self.phases[k].role for k in self.pieces[each].phases] for each in alive]
-        innermost = [next(filter(None, reversed(each)), "") for each in roles]
-        return innermost[0] if all(innermost) else ""
+        roles = [*map(self.role, alive)]
+        return roles[0] if alive and all(roles) and not self._layers(data)[-1].may_end else ""
 
-    def borders(self, data: bytes, *, whole: bool) -> list[tuple[int, Border]]:
-        """The borders that a text crosses, each with the bytes before it; none if it is not a word.
+    def division(self, data: bytes, *, whole: bool) -> Stretch | None:
+        """The stretches of a text that belong to marked parts; ``None`` if it is not a word.
 
         Args:
             whole: Whether the text is a whole word and not only the beginning of one.
         """
         layers = self._layers(data)
         if len(layers) <= len(data) or (whole and not layers[-1].may_end):
-            return []
-        borders: list[tuple[int, Border]] = []
-        here = ENDED
+            return None
+        opened = [Stretch(None, 0, len(data))]
+        here: Place | None = None
         for at, goals in enumerate(self._goals(layers, data, whole=whole)):
-            if not at or here not in goals:
-                exits = self._exits(here) if at else self._opening(START)
+            if here not in goals or self._is_short(here):
+                exits = self._opening(START) if here is None else self._exits(here)
                 for there, crossed in self._way(exits, goals, set()):
-                    borders += [(at, border) for border in crossed]
                     here = there
-            if at < len(data):
+                    for begins, number in crossed:
+                        if begins:
+                            opened.append(Stretch(self.phases[number], at, len(data)))
+                            opened[-2].inside.append(opened[-1])
+                        else:
+                            opened.pop().end = at
+            if at < len(data) and here is not None:
                 here = here[0], self._step(*here, data[at])
-        return borders
+        return opened[0]
 
     def _goals(self, layers: Sequence[_Layer], data: bytes, *, whole: bool) -> list[set[Place]]:
         """For each number of bytes the places from which the rest of the text can be read."""
@@ -351,65 +362,82 @@ class PhaseNet:
         goals.reverse()
         return goals
 
+    def _is_short(self, place: Place | None) -> bool:
+        """Whether a place is left as soon as the rest can be read without it."""
+        return place not in (None, ENDED) and self.pieces[place[0]].is_short
+
     def _way(
         self, exits: Mapping[Place, tuple[Border, ...]], goals: set[Place], seen: set[Place]
     ) -> list[tuple[Place, tuple[Border, ...]]]:
-        """The first path without reading to a goal; empty if there is none."""
+        """The first path without reading to a goal, beyond short pieces; empty if there is none."""
         for there, borders in exits.items():
             if there in seen:
                 continue
             seen.add(there)
-            rest = [] if there in goals else self._way(self._exits(there), goals, seen)
+            stays = there in goals and not self._is_short(there)
+            rest = [] if stays else self._way(self._exits(there), goals, seen)
             if rest or there in goals:
                 return [(there, borders), *rest]
         return []
-
-    def parts(self, data: bytes) -> tuple[PhasePart, ...]:
-        """The phases of a word, with their values.
-
-        Raises:
-            ExplorerError: The text of a phase has no value.
-        """
-        root: list[PhasePart] = []
-        inside: list[list[PhasePart]] = [root]
-        begun: list[tuple[int, int, int]] = []  # Starts of phase and content, end of content.
-        for at, (border, number) in self.borders(data, whole=True):
-            if border == "enter":
-                inside.append([])
-                begun.append((at, at, at))
-            elif border == "leave":
-                begin, start, stop = begun.pop()
-                parts = tuple(inside.pop())
-                phase = self.phases[number]
-                text = shown_letters(written := data[start:stop])
-                plain = not parts and LETTER not in written and phase.part is not None
-                value = phase.part.parse(text) if plain and phase.part is not None else text
-                inside[-1].append(PhasePart(phase.name, text, value, begin, at, parts))
-            else:
-                begin, start, _ = begun[-1]
-                begun[-1] = (begin, at if border == "content" else start, at)
-        return tuple(root)
 
     def names_along(self, data: bytes) -> tuple[tuple[str, ...], ...]:
         """The names of the phases around each byte of the beginning of a word, outermost first.
 
         Where several divisions are possible, that of the longest stretches from the left.
         """
-        names: list[tuple[str, ...]] = []
-        inside: tuple[str, ...] = ()
-        for at, (border, number) in self.borders(data, whole=False):
-            names += [inside] * (at - len(names))
-            if border == "enter":
-                inside = (*inside, self.phases[number].name)
-            elif border == "leave":
-                inside = inside[:-1]
-        return tuple([*names, *[inside] * (len(data) - len(names))])
+        names: list[tuple[str, ...]] = [()] * len(data)
+        whole = self.division(data, whole=False)
+        waiting = [] if whole is None else [((), each) for each in whole.inside]
+        for around, stretch in waiting:  # The list grows while it is read.
+            inside = (*around, *([stretch.mark.name] if stretch.mark and stretch.mark.name else []))
+            names[stretch.begin : stretch.end] = [inside] * (stretch.end - stretch.begin)
+            waiting += [(inside, each) for each in stretch.inside]
+        return tuple(names)
+
+
+def _phases_in(stretch: Stretch, data: bytes) -> Iterator[PhasePart]:
+    """The phases inside a stretch, with their values.
+
+    Raises:
+        ExplorerError: The text of a phase has no value.
+    """
+    for each in stretch.inside:
+        mark, parts = each.mark, tuple(_phases_in(each, data))
+        if mark is None or mark.kind == "content":
+            yield from parts
+            continue
+        content = next((e for e in each.inside if e.mark and e.mark.kind == "content"), each)
+        source = content.mark and content.mark.source
+        text = shown_letters(written := data[content.begin : content.end])
+        has_value = source is not None and not parts and LETTER not in written
+        value = source.parse(text) if has_value and source is not None else text
+        yield PhasePart(mark.name, text, value, each.begin, each.end, parts)
 
 
 @lru_cache(maxsize=16)
-def phase_net(source: Source) -> PhaseNet:
-    """The automaton of a source with phases, cached for the last few sources."""
-    return PhaseNet(source)
+def phase_net(source: Source) -> PartNet:
+    """The phases of a source, cached for the last few sources."""
+    known: dict[
+        int, Sequence[PartMark] | None
+    ] = {}  # Those of nodes below one that was asked about.
+
+    def marks(node: Node) -> Sequence[PartMark] | None:
+        made = known.get(id(node), ())
+        if isinstance(node, Written):
+            phase = node.source
+            if isinstance(phase, Phase):
+                below = children(node.body)
+                parts = children(below[0]) if len(phase.children) > 1 else below
+                known[id(node.body)] = [PartMark("phase", phase.name, phase.role)]
+                content = parts[0 if phase.begin is None else 1]
+                known[id(content)] = [PartMark("content", source=phase.part)]
+            elif phase is not None and not phase.phased:
+                known[id(node.body)] = None
+            elif node.phase and not made:
+                return [PartMark("phase", node.phase)]
+        return made
+
+    return PartNet(source.tree, marks)
 
 
 def parsed_word(source: Source, data: bytes) -> object:
@@ -418,19 +446,13 @@ def parsed_word(source: Source, data: bytes) -> object:
     Raises:
         ExplorerError: The text has no value.
     """
-    if has_phases(source):
-        return phase_net(source).parts(data)
-    return source.parse(shown_letters(data))
+    if not has_phases(source):
+        return source.parse(shown_letters(data))
+    whole = phase_net(source).division(data, whole=True)
+    return () if whole is None else tuple(_phases_in(whole, data))
 
 
 def _alike(left: bytes, right: bytes) -> int:
     """The length of the common prefix."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(left), len(right)))
-
-
-def _has_phases(node: Node) -> bool:
-    """Whether a node contains a phase."""
-    if isinstance(node, Written) and (node.phase or node.source is not None):
-        return bool(node.phase) or (node.source is not None and node.source.phased)
-    return any(map(_has_phases, children(node)))

@@ -1,23 +1,34 @@
-"""Free text: any text without some strings, and text up to the first of some strings.
+"""Free text: any text without some strings, text up to the first of some strings to be complete,
+and text up to the leftmost of some strings.
 
-Both are exact over characters, whatever tokens write them: one token may hold the end of the text
-and the beginning of what follows. Neither contains a control token.
+All are exact over characters, whatever tokens write them: one token may hold the end of the text
+and the beginning of what follows. Each is the difference of two small machines.
+
+A *string* is a sequence of characters and control tokens: ``<|tool|>call``, where ``<|tool|>`` is a
+token, is one control token and four characters. Of two strings that overlap, the one that begins
+first is the leftmost. Of strings that begin at the same place each may end the text, even if one is
+a prefix of the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Final, Self, cast
 
 from explorer.arguments import listed, plain, shown
+from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import ANY
+from explorer.automata.tree.charset import ANY, character
 from explorer.automata.tree.nodes import (
+    Branch,
     Class,
     Concat,
+    Empty,
+    Literal,
     Machine,
     Node,
     Repeat,
@@ -28,8 +39,14 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
+from explorer.languages.phases.control import Name
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
+
+Marked = tuple[str | tuple[Name], ...]
+"""A string: its characters one by one, and each control token in a tuple of one."""
+
+_NOWHERE: Final = (0, 0)
 
 
 class _OfStrings(Source):
@@ -47,15 +64,23 @@ class _OfStrings(Source):
         return {"strings": list(self.strings)}
 
     @classmethod
+    def of(cls, name: str, strings: object) -> Self:
+        """The source of some strings; ``name`` is the argument that they were given as.
+
+        Raises:
+            ConstraintError: As for `checked_strings`.
+        """
+        return cls(checked_strings(name, strings))  # pyright: ignore[reportCallIssue]
+
+    @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The strings that were saved."""
-        return cls(checked_strings("strings", fields["strings"]))  # pyright: ignore[reportCallIssue]
+        return cls.of("strings", fields["strings"])
 
     @classmethod
     def read(cls, text: str) -> Self:
         """The source of a text with a string on each line; empty lines do not count."""
-        lines = [line for line in text.split("\n") if line]
-        return cls(checked_strings("strings", lines))  # pyright: ignore[reportCallIssue]
+        return cls.of("strings", [line for line in text.split("\n") if line])
 
 
 @register("any text")
@@ -69,7 +94,7 @@ class AnyText(_OfStrings):
 
     def lower(self) -> Node:
         """The machine that follows the longest beginning of a string that was just read."""
-        return Machine(0, len(self.text), text_without_any(self.strings))
+        return Machine(0, len(self.text), text_without(strings_of(self.strings)))
 
     def __str__(self) -> str:
         return f"any_text(excluding={list(self.strings)!r})" if self.strings else "any_text()"
@@ -89,14 +114,16 @@ class TextUntil(_OfStrings):
         return Machine(0, len(self.text), text_up_to_first(self.strings))
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """The source of a text with a string on each line, at least one."""
-        return cls(_some(super().read(text).strings))
+    def of(cls, name: str, strings: object) -> Self:
+        """The source of some strings, at least one.
 
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The strings that were saved, one at least."""
-        return cls(_some(super().load(fields, children).strings))
+        Raises:
+            ConstraintError: As for `checked_strings`; or there is no string.
+        """
+        made = super().of(name, strings)
+        if not made.strings:
+            raise ConstraintError("There is no string to end the text.", remedy="Give one.")
+        return made
 
     def __str__(self) -> str:
         return f"text_until({', '.join(map(repr, self.strings))})"
@@ -125,27 +152,121 @@ def checked_strings(name: str, given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("list[str]", texts)))
 
 
-def _some(strings: tuple[str, ...]) -> tuple[str, ...]:
-    if not strings:
-        raise ConstraintError("There is no string to end the text.", remedy="Give one.")
-    return strings
+def marked(text: str, names: Iterable[str]) -> Marked:
+    """A text as a string, with the names of control tokens replaced by these tokens.
 
+    Args:
+        names: The names of control tokens; of several that fit, the longest is taken.
 
-def text_until_source(strings: object) -> TextUntil:
-    """The source of text up to the first of some strings.
-
-    Raises:
-        ConstraintError: As for `checked_strings`; or there is no string.
+    Example:
+        >>> marked("a<t>", ["<t>"])
+        ('a', ('<t>',))
     """
-    return TextUntil(_some(checked_strings("end", strings)))
+    known = sorted(filter(None, names), key=len, reverse=True)
+    if not known:
+        return tuple(text)
+    pieces = re.split(f"({'|'.join(map(re.escape, known))})", text)
+    read: list[str | tuple[Name]] = []
+    for k, piece in enumerate(pieces):
+        read += [(piece,)] if k % 2 else piece
+    return tuple(read)
+
+
+def strings_of(texts: Iterable[str]) -> frozenset[Marked]:
+    """Some texts as strings without control tokens."""
+    return frozenset(tuple(text) for text in texts)
+
+
+def shown_string(string: Marked) -> str:
+    """A string as text, control tokens by their names."""
+    return "".join(each if isinstance(each, str) else str(each[0]) for each in string)
+
+
+def string_node(string: Marked, spans: tuple[tuple[int, int], ...] = ()) -> Node:
+    """The syntax tree of a string.
+
+    Args:
+        spans: The span of each of its characters and tokens; empty for none.
+    """
+    at = spans or (_NOWHERE,) * len(string)
+    nodes: tuple[Node, ...] = tuple(
+        Literal(*at[k], character(each)) if isinstance(each, str)
+        else Machine(*at[k], control_letters_of(frozenset(each)))
+        for k, each in enumerate(string)
+    )  # fmt: skip
+    if len(nodes) < 2:
+        return nodes[0] if nodes else Empty(0, 0)
+    return Concat(at[0][0], at[-1][1], nodes)
+
+
+def _free_text(strings: Iterable[Marked], every: bool) -> tuple[Node, Node]:
+    """One symbol, and any number of symbols, of text around some strings."""
+    tokens: frozenset[Name] = frozenset(
+        s[0] for string in strings for s in string if not isinstance(s, str)
+    )
+    char, text = Class(0, 0, ANY), Machine(0, 0, any_text())
+    if not tokens and not every:
+        return char, text
+    letters = control_letters_but(frozenset[Name]()) if every else control_letters_of(tokens)
+    symbol = Branch(0, 0, (char, Machine(0, 0, letters)))
+    return symbol, Repeat(0, 0, symbol, 0, None, False)
+
+
+def _one_of(strings: Iterable[Marked]) -> Node:
+    """One of some strings."""
+    given = sorted(strings, key=repr)
+    texts = tuple(shown_string(each) for each in given if all(isinstance(s, str) for s in each))
+    others = [string_node(each) for each in given if not all(isinstance(s, str) for s in each)]
+    return Branch(0, 0, (*([Texts(0, 0, texts)] if texts else []), *others))
 
 
 @lru_cache(maxsize=256)
-def text_without_any(strings: tuple[str, ...]) -> Dfa:
-    """The machine of any text in which none of some strings occurs."""
-    free = Machine(0, 0, any_text())
-    holding = Concat(0, 0, (free, Texts(0, 0, strings), free))
-    return build(Subtract(0, 0, free, holding), Meter()) if strings else any_text()
+def text_without(excluded: frozenset[Marked], every: bool = False) -> Dfa:
+    """Any text in which none of some strings occurs.
+
+    Args:
+        every: Whether all control tokens may occur; those of the strings always may.
+
+    Example:
+        >>> machine = text_without(frozenset({tuple("ab")}))
+        >>> machine.accepts(b"ba"), machine.accepts(b"cab")
+        (True, False)
+    """
+    _, free = _free_text(excluded, every)
+    if not excluded:
+        return build(free, Meter())
+    return build(Subtract(0, 0, free, Concat(0, 0, (free, _one_of(excluded), free))), Meter())
+
+
+@lru_cache(maxsize=256)
+def text_up_to(
+    string: Marked, rivals: frozenset[Marked], excluded: frozenset[Marked],
+    every: bool = False,
+) -> Dfa:  # fmt: skip
+    """Any text up to and including a string, if it is the leftmost of all rivals.
+
+    Args:
+        rivals: Strings that would end the text too: none of them begins earlier.
+        excluded: Strings that must not occur before or inside the string.
+        every: As in `text_without`.
+
+    Example:
+        >>> both = frozenset({tuple("ab"), tuple("b")})
+        >>> machine = text_up_to(tuple("b"), both, frozenset())
+        >>> machine.accepts(b"cb"), machine.accepts(b"ab")
+        (True, False)
+    """
+    symbol, free = _free_text((string, *rivals, *excluded), every)
+    # A rival begins earlier if it and the text behind it are longer than the string.
+    behind = {each: max(0, len(string) + 1 - len(each)) for each in {string, *rivals}}
+    behind |= dict.fromkeys(excluded, 0)
+    least = {least: [each for each in behind if behind[each] == least] for least in behind.values()}
+    early = tuple(
+        Concat(0, 0, (_one_of(some), Repeat(0, 0, symbol, count, count, False)))
+        for count, some in least.items()
+    )
+    whole = Concat(0, 0, (free, string_node(string)))
+    return build(Subtract(0, 0, whole, Concat(0, 0, (free, Branch(0, 0, early), free))), Meter())
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint, literal
 from explorer.languages.phases.control import AnyTokens, ControlToken, Name, checked_name
-from explorer.languages.phases.free import AnyText, checked_strings, text_until_source
+from explorer.languages.phases.free import AnyText, TextUntil
 from explorer.languages.phases.phase import Phase, checked_phase_name
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.stages.staged import check_operand
@@ -105,7 +105,7 @@ def any_text(*, excluding: Iterable[str] = ()) -> Constraint:
         >>> free.accepts("<a> </"), free.accepts("x</a>y")
         (True, False)
     """
-    return Constraint(AnyText(checked_strings("excluding", excluding)))
+    return Constraint(AnyText.of("excluding", excluding))
 
 
 def text_until(end: str, *more: str) -> Constraint:
@@ -126,7 +126,7 @@ def text_until(end: str, *more: str) -> Constraint:
         >>> [thought.accepts(text) for text in ("so </think>", "so", "a</think>b</think>")]
         [True, False, False]
     """
-    return Constraint(text_until_source([end, *more]))
+    return Constraint(TextUntil.of("end", [end, *more]))
 
 
 def phase(

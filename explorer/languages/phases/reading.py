@@ -1,45 +1,58 @@
-"""The reader of structural tags: from their JSON to pieces, one method per type of format.
+"""The reader of structural tags: from their JSON to a tree, one method per type of format.
 
-Members are read with a check of their type; an error names the JSON Pointer of the place.
+Spans are those of the structural tag's text. Members are read with a check of their type; an error
+names the JSON Pointer of the place.
+
+Nodes are marked with what the text that they read stands for (`followed`): free text, the value of
+a schema, a pattern or a grammar, a tag. Fixed text has no mark.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import accumulate, pairwise
 from typing import Final, cast
 
 from explorer.arguments import shown
-from explorer.automata.tree.nodes import Deferred, Source
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.nodes import (
+    Branch,
+    Concat,
+    Deferred,
+    Empty,
+    Machine,
+    Node,
+    Repeat,
+    Source,
+    Written,
+)
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
 from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.phases.control import AnyTokens, Name, OtherToken, loaded_name
-from explorer.languages.phases.formats import (
-    DispatchPiece,
-    DispatchRule,
-    EitherPiece,
-    FixedPiece,
-    FreePiece,
-    RepeatedPiece,
-    RowPiece,
-    SourcePiece,
-    Span,
-    TagPart,
-    TagPiece,
+from explorer.languages.phases.followed import PartMark
+from explorer.languages.phases.free import (
+    AnyText,
+    Marked,
+    marked,
+    shown_string,
+    string_node,
+    text_up_to,
+    text_without,
 )
-from explorer.languages.phases.free import AnyText
-from explorer.languages.phases.leftmost import Marked, marked, shown_string
 from explorer.languages.phases.markup import STYLES, XmlArguments
+from explorer.languages.phases.objects import Object, TagObject, wrong_tag
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.diagnosis.locating import spans_of
 from explorer.languages.schema.source import JsonSchema, indented
 from explorer.languages.sources.algebra import Intersection, Union
 from explorer.languages.template.limited import Limited
 
-Object = dict[str, object]
+Span = tuple[int, int]
 WHITE: Final = r"[ \n\t\r]"
 MOST_NAME: Final = 60
 """The most characters of a tag's beginning that serve as its name."""
@@ -51,70 +64,64 @@ SCHEMAS: Final = frozenset({"json_schema", "schema"})
 MOST_PARTS: Final = 100
 """The most parts of a schema that are checked before its machine is built."""
 
-_REQUIRED: Final = object()
-
-_EXAMPLES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("value", "separator"), '", "'),
-    **dict.fromkeys(("format", "content"), '{"type": "any_text"}'),
-    **dict.fromkeys(("elements", "structures"), "[{…}]"),
-    "begin": '"<tool_call>"',
-    "end": '"</tool_call>"',
-    "grammar": '"root ::= [0-9]+"',
-    "json_schema": '{"type": "object"}',
-    "max": "3",
-    "min": "1",
-    "pattern": '"[0-9]+"',
-    "rules": '[["<tool_call>", {"type": "any_text"}]]',
-    "tags": '[{"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}]',
-    "token": '"<tool_call>"',
-    "trigger_tokens": '["<tool_call>"]',
-    "triggers": '["<tool_call>"]',
-}
-"""An example of a value for each required member."""
-
-
-def wrong_tag(pointer: str, reason: str, remedy: str = "") -> ConstraintError:
-    """The error for a place of a structural tag.
-
-    Args:
-        pointer: The JSON Pointer of the place.
-        reason: A clause without a full stop.
-    """
-    return ConstraintError(
-        f"The structural tag cannot be followed at {pointer or 'its top'}: {reason}.",
-        remedy=remedy or "Write it as xgrammar 0.2.8 reads it.",
-        evidence={"pointer": pointer, "reason": reason},
-    )
-
-
 _OF_A_TAG: Final = ("begin", "content", "end")
 _COUNTS: Final = ("at_least_one", "stop_after_first")
 
-_Reads = Callable[[Object, str, tuple[Marked, ...]], TagPart]
+Placed = tuple[Marked, tuple[Span, ...]]
+"""A string, and the span of each of its characters and tokens."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A tag: a beginning, a content and an end.
+
+    Args:
+        name: The name of the tag: its beginning, unless another name was given.
+    """
+
+    begin: tuple[Placed, ...]
+    content: Node
+    end: Node
+    name: str
+
+    def node(self, read: int = 0) -> Written:
+        """The three parts in sequence, as a phase.
+
+        Args:
+            read: The number of characters of the beginning that stand before the tag.
+        """
+        body = Concat(0, 0, (_fixed(self.begin, read), self.content, self.end))
+        return Written(0, 0, body, phase=self.name)
+
+
+_Reads = Callable[[TagObject, tuple[Marked, ...]], Node]
 
 
 class TagReader:
-    """Reads a structural tag into pieces.
+    """Reads a structural tag into a tree.
 
     Args:
         text: The JSON.
         controls: Names in the strings that stand for control tokens.
+        given: Sources in place of the schemas, patterns and grammars.
+        as_text: Whether control tokens are read as the text of their names.
 
     Attributes:
         tokens: The control tokens read so far.
-        root: The pieces.
+        root: The tree.
         leaves: The schemas, patterns and grammars, in the order of the text.
+        marks: The marked nodes with their marks, by the id of the node.
     """
 
     def __init__(
         self, text: str, controls: tuple[str, ...] = (), names: tuple[tuple[str, str], ...] = (),
-        *, strict: bool = True, given: tuple[Source, ...] | None = None,
+        *, strict: bool = True, given: tuple[Source, ...] | None = None, as_text: bool = False,
     ) -> None:  # fmt: skip
-        self.text, self.controls = text, controls
+        self.text, self.controls = text, () if as_text else controls
         self.tokens: dict[Name, None] = {}
-        self.strict = strict
+        self.strict, self.given, self.as_text = strict, given, as_text
         self.leaves: list[Source] = []
-        self.given = given
+        self.marks: dict[int, tuple[Node, list[PartMark]]] = {}
         self.names = dict(names)
         self._readers: Mapping[str, tuple[_Reads, tuple[str, ...]]] = {
             "const_string": (self._const_string, ("value",)),
@@ -134,7 +141,7 @@ class TagReader:
             "plus": (self._repeats, ("content",)),
             "star": (self._repeats, ("content",)),
             "repeat": (self._repeats, ("min", "max", "content")),
-            "tag": (self._tag, _OF_A_TAG),
+            "tag": (self._one_tag, _OF_A_TAG),
             "triggered_tags": (
                 self._triggered, ("triggers", "tags", "excludes", *_COUNTS),
             ),
@@ -153,12 +160,19 @@ class TagReader:
         self.spans = spans_of(text, SCHEMAS)
         if not isinstance(data, dict):
             raise wrong_tag("", "it is not an object")
-        self.root = self._whole(cast("Object", data))
+        self.root = self._whole(TagObject(cast("Object", data), ""))
 
-    def leaf(
-        self, made: Callable[[], Source], pointer: str, *, is_text: bool = False
-    ) -> SourcePiece:
-        """The piece of a child source; its errors are reported at its place."""
+    def mark(self, node: Node, mark: PartMark) -> Node:
+        """A node, marked around the marks that it has."""
+        self.marks.setdefault(id(node), (node, []))[1].insert(0, mark)
+        return node
+
+    def marks_of(self, node: Node) -> Sequence[PartMark]:
+        """The marks of a node, the outermost first."""
+        return self.marks[id(node)][1] if id(node) in self.marks else ()
+
+    def leaf(self, made: Callable[[], Source], pointer: str, *, is_text: bool = False) -> Node:
+        """The tree of a child source; its errors are reported at its place."""
         number = len(self.leaves)
         if self.given is not None:
             source = self.given[number]
@@ -173,76 +187,14 @@ class TagReader:
                     evidence={**error.evidence, "pointer": pointer},
                 ) from error
         self.leaves.append(source)
-        return SourcePiece(source, number, f"the structural tag's {pointer}", is_text)
+        node = replace(source.late_tree, child=number, label=f"the structural tag's {pointer}")
+        return self.mark(node, PartMark("value", source=None if is_text else source))
 
-    # The parts of objects.
+    def free(self, machine: Dfa, span: Span, behind: int = 0) -> Node:
+        """A machine of free text, of which some characters at the end belong to what follows."""
+        return self.mark(Machine(*span, machine), PartMark("text", behind=behind))
 
-    def member(
-        self, owner: Object, pointer: str, name: str, kind: type, what: str,
-        default: object = _REQUIRED,
-    ) -> object:  # fmt: skip
-        """A member of an object, checked to have a type."""
-        if name not in owner and default is not _REQUIRED:
-            return default
-        value = self.needed(owner, pointer, name)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not {what}")
-        return value
-
-    def only(self, owner: Object, pointer: str, *known: str) -> None:
-        """Refuse members that are not known."""
-        for name in owner:
-            if name not in known:
-                close = get_close_matches(name, known, 1)
-                raise wrong_tag(
-                    f"{pointer}/{name}", f"there is no such member; there are {', '.join(known)}",
-                    f"Did you mean {close[0]!r}?" if close else "Leave it out.",
-                )  # fmt: skip
-
-    def flag(self, owner: Object, pointer: str, name: str, default: bool = False) -> bool:
-        """A member that is true or false."""
-        return bool(self.member(owner, pointer, name, bool, "true or false", default))
-
-    def count(self, owner: Object, pointer: str, name: str) -> int | None:
-        """A member that is a limit; ``None`` for no limit."""
-        value = owner.get(name)
-        if value is None or (type(value) is int and 0 <= value < 2**31):
-            return value
-        raise wrong_tag(f"{pointer}/{name}", f"{shown(value)} is not a count")
-
-    def listed(self, owner: Object, pointer: str, name: str) -> list[object]:
-        """A member that is a list of at least one entry."""
-        value = cast("list[object]", self.member(owner, pointer, name, list, "a list"))
-        if not value:
-            raise wrong_tag(f"{pointer}/{name}", "it is empty", "Give at least one entry.")
-        return value
-
-    def objects(self, owner: Object, pointer: str, name: str) -> list[tuple[Object, str]]:
-        """The objects of a list, each with its JSON Pointer."""
-        return [
-            (self.object(each, f"{pointer}/{name}/{k}"), f"{pointer}/{name}/{k}")
-            for k, each in enumerate(self.listed(owner, pointer, name))
-        ]
-
-    def object(self, value: object, pointer: str) -> Object:
-        """The value, checked to be an object."""
-        if not isinstance(value, dict):
-            raise wrong_tag(pointer, f"{shown(value)} is not an object")
-        return cast("Object", value)
-
-    def strings(self, owner: Object, pointer: str, name: str) -> frozenset[Marked]:
-        """A member that is a list of non-empty strings; empty if it is missing."""
-        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
-        return frozenset(self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
-
-    def needed(self, owner: Object, pointer: str, name: str) -> object:
-        """A required member of an object."""
-        if name in owner:
-            return owner[name]
-        raise wrong_tag(
-            f"{pointer}/{name}", f"the member {name!r} is missing",
-            f'Give it, such as "{name}": {_EXAMPLES[name]}.',
-        )  # fmt: skip
+    # Strings and tokens.
 
     def string(self, value: object, pointer: str, *, empty: bool = False) -> Marked:
         """A string, with the names of control tokens replaced by these tokens."""
@@ -254,8 +206,8 @@ class TagReader:
         self.tokens.update((each[0], None) for each in string if isinstance(each, tuple))
         return string
 
-    def token(self, value: object, pointer: str) -> Name:
-        """A token by its name or id."""
+    def token(self, value: object, pointer: str) -> Marked:
+        """A token by its name or id, as a string."""
         try:
             token = loaded_name(value)
         except ConstraintError:
@@ -263,42 +215,30 @@ class TagReader:
                 pointer, f"{shown(value)} is not a token", "Give its name or its id."
             ) from None
         self.tokens[token] = None
-        return token
+        return tuple(str(token)) if self.as_text else ((token,),)
 
-    def token_list(self, owner: Object, pointer: str, name: str) -> tuple[Name, ...]:
-        """A member that is a list of tokens; empty if it is missing."""
-        given = cast("list[object]", self.member(owner, pointer, name, list, "a list", ()))
-        return tuple(self.token(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given))
+    def strings(self, given: TagObject, name: str, *, empty: bool = True) -> list[Marked]:
+        """A member that is a list of strings, or of tokens where its name says so; each once."""
+        reads = self.token if "token" in name else self.string
+        return [*dict.fromkeys(reads(*each) for each in given.entries(name, empty=empty))]
 
-    # The places in the text.
-
-    def span(self, pointer: str) -> Span:
-        """The span of a value."""
-        return self.spans.get(pointer, (0, 0))
-
-    def fixed(self, *strings: tuple[Marked, str], label: str = "") -> FixedPiece:
-        """The piece of some strings, given with their JSON Pointers, with spans of characters."""
-        placed: list[tuple[Marked, tuple[Span, ...]]] = []
-        for string, pointer in strings:
-            start, end = self.span(pointer)
-            text = shown_string(string)
-            first = end - 1 - len(text)
-            if self.text[first : end - 1] == text and first > start:
-                spans: list[Span] = []
-                for each in string:
-                    size = len(each) if isinstance(each, str) else len(str(each[0]))
-                    spans.append((first, first + size))
-                    first += size
-                placed.append((string, tuple(spans)))
-            else:
-                placed.append((string, ((start, end),) * len(string)))
-        return FixedPiece(tuple(placed), label)
+    def placed(self, string: Marked, pointer: str) -> Placed:
+        """A string with the spans of its characters and tokens, given its JSON Pointer."""
+        start, end = self.spans.get(pointer, (0, 0))
+        text = shown_string(string)
+        first = end - 1 - len(text)
+        if self.text[first : end - 1] != text or first <= start:
+            return string, ((start, end),) * len(string)
+        sizes = (len(each) if isinstance(each, str) else len(str(each[0])) for each in string)
+        ends = [*accumulate(sizes, initial=first)]
+        return string, tuple(pairwise(ends))
 
     # The formats.
 
-    def _whole(self, data: Object) -> TagPart:
+    def _whole(self, given: TagObject) -> Node:
+        data = given.data
         if "structures" in data:
-            return self._older(data)
+            return self._older(given)
         if data.get("type") != "structural_tag":
             if "type" in data:
                 return self.format(data, "", ())
@@ -307,108 +247,107 @@ class TagReader:
                 'Write {"type": "structural_tag", "format": {…}}, or a format alone, of which the '
                 f"type is one of {', '.join(self._readers)}.",
             )  # fmt: skip
-        self.only(data, "", "type", "format")
-        return self.format(self.member(data, "", "format", dict, "a format"), "/format", ())
+        given.only("type", "format")
+        return self.format(given.member("format", dict, "a format"), "/format", ())
 
-    def _older(self, data: Object) -> TagPart:
-        """The pieces of vLLM's older form: structures with a schema, and triggers."""
-        self.only(data, "", "type", "structures", "triggers")
-        triggers = self._triggers(data, "", "triggers")
-        rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
-        for structure, at in self.objects(data, "", "structures"):
-            self.only(structure, at, "begin", "schema", "end")
-            begin = self.string(self.needed(structure, at, "begin"), f"{at}/begin")
-            end = self.string(structure.get("end", ""), f"{at}/end", empty=True)
-            given: object = structure.get("schema", True)
-            content = self._schema({}, at, "json", decoded_schema(given), "schema")
-            tag = TagPiece(
-                self.fixed((begin, f"{at}/begin")), content, self.fixed((end, f"{at}/end")),
-                self._name(at, begin, end),
-            )  # fmt: skip
-            self._dispatched(rules, begin, tag, f"{at}/begin")
-        return DispatchPiece(_rules(rules, ""), frozenset(), True, self.span("/triggers"))
+    def _older(self, given: TagObject) -> Node:
+        """The tree of vLLM's older form: structures with a schema, and triggers."""
+        given.only("type", "structures", "triggers")
+        triggers = self.strings(given, "triggers", empty=False)
+        tags: list[tuple[Tag, str]] = []
+        for structure in given.objects("structures"):
+            structure.only("begin", "schema", "end")
+            begin, end = structure.at("begin"), structure.at("end")
+            first = self.string(structure.needed("begin"), begin)
+            last = self.string(structure.data.get("end", ""), end, empty=True)
+            schema = decoded_schema(structure.data.get("schema", True))
+            content = self._schema(TagObject({}, structure.pointer), "json", schema, "schema")
+            name = self._name(structure.pointer, first, last)
+            ending = _fixed([self.placed(last, end)])
+            tags.append((Tag((self.placed(first, begin),), content, ending, name), begin))
+        rules = self._rules(triggers, tags)
+        return self._dispatching(rules, frozenset(), True, "/triggers", every=False)
 
-    def format(self, given: object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        """The piece of a format.
+    def format(self, given: object, pointer: str, ends: tuple[Marked, ...]) -> Node:
+        """The tree of a format.
 
         Args:
             ends: The ends of the enclosing tag, which free text must not contain.
         """
-        data = self.object(given, pointer)
-        kind = data.get("type")
+        read = TagObject.of(given, pointer)
+        kind = read.data.get("type")
         known = self._readers.get(kind) if isinstance(kind, str) else None
         if known is None:
             close = get_close_matches(str(kind), self._readers, 1)
             meant = f"Did you mean {close[0]!r}? " if close else ""
             raise wrong_tag(
-                f"{pointer}/type", f"{shown(kind)} is not a type of format",
+                read.at("type"), f"{shown(kind)} is not a type of format",
                 f"{meant}The types are {', '.join(self._readers)}.",
             )  # fmt: skip
         reader, members = known
-        self.only(data, pointer, "type", *members)
-        return reader(data, pointer, ends)
+        read.only("type", *members)
+        return reader(read, ends)
 
-    def _const_string(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        at = f"{pointer}/value"
-        return self.fixed((self.string(self.needed(data, pointer, "value"), at, empty=True), at))
+    def _const_string(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        at = given.at("value")
+        return _fixed([self.placed(self.string(given.needed("value"), at, empty=True), at)])
 
-    def _json_schema(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        usual = "qwen_xml" if data["type"] == "qwen_xml_parameter" else "json"
-        style = cast("str", self.member(data, pointer, "style", str, "a style", usual))
+    def _json_schema(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        usual = "qwen_xml" if given.data["type"] == "qwen_xml_parameter" else "json"
+        style = cast("str", given.member("style", str, "a style", usual))
         if style not in ("json", *STYLES):
             raise wrong_tag(
-                f"{pointer}/style", f"the style {shown(style)} is not read",
+                given.at("style"), f"the style {shown(style)} is not read",
                 f"The styles are json, {', '.join(STYLES)}.",
             )  # fmt: skip
-        return self._schema(data, pointer, style, self.needed(data, pointer, "json_schema"))
+        return self._schema(given, style, given.needed("json_schema"))
 
     def _schema(
-        self, data: Object, pointer: str, style: str, schema: object, name: str = "json_schema"
-    ) -> SourcePiece:
-        at = f"{pointer}/{name}"
+        self, given: TagObject, style: str, schema: object, name: str = "json_schema"
+    ) -> Node:
+        at = given.at(name)
         if not isinstance(schema, dict | bool):
             raise wrong_tag(at, f"{shown(schema)} is not a JSON Schema")
-        most = self.count(data, pointer, "max_whitespace_cnt")
+        most = given.count("max_whitespace_cnt")
         options: dict[str, object] = {
             "whitespace_pattern": WHITE + ("*" if most is None else f"{{0,{most}}}"),
-            "property_order": "any" if self.flag(data, pointer, "any_order") else "schema",
+            "property_order": "any" if given.flag("any_order") else "schema",
             "strict": self.strict,
         }
-        excluded = self.strings(data, pointer, "excludes")
-        for k, each in enumerate(cast("list[str]", data.get("excludes") or [])):
+        excluded = self.strings(given, "excludes")
+        for each, place in given.entries("excludes", empty=True):
             if not stands_in_strings(each):
                 raise wrong_tag(
-                    f"{pointer}/excludes/{k}", f"{shown(each)} may also stand outside of a string",
+                    place, f"{shown(each)} may also stand outside of a string",
                     "Exclude a text with a character that JSON has in strings alone, and no quotes",
                 )  # fmt: skip
 
         def made() -> Source:
             inner = cast("Mapping[str, object] | bool", schema)
             if style == "json":
-                read: Source = JsonSchema.of(schema_in_text(inner), None, **options)
-            else:
-                texts = tuple(sorted(map(shown_string, excluded)))
-                read = XmlArguments.of(inner, style, texts, options)
-            return _without(read, excluded)
+                return _without(JsonSchema.of(schema_in_text(inner), None, **options), excluded)
+            texts = tuple(sorted(map(shown_string, excluded)))
+            return XmlArguments.of(inner, style, texts, options)
 
         return self.leaf(made, at)
 
-    def _regex(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        pattern = cast("str", self.member(data, pointer, "pattern", str, "a pattern"))
-        excluded = self.strings(data, pointer, "excludes")
-        return self.leaf(lambda: _without(_pattern(pattern), excluded), f"{pointer}/pattern")
+    def _regex(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        pattern = cast("str", given.member("pattern", str, "a pattern"))
+        excluded = self.strings(given, "excludes")
+        return self.leaf(lambda: _without(_pattern(pattern), excluded), given.at("pattern"))
 
-    def _grammar(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        text = cast("str", self.member(data, pointer, "grammar", str, "a grammar"))
-        return self.leaf(lambda: _grammar(text), f"{pointer}/grammar")
+    def _grammar(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        text = cast("str", given.member("grammar", str, "a grammar"))
+        return self.leaf(lambda: _grammar(text), given.at("grammar"))
 
-    def _any_text(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        excluded = self.strings(data, pointer, "excludes").union(ends)
-        tokens, chars = (self.count(data, pointer, name) for name in ("max_tokens", "max_chars"))
+    def _any_text(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        excluded = frozenset((*self.strings(given, "excludes"), *ends))
+        tokens, chars = given.count("max_tokens"), given.count("max_chars")
+        at = given.pointer
         if tokens is None and chars is None:
-            return FreePiece(excluded, self.span(pointer))
+            return self.free(text_without(excluded), self.spans.get(at, (0, 0)))
         if any(isinstance(each, tuple) for string in excluded for each in string):
-            raise wrong_tag(pointer, "a limit and a control token that ends the text", "Drop one.")
+            raise wrong_tag(at, "a limit and a control token that ends the text", "Drop one.")
 
         def made() -> Source:
             free: Source = AnyText(tuple(sorted(map(shown_string, excluded))))
@@ -416,68 +355,73 @@ class TagReader:
                 free = Intersection(free, Regex.read(f"(?s:.{{0,{chars}}})"))
             return free if tokens is None else Limited(free, tokens)
 
-        return self.leaf(made, pointer, is_text=True)
+        return self.leaf(made, at, is_text=True)
 
-    def _one_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        at = f"{pointer}/token"
-        return self.fixed((((self.token(self.needed(data, pointer, "token"), at),),), at))
+    def _one_token(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        at = given.at("token")
+        return _fixed([self.placed(self.token(given.needed("token"), at), at)])
 
-    def _other_token(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        other = OtherToken(self._excluded_tokens(data, pointer, ends))
+    def _other_token(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        other = OtherToken(self._excluded_tokens(given, ends))
         text = Regex.read("(?P<TEXT_TOKEN>)")
-        return self.leaf(lambda: Union((text, other)), pointer, is_text=True)
+        return self.leaf(lambda: Union((text, other)), given.pointer, is_text=True)
 
-    def _any_tokens(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        most = self.count(data, pointer, "max_tokens")
-        free = AnyTokens(self._excluded_tokens(data, pointer, ends))
+    def _any_tokens(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        most = given.count("max_tokens")
+        free = AnyTokens(self._excluded_tokens(given, ends))
         return self.leaf(
-            lambda: free if most is None else Limited(free, most), pointer, is_text=True
+            lambda: free if most is None else Limited(free, most), given.pointer, is_text=True
         )
 
-    def _excluded_tokens(
-        self, data: Object, pointer: str, ends: tuple[Marked, ...]
-    ) -> tuple[Name, ...]:
+    def _excluded_tokens(self, given: TagObject, ends: tuple[Marked, ...]) -> tuple[Name, ...]:
         """The excluded tokens, those in the ends of the enclosing tag included, each once."""
-        given = self.token_list(data, pointer, "exclude_tokens")
-        around = (each[0] for end in ends for each in end if isinstance(each, tuple))
-        return tuple(dict.fromkeys((*given, *around)))
+        strings = (*self.strings(given, "exclude_tokens"), *ends)
+        return tuple(dict.fromkeys(s[0] for each in strings for s in each if isinstance(s, tuple)))
 
-    def _sequence(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        return RowPiece(tuple(self._elements(data, pointer, ends)))
+    def _sequence(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        return _row([*self._elements(given, ends)])
 
-    def _either(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        return EitherPiece(tuple(self._elements(data, pointer, ends)))
+    def _either(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        return _one_of([*self._elements(given, ends)])
 
-    def _elements(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> Iterable[TagPart]:
-        for each, at in self.objects(data, pointer, "elements"):
-            yield self.format(each, at, ends)
+    def _elements(self, given: TagObject, ends: tuple[Marked, ...]) -> Iterable[Node]:
+        return (self.format(each.data, each.pointer, ends) for each in given.objects("elements"))
 
-    def _repeats(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        low, high = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}.get(
-            str(data["type"]), (0, 0)
-        )
-        if data["type"] == "repeat":
-            low = cast("int", self.member(data, pointer, "min", int, "a count"))
-            most = cast("int", self.member(data, pointer, "max", int, "a count, or -1"))
+    def _repeats(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        kind = str(given.data["type"])
+        low, high = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}.get(kind, (0, 0))
+        if kind == "repeat":
+            low = cast("int", given.member("min", int, "a count"))
+            most = cast("int", given.member("max", int, "a count, or -1"))
             high = None if most == -1 else most
             if low < 0 or (high is not None and high < low):
-                raise wrong_tag(f"{pointer}/max", f"{low} to {most} times", "Swap them.")
-        inner = self.format(self.needed(data, pointer, "content"), f"{pointer}/content", ends)
-        return RepeatedPiece(inner, low, high)
+                raise wrong_tag(given.at("max"), f"{low} to {most} times", "Swap them.")
+        inner = self.format(given.needed("content"), given.at("content"), ends)
+        return self._turns(inner, low, high)
+
+    def _turns(self, node: Node, fewest: int, most: int | None) -> Node:
+        """A node several times; a turn that reads nothing has no parts."""
+        return Repeat(0, 0, self.mark(node, PartMark("turn")), fewest, most, False)
 
     # Tags, and what dispatches to them.
 
-    def _tag(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPiece:
-        begin, starts = self._edge(data, pointer, "begin")
-        end, stops = self._edge(data, pointer, "end")
-        inside = tuple(stop for stop in stops if stop)
-        content = self.format(self.needed(data, pointer, "content"), f"{pointer}/content", inside)
-        if not inside and _is_endless(data.get("content")):
+    def _one_tag(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        return self._as_tag(self._tag(given))
+
+    def _tag(self, given: TagObject) -> Tag:
+        begin, end = self._edge(given, "begin"), self._edge(given, "end")
+        inside = tuple(stop for stop, _ in end if stop)
+        content = self.format(given.needed("content"), given.at("content"), inside)
+        if not inside and _is_endless(given.data.get("content")):
             raise wrong_tag(
-                f"{pointer}/end", "the content is text without an end, and the end is empty",
+                given.at("end"), "the content is text without an end, and the end is empty",
                 "Give the tag an end.",
             )  # fmt: skip
-        return TagPiece(begin, content, end, self._name(pointer, starts[0], stops[0]))
+        name = self._name(given.pointer, begin[0][0], end[0][0])
+        return Tag(begin, content, _fixed(end), name)
+
+    def _as_tag(self, tag: Tag, read: int = 0) -> Node:
+        return self.mark(tag.node(read), PartMark("tag", tag.name))
 
     def _name(self, pointer: str, begin: Marked, end: Marked) -> str:
         text = shown_string(begin).strip() or shown_string(end).strip() or "tag"
@@ -485,140 +429,146 @@ class TagReader:
         short = line if len(line) <= MOST_NAME else f"{line[: MOST_NAME - 1]}…"
         return self.names.get(pointer, short)
 
-    def _edge(self, data: Object, pointer: str, name: str) -> tuple[FixedPiece, list[Marked]]:
+    def _edge(self, given: TagObject, name: str) -> tuple[Placed, ...]:
         """The beginning or the end of a tag: a string, several for an end, or a token."""
-        value, at = self.needed(data, pointer, name), f"{pointer}/{name}"
+        value, at = given.needed(name), given.at(name)
         if isinstance(value, dict):
-            token = cast("Object", value)
-            self.only(token, at, "type", "token")
-            name_or_id = self.needed(token, at, "token")
-            if token.get("type") != "token":
-                raise wrong_tag(f"{at}/type", f"{shown(token.get('type'))} is not 'token'")
-            at = f"{at}/token"
-            strings = [(((self.token(name_or_id, at),),), at)]
-        elif isinstance(value, list) and name == "end":
-            given = cast("list[object]", value)
-            if not given:
-                raise wrong_tag(at, "it is empty", "Give at least one end.")
-            strings = [
-                (self.string(each, f"{at}/{k}", empty=True), f"{at}/{k}")
-                for k, each in enumerate(given)
-            ]
-        else:
-            strings = [(self.string(cast("object", value), at, empty=True), at)]
-        return self.fixed(*strings), [string for string, _ in strings]
+            token = TagObject(cast("Object", value), at)
+            token.only("type", "token")
+            name_or_id, kind = token.needed("token"), token.data.get("type")
+            if kind != "token":
+                raise wrong_tag(token.at("type"), f"{shown(kind)} is not 'token'")
+            at = token.at("token")
+            return (self.placed(self.token(name_or_id, at), at),)
+        if not isinstance(value, list) or name == "begin":
+            return (self.placed(self.string(cast("object", value), at, empty=True), at),)
+        if not value:
+            raise wrong_tag(at, "it is empty", "Give at least one end.")
+        entries = given.entries(name)
+        return tuple(self.placed(self.string(each, at, empty=True), at) for each, at in entries)
 
-    def _tags(self, data: Object, pointer: str) -> list[tuple[TagPiece, str]]:
-        tags: list[tuple[TagPiece, str]] = []
-        for each, at in self.objects(data, pointer, "tags"):
-            self.only(each, at, "type", *_OF_A_TAG)
-            tags.append((self._tag(each, at, ()), at))
+    def _tags(self, given: TagObject) -> list[tuple[Tag, str]]:
+        """Some tags, each with the JSON Pointer of its beginning."""
+        tags: list[tuple[Tag, str]] = []
+        for each in given.objects("tags"):
+            each.only("type", *_OF_A_TAG)
+            tags.append((self._tag(each), each.at("begin")))
         return tags
 
-    def _triggers(self, data: Object, pointer: str, name: str) -> list[Marked]:
-        given = self.listed(data, pointer, name)
-        return list(
-            dict.fromkeys(
-                self.string(each, f"{pointer}/{name}/{k}") for k, each in enumerate(given)
-            )
-        )
-
-    def _dispatched(
-        self, rules: dict[Marked, list[DispatchRule]], begin: Marked, tag: TagPiece, pointer: str
-    ) -> None:
-        """Add a tag to the rules of the one string with which it begins."""
-        fitting = [string for string in rules if begin[: len(string)] == string]
-        if len(fitting) != 1:
-            reason = (
-                "no trigger is its beginning" if not fitting
-                else "it begins with the triggers "
-                f"{shown_string(fitting[0])!r} and {shown_string(fitting[1])!r}"
-            )  # fmt: skip
-            raise wrong_tag(pointer, reason, "Give each tag one trigger that it begins with.")
-        (string,) = fitting
-        fixed = cast("FixedPiece", tag.begin)
-        rest = FixedPiece(
-            tuple((s[len(string) :], spans[len(string) :]) for s, spans in fixed.strings)
-        )
-        rules[string].append(DispatchRule(rest, tag))
-
-    def _triggered(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        by_token = data["type"] == "token_triggered_tags"
-        name = "trigger_tokens" if by_token else "triggers"
-        if by_token:
-            tokens = dict.fromkeys(self.token_list(data, pointer, name))
-            triggers: list[Marked] = [((token,),) for token in tokens]
-        else:
-            triggers = self._triggers(data, pointer, name)
-        excluded = self._excluded(data, pointer, by_token)
-        tags = self._tags(data, pointer)
-        rules: dict[Marked, list[DispatchRule]] = {each: [] for each in triggers}
+    def _rules(
+        self, triggers: Sequence[Marked], tags: Sequence[tuple[Tag, str]]
+    ) -> dict[Marked, list[Node]]:
+        """The rests of the tags that begin with each of some triggers, behind it."""
+        rules: dict[Marked, list[Node]] = {each: [] for each in triggers}
         for tag, at in tags:
-            begin = cast("FixedPiece", tag.begin).strings[0][0]
-            self._dispatched(rules, begin, tag, f"{at}/begin")
-        once = self.flag(data, pointer, "stop_after_first")
-        first = EitherPiece(tuple(tag for tag, _ in tags))
-        if once and self.flag(data, pointer, "at_least_one"):
+            begin = tag.begin[0][0]
+            fitting = [string for string in rules if begin[: len(string)] == string]
+            if len(fitting) != 1:
+                reason = (
+                    "no trigger is its beginning" if not fitting
+                    else "it begins with the triggers "
+                    f"{shown_string(fitting[0])!r} and {shown_string(fitting[1])!r}"
+                )  # fmt: skip
+                raise wrong_tag(at, reason, "Give each tag one trigger that it begins with.")
+            rules[fitting[0]].append(self._as_tag(tag, len(fitting[0])))
+        return rules
+
+    def _triggered(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        by_token = given.data["type"] == "token_triggered_tags"
+        name = "trigger_tokens" if by_token else "triggers"
+        triggers = self.strings(given, name, empty=by_token)
+        excluded = frozenset((*self._excluded(given), *ends))
+        tags = self._tags(given)
+        rules = self._rules(triggers, tags)
+        once, some = given.flag("stop_after_first"), given.flag("at_least_one")
+        first = _one_of([self._as_tag(tag) for tag, _ in tags])
+        if once and some:
             return first
-        span = self.span(f"{pointer}/{name}")
-        some = DispatchPiece(
-            _rules(rules, f"{pointer}/{name}"), excluded.union(ends), not once, span, by_token
-        )
-        return RowPiece((first, some)) if self.flag(data, pointer, "at_least_one") else some
+        more = self._dispatching(rules, excluded, not once, given.at(name), every=by_token)
+        return _row([first, more]) if some else more
 
-    def _excluded(self, data: Object, pointer: str, by_token: bool) -> frozenset[Marked]:
+    def _excluded(self, given: TagObject) -> list[Marked]:
         """The strings, or the control tokens, that free text must not contain."""
-        if not by_token:
-            return self.strings(data, pointer, "excludes")
-        tokens = self.token_list(data, pointer, "exclude_tokens")
-        return frozenset(cast("Marked", ((token,),)) for token in tokens)
+        by_token = str(given.data["type"]).startswith("token_")
+        return self.strings(given, "exclude_tokens" if by_token else "excludes")
 
-    def _dispatch(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        by_token = data["type"] == "token_dispatch"
-        rules: dict[Marked, list[DispatchRule]] = {}
-        for k, each in enumerate(self.listed(data, pointer, "rules")):
-            at = f"{pointer}/rules/{k}"
+    def _dispatch(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        by_token = given.data["type"] == "token_dispatch"
+        rules: dict[Marked, list[Node]] = {}
+        for each, at in given.entries("rules"):
             pair = cast("list[object]", each if isinstance(each, list) else [])
             if len(pair) != 2:
                 raise wrong_tag(at, "it is not a pair of a pattern and a format")
-            string: Marked = (
-                ((self.token(pair[0], f"{at}/0"),),) if by_token
-                else self.string(pair[0], f"{at}/0")
-            )  # fmt: skip
-            rules.setdefault(string, []).append(DispatchRule(self.format(pair[1], f"{at}/1", ())))
-        excluded = self._excluded(data, pointer, by_token)
-        loops = self.flag(data, pointer, "loop", True)
-        span = self.span(f"{pointer}/rules")
-        return DispatchPiece(_rules(rules, pointer), excluded.union(ends), loops, span, by_token)
+            string = (self.token if by_token else self.string)(pair[0], f"{at}/0")
+            behind = self.format(pair[1], f"{at}/1", ())
+            rules.setdefault(string, []).append(
+                self.mark(behind, PartMark("tag", shown_string(string)))
+            )
+        excluded = frozenset((*self._excluded(given), *ends))
+        loops = given.flag("loop", True)
+        return self._dispatching(rules, excluded, loops, given.at("rules"), every=by_token)
 
-    def _separated(self, data: Object, pointer: str, ends: tuple[Marked, ...]) -> TagPart:
-        at = f"{pointer}/separator"
-        one = EitherPiece(tuple(tag for tag, _ in self._tags(data, pointer)))
-        separator = self.string(self.needed(data, pointer, "separator"), at, empty=True)
-        between = self.fixed((separator, at))
-        some: TagPart = one
-        if not self.flag(data, pointer, "stop_after_first"):
-            some = RowPiece((one, RepeatedPiece(RowPiece((between, one)), 0, None)))
-        return some if self.flag(data, pointer, "at_least_one") else RepeatedPiece(some, 0, 1)
+    def _dispatching(
+        self, rules: Mapping[Marked, list[Node]], excluded: frozenset[Marked], loops: bool,
+        pointer: str, *, every: bool,
+    ) -> Node:  # fmt: skip
+        """Free text up to a string and what it calls for; then text without a string.
+
+        Args:
+            rules: Each string with what may follow it.
+            excluded: Strings that the free text must not hold.
+            loops: Whether free text and further strings may follow the first one.
+            every: Whether the text may hold any control tokens.
+        """
+        for string, some in rules.items():
+            if not some:
+                raise wrong_tag(
+                    pointer, f"no tag begins with the trigger {shown_string(string)!r}",
+                    "Leave the trigger out: xgrammar 0.2.8 does not read it either.",
+                )  # fmt: skip
+        span, strings = self.spans.get(pointer, (0, 0)), frozenset(rules)
+        # Of two strings that begin at one place, a text is divided by the longer one if it can be.
+        order = sorted(rules, key=len, reverse=True) if self.as_text else rules
+        turn = _one_of([
+            Concat(0, 0, (
+                self.free(text_up_to(string, strings, excluded, every), span, len(string)),
+                _one_of(rules[string]),
+            ))
+            for string in order
+        ])  # fmt: skip
+        last = self.free(text_without(excluded | strings, every), span)
+        return _row([Repeat(0, 0, turn, 0, None, False), last]) if loops else _one_of([last, turn])
+
+    def _separated(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
+        at = given.at("separator")
+        one = _one_of([self._as_tag(tag) for tag, _ in self._tags(given)])
+        separator = self.string(given.needed("separator"), at, empty=True)
+        some = one
+        if not given.flag("stop_after_first"):
+            more = _row([_fixed([self.placed(separator, at)]), one])
+            some = _row([one, self._turns(more, 0, None)])
+        return some if given.flag("at_least_one") else self._turns(some, 0, 1)
 
 
-def _without(source: Source, excluded: frozenset[Marked]) -> Source:
+def _row(nodes: Sequence[Node]) -> Node:
+    """Some nodes in sequence."""
+    return nodes[0] if len(nodes) == 1 else Concat(0, 0, tuple(nodes)) if nodes else Empty(0, 0)
+
+
+def _one_of(nodes: Sequence[Node]) -> Node:
+    """One of some nodes."""
+    return nodes[0] if len(nodes) == 1 else Branch(0, 0, tuple(nodes))
+
+
+def _fixed(strings: Iterable[Placed], read: int = 0) -> Node:
+    """One of some strings, without the characters that were read before it."""
+    return _one_of([string_node(string[read:], spans[read:]) for string, spans in strings])
+
+
+def _without(source: Source, excluded: Iterable[Marked]) -> Source:
     """The texts of a source that contain none of some strings."""
-    if not excluded:
-        return source
-    return Intersection(source, AnyText(tuple(sorted(map(shown_string, excluded)))))
-
-
-def _rules(
-    rules: Mapping[Marked, list[DispatchRule]], pointer: str
-) -> tuple[tuple[Marked, tuple[DispatchRule, ...]], ...]:
-    for string, some in rules.items():
-        if not some:
-            raise wrong_tag(
-                pointer, f"no tag begins with the trigger {shown_string(string)!r}",
-                "Leave the trigger out: xgrammar 0.2.8 does not read it either.",
-            )  # fmt: skip
-    return tuple((string, tuple(some)) for string, some in rules.items())
+    texts = tuple(sorted(map(shown_string, excluded)))
+    return Intersection(source, AnyText(texts)) if texts else source
 
 
 def _is_endless(given: object) -> bool:

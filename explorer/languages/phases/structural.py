@@ -5,7 +5,7 @@ The text of the source is the JSON; its schemas, patterns and grammars are its c
 tags are phases. The meaning of the format is that of xgrammar:
 
 - Free text anywhere inside a tag does not contain the tag's end.
-- Of the strings that start a tag the leftmost in the text counts (`leftmost`).
+- Of the strings that start a tag the leftmost in the text counts (`free`).
 - With ``at_least_one`` a text begins with a tag; without it free text may come first.
 - A ``.`` of a pattern matches a line break; ``\\d``, ``\\w`` and ``\\s`` are ASCII.
 - White space between the tokens of JSON is free; there is none around the JSON text.
@@ -17,7 +17,7 @@ otherwise, and with ``any_order`` the required ones are still required, each onc
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -27,7 +27,7 @@ from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Node, Source
 from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
-from explorer.languages.phases.formats import TagPart
+from explorer.languages.phases.followed import PartNet, Stretch
 from explorer.languages.phases.reading import TagReader
 from explorer.languages.schema.reading.text import text_of_data
 from explorer.languages.schema.source import indented
@@ -70,10 +70,13 @@ class StructuralTag(Source):
     def _reading(self) -> TagReader:
         return TagReader(self.tag, self.controls, self.names, strict=self.strict, given=self.parts)
 
-    @property
-    def root(self) -> TagPart:
-        """The piece of the whole tag."""
-        return self._reading.root
+    @cached_property
+    def _division(self) -> PartNet:
+        """The parts of a text in which control tokens are shown by their names."""
+        read = TagReader(
+            self.tag, names=self.names, strict=self.strict, given=self.children, as_text=True
+        )
+        return PartNet(read.root, read.marks_of)
 
     @property
     def children(self) -> tuple[Source, ...]:
@@ -115,8 +118,8 @@ class StructuralTag(Source):
         return True
 
     def lower(self) -> Node:
-        """The tree of the pieces."""
-        return self.root.node()
+        """The tree of the formats."""
+        return self._reading.root
 
     def parse(self, text: str) -> list[_Object]:
         """The parts of the text, in order.
@@ -124,10 +127,10 @@ class StructuralTag(Source):
         ``{"text": …}`` for free text, ``{"value": …}`` for the text of a schema, a pattern or a
         grammar, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is not a part.
         """
-        for end, parts in self.root.ends(text, 0):
-            if end == len(text):
-                return list(parts)
-        raise ConstraintError("The text does not divide into the parts of the structural tag.")
+        whole = self._division.division(data := text.encode(), whole=True)
+        if whole is None:
+            raise ConstraintError("The text does not divide into the parts of the structural tag.")
+        return [*_parts(whole, data)]
 
     def fields(self) -> dict[str, object]:
         """The JSON, and how it is read."""
@@ -176,9 +179,23 @@ class StructuralTag(Source):
             )
         check_encodable(text)
         made = cls(text, controls, names, strict)
-        made.root  # noqa: B018 - It is read here, so that its errors come here.
+        made._reading  # noqa: B018 - It is read here, so that its errors come here.
         return made
 
     def __str__(self) -> str:
         short = " ".join(self.tag.split())
         return f"structural_tag({short if len(short) <= 80 else short[:77] + '…'})"
+
+
+def _parts(stretch: Stretch, data: bytes) -> Iterator[_Object]:
+    """The parts inside a stretch of a text."""
+    for each in stretch.inside:
+        mark, text = each.mark, data[each.begin : each.end].decode()
+        if mark is None or mark.kind == "turn":
+            yield from _parts(each, data) if text else ()
+        elif mark.kind == "tag":
+            yield {"tag": mark.name, "parts": [*_parts(each, data)]}
+        elif mark.source is not None:
+            yield {"value": mark.source.parse(text)}
+        elif mark.kind == "value" or len(text) > mark.behind:
+            yield {"text": text[: len(text) - mark.behind]}

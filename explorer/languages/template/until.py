@@ -28,7 +28,7 @@ from explorer.automata.tree.nodes import Concat, Deferred, Machine, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
-from explorer.languages.phases.free import text_without_any
+from explorer.languages.phases.free import strings_of, text_without
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.choice import check_encodable
@@ -74,7 +74,7 @@ class Until(BeforeStop):
 
     def machine(self, meter: Meter) -> Dfa:
         """The texts without a stop that do not begin one which the stop behind them completes."""
-        free = text_without_any(self.stops)
+        free = text_without(strings_of(self.stops))
         begun = tuple({
             stop[:k] for stop in self.stops for k in range(1, len(stop))
             if (stop[:k] + stop).startswith(stop)

@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer import Constraint, Vocabulary
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError, VocabularyError
-from explorer.languages.phases.leftmost import marked, text_up_to, text_without
+from explorer.languages.phases.free import marked, text_up_to, text_without
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.phases.tags import (
@@ -99,6 +99,27 @@ def test_a_text_divides_into_its_parts() -> None:
         {"tag": "<tool:weather>", "parts": [{"value": {"city": "Bonn"}}]},
         {"text": "."},
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "wanted"),
+    [
+        (row(ANY, fixed("x"), ANY, fixed("y"), ANY), "axbxyay", ["a", "bx", "ay"]),
+        (row({"type": "regex", "pattern": "[xy]*"}, {"type": "regex", "pattern": "y*z?"}), "xyyz",
+         ["xyy", "z"]),
+        ({"type": "or", "elements": [{"type": "regex", "pattern": "x*"}, ANY]}, "xx", ["xx"]),
+        ({"type": "star", "content": {"type": "regex", "pattern": "(x|y)?"}}, "xy", ["x", "y"]),
+        ({"type": "star", "content": {"type": "regex", "pattern": "(x|y)?"}}, "", []),
+        (dispatch(("x", ANY), ("xy", fixed("z"))), "axyz", ["a", "<xy>"]),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_free_text_is_short_and_values_are_long(
+    given: Format, text: str, wanted: list[str]
+) -> None:
+    parts = explorer.structural_tag(given).parse(text)
+    named = [f"<{each['tag']}>" if "tag" in each else next(iter(each.values())) for each in parts]
+    assert named == wanted
 
 
 def test_the_older_form_is_read() -> None:

@@ -56,6 +56,11 @@ def test_the_masks_are_those_of_xgrammar_for_every_markup_that_is_followed() -> 
     assert beside.open == []
 
 
+def test_excluded_texts_are_those_of_values_and_not_of_the_markup() -> None:
+    constraint = explorer.tools(TOOLS["one"], style="kimi_k3", choice="required")
+    assert not constraint.is_empty()
+
+
 def test_xgrammar_rolls_drafts_back() -> None:
     count, changed = rolled_back("qwen_3", "one", small(), texts=1)
     assert count > 20 and changed == []

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from explorer.alphabet import letter
 from explorer.decoding.trace.trace import Trace
-from explorer.languages.phases.followed import PhaseNet, phase_net
+from explorer.languages.phases.followed import PartNet, phase_net
 from widgets.figures.told import Phases
 
 JOINED = " › "
@@ -66,7 +66,7 @@ def phases_packet(trace: Trace, since: int = 0) -> Phases | None:
 
 
 def _machine(
-    net: PhaseNet,
+    net: PartNet,
 ) -> tuple[list[tuple[str, str]], dict[int, int], list[set[int]]]:
     """The phases by name and role, the number of the phase of each piece (-1 between phases), and
     the phases that may follow each.
@@ -75,12 +75,11 @@ def _machine(
     number: dict[int, int] = {}
     for k, piece in enumerate(net.pieces):
         path = net.names(piece.phases)
-        roles = [net.phases[each].role for each in piece.phases]
-        key = JOINED.join(path), next(filter(None, reversed(roles)), "")
+        key = JOINED.join(path), net.role(k)
         if path and key not in names:
             names.append(key)
         number[k] = names.index(key) if path else -1
-    _, follows = net.follows()
+    follows = [*map(net.following, range(len(net.pieces)))]
     following: list[set[int]] = [set() for _ in names]
     for k in range(len(net.pieces)):
         if number[k] < 0:
