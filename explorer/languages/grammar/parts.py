@@ -32,6 +32,7 @@ from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.notations.reading import MOST_NESTED, NAME_LETTERS
 from explorer.languages.sources.algebra import TakesConstraints, counted_times, repeating_call
+from explorer.languages.sources.choice import Choice
 from explorer.languages.stages.staged import check_operand
 
 if TYPE_CHECKING:
@@ -115,25 +116,18 @@ class RulePart(TakesConstraints, ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleText(RulePart):
-    """A literal text."""
-
-    text: str
-    depth: int = field(default=0, init=False)
-
-    def __repr__(self) -> str:
-        return repr(self.text)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class RuleTerminal(RulePart):
-    """A constraint in a body: any of its words."""
+    """A text or a constraint in a body: any of its words."""
 
     source: Source
     depth: int = field(default=0, init=False)
 
     def __repr__(self) -> str:
-        return str(self.source)
+        match self.source:
+            case Choice(texts=(text,)):
+                return repr(text)
+            case _:
+                return str(self.source)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,7 +264,7 @@ def part_of(where: str, value: object) -> RulePart:
             )
         return RuleTerminal(source)
     if isinstance(value, str):
-        return RuleText(whole_text("text", value))
+        return RuleTerminal(Choice((whole_text("text", value),)))
     name = f"The other side of {where}" if where in ("+", "|") else where
     if isinstance(value, FunctionType):
         raise ConstraintError(

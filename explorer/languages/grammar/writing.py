@@ -6,6 +6,7 @@ constraint is written as ``<1: its kind>`` in the text and kept beside it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,7 +20,6 @@ from explorer.languages.grammar.parts import (
     RulePart,
     RuleRepeats,
     RuleTerminal,
-    RuleText,
 )
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import Concatenation, Repetition, Union
@@ -125,47 +125,33 @@ class _Writer:
             self.waiting.append(rule)
         return rule.name
 
-    def part(self, part: RulePart, place: int) -> str:
-        """The text of a part of a body."""
+    def part(self, part: RulePart | Source, place: int) -> str:
+        """The text of a part of a body, or of a constraint in it."""
         match part:
             case GrammarRule():
                 return self.call(part)
-            case RuleText():
-                return _quoted(part.text)
             case RuleTerminal():
-                return self.source(part.source, place)
-            case RuleChain(sign="+"):
-                items = [self.part(each, _PIECE) for each in part.parts]
+                return self.part(part.source, place)
+            case RuleChain(sign="+", parts=parts) | Concatenation(parts=parts):
+                items = [self.part(each, _PIECE) for each in parts]
                 return _bracketed(" ".join(items), _SEQUENCE, place)
-            case RuleChain():
-                options = [self.part(each, _SEQUENCE) for each in part.parts]
+            case RuleChain(parts=parts) | Union(parts=parts):
+                options = [self.part(each, _SEQUENCE) for each in parts]
                 return _bracketed(" | ".join(options), _ALTERNATIVES, place)
-            case RuleRepeats():
-                return _repeated(self.part(part.part, _PIECE), part.fewest, part.most)
+            case Choice(texts=texts):
+                what = _PIECE if len(texts) == 1 else _ALTERNATIVES
+                return _bracketed(" | ".join(map(_quoted, texts)), what, place)
+            case (
+                RuleRepeats(part=inner, fewest=fewest, most=most)
+                | Repetition(part=inner, minimum=fewest, maximum=most)
+            ):
+                return _repeated(self.part(inner, _PIECE), fewest, most)
+            case Regex(pattern=pattern) if "\n" not in pattern:
+                return f"/{_slashes_escaped(pattern)}/"
+            case Source():
+                return self.terminal(part)
             case _:
                 raise TypeError(f"{type(part).__name__} has no form in GBNF")
-
-    def source(self, source: Source, place: int) -> str:
-        """The text of a constraint in a body."""
-        match source:
-            case Choice():
-                options = [_quoted(text) for text in source.texts]
-                return options[0] if len(options) == 1 else _bracketed(
-                    " | ".join(options), _ALTERNATIVES, place
-                )  # fmt: skip
-            case Regex() if "\n" not in source.pattern:
-                return f"/{_slashes_escaped(source.pattern)}/"
-            case Union():
-                options = [self.source(each, _SEQUENCE) for each in source.parts]
-                return _bracketed(" | ".join(options), _ALTERNATIVES, place)
-            case Concatenation():
-                items = [self.source(each, _PIECE) for each in source.parts]
-                return _bracketed(" ".join(items), _SEQUENCE, place)
-            case Repetition():
-                inner = self.source(source.part, _PIECE)
-                return _repeated(inner, source.minimum, source.maximum)
-            case _:
-                return self.terminal(source)
 
     def terminal(self, source: Source) -> str:
         """The mark of a constraint without a form in GBNF."""
@@ -203,11 +189,4 @@ def _escaped(char: str) -> str:
 
 def _slashes_escaped(pattern: str) -> str:
     """A pattern as written between slashes, with every slash escaped."""
-    made: list[str] = []
-    at = 0
-    while at < len(pattern):
-        taken = 2 if pattern[at] == "\\" else 1
-        piece = pattern[at : at + taken]
-        made.append("\\/" if piece == "/" else piece)
-        at += taken
-    return "".join(made)
+    return re.sub(r"\\.|/", lambda each: "\\/" if each[0] == "/" else each[0], pattern)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import random
 import re
 from functools import cache
@@ -187,6 +188,7 @@ def test_what_the_head_of_the_grammar_says_is_in_and_out(text: str) -> None:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_drawn_and_changed_texts_are_read_by_both_or_neither() -> None:
     assert shipped_text("python") == python_text(DEPTH)
+    assert f"(?!(?:{'|'.join(keyword.kwlist)})\\Z)" in shipped_text("python")
     assert shipped().accepts(PROGRAM) and parsed(PROGRAM) is not None
     texts = drawn(shipped_text("python"), 250)
     assert all(map(shipped().accepts, texts))

@@ -4,6 +4,8 @@ The stack knows the closing name: the rule ``in-p`` ends with ``</p>``. To allow
 once in any order would need a set of names on the stack, so the attributes of an element come in a
 given order. References are the five of XML and character numbers, decimal and hexadecimal; there
 are comments and CDATA, but no processing instructions and no document type.
+
+The rules that do not depend on the names are read from the grammar that ships.
 """
 
 from __future__ import annotations
@@ -14,50 +16,21 @@ from typing import Any, Final, cast
 
 from explorer.arguments import instance, listed, shown
 from explorer.errors import ConstraintError
+from explorer.languages.grammar.shipped import shipped_text
+
+ROOT: Final = "page"
+"""The outermost element of the grammar that ships."""
 
 PAGE: Final[Mapping[str, Sequence[str]]] = {
-    "page": ("lang",),
+    ROOT: ("lang",),
     "p": ("class",),
     "a": ("href", "title"),
     "em": (),
     "img": ("src", "alt"),
 }
-"""The elements of the grammar that ships, each with its attributes; a document is a ``page``."""
+"""The elements of the grammar that ships, each with its attributes."""
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-_HEAD: Final = """\
-# XML with elements of given names, each closed under the name with which it was opened.
-# `explorer.grammars.xml_text` writes this grammar for any names.
-# In: attributes in their order, the references of XML and the numbers of characters (&#65; &#x41;),
-# comments, CDATA.
-# Not: attributes in any order, processing instructions, document types, entities of one's own.
-root      ::= prolog? misc "<{root}" in-{root} misc
-prolog    ::= "<?xml" s "version" eq "\\"1.0\\"" (s "encoding" eq "\\"UTF-8\\"")? s? "?>"
-misc      ::= (s | "<" comment)*
-content   ::= text? (("&" reference ";" | "<" (tag | comment | cdata)) text?)*
-"""
-
-_TAIL: Final = r"""
-# In a text, no ]]>; in a comment, no --; an attribute holds neither < nor its own quote.
-text      ::= /(?:(?!\]\]>)[\t\n\r -%'-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])+/
-comment   ::= "!--" ([\t\n\r\x20-,.-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "-" [\t\n\r\x20-,.-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])* "-->"
-cdata     ::= "![CDATA[" /(?:(?!\]\]>)[\t\n\r -\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])*/ "]]>"
-value     ::= "\"" ([\t\n\r !#-%'-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "\"" |
-              "'" ([\t\n\r -%(-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "'"
-# A number is that of a character of XML.
-reference ::= "amp" | "lt" | "gt" | "quot" | "apos" | "#" "0"* decimal | "#x" "0"* code
-decimal   ::= "9" | "1" [03] | "3" [2-9] | [4-9] [0-9] | [1-9] [0-9]{2,3} | [1-4] [0-9]{4} | "5" [0-4] [0-9]{3} |
-              "55" ([01] [0-9]{2} | "2" ([0-8] [0-9] | "9" [0-5])) | "57" ("3" ("4" [4-9] | [5-9] [0-9]) | [4-9] [0-9]{2}) |
-              "5" [89] [0-9]{3} | "6" ([0-4] [0-9]{3} | "5" ([0-4] [0-9]{2} | "5" ([0-2] [0-9] | "3" [0-36-9] | [4-9] [0-9]) | [6-9] [0-9]{2}) | [6-9] [0-9]{3}) |
-              [7-9] [0-9]{4} | [1-9] [0-9]{5} | "1" ("0" [0-9]{5} | "10" [0-9]{4} | "11" ([0-3] [0-9]{3} | "4" ("0" [0-9]{2} | "10" [0-9] | "11" [01])))
-code      ::= [9aAdD] | [2-9a-fA-F] hex | [1-9a-fA-F] hex{2} | [1-9a-cA-CeE] hex{3} | [dD] [0-7] hex{2} |
-              [fF] ([0-9a-eA-E] hex{2} | [fF] ([0-9a-eA-E] hex | [fF] [0-9a-dA-D])) |
-              [1-9a-fA-F] hex{4} | "10" hex{4}
-hex       ::= [0-9a-fA-F]
-eq        ::= s? "=" s?
-s         ::= [ \t\n\r]+
-"""  # noqa: E501
 
 
 def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
@@ -104,13 +77,15 @@ def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
             raise ConstraintError(
                 f"An attribute of {shown(name)} is given twice.", remedy="Name each once."
             )
+    head, _, rest = shipped_text("xml").partition("tag       ::= ")
+    head = head.replace(f'"<{ROOT}" in-{ROOT}', f'"<{root}" in-{root}')
     tags = " | ".join(f'"{name}" in-{name}' for name in elements)
-    lines = [_HEAD.format(root=root), f"tag       ::= {tags}\n"]
+    lines = [head, f"tag       ::= {tags}\n"]
     for name, attributes in elements.items():
         given = "".join(f'(s "{each}" eq value)? ' for each in attributes)
         rule = f"in-{name}".ljust(9)
         lines.append(f'{rule} ::= {given}s? ("/>" | ">" content "</{name}" s? ">")\n')
-    return "".join([*lines, _TAIL])
+    return "".join([*lines, "\n", rest.partition("\n\n")[2]])
 
 
 def _text(name: str, value: object) -> str:
