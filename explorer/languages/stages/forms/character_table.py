@@ -39,12 +39,15 @@ class _Nodes:
         return number
 
 
-def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, meter: Meter) -> Dfa:
+def table_over_bytes(
+    table: Int32, class_of: NDArray[np.integer], ends: Bool, meter: Meter, start: int = 0
+) -> Dfa:
     """The minimal machine over bytes of a table over classes of characters.
 
     Args:
-        table: int32[states, classes], the next state or `NO_ARC`; 0 is the start.
-        class_of: int[0x110000], the class of each character; surrogates are ignored.
+        table: int32[states, classes], the next state or `NO_ARC`.
+        class_of: int[0x110000], the class of each character, `NO_ARC` for one that no word has;
+            surrogates are ignored.
         ends: bool[states], whether a text may end.
 
     Raises:
@@ -59,7 +62,7 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
         (False, True)
     """
     num_states, num_classes = table.shape
-    class_of = class_of.astype(np.int32)
+    class_of = np.where(class_of < 0, num_classes, class_of).astype(np.int32)
     class_of[_SURROGATES] = num_classes
     # The last column, for characters without a class, has no arcs.
     rows = np.column_stack([table, np.full(num_states, NO_ARC, np.int32)]).astype(np.int32)
@@ -103,4 +106,4 @@ def table_over_bytes(table: Int32, class_of: NDArray[np.integer], ends: Bool, me
         whole[num_states:, 0x80:0xC0] = nodes.rows
     accepting = np.zeros(len(whole), np.bool_)
     accepting[:num_states] = ends
-    return minimize(Dfa(np.arange(NUM_BYTES, dtype=np.int32), whole, accepting, 0), meter)
+    return minimize(Dfa(np.arange(NUM_BYTES, dtype=np.int32), whole, accepting, start), meter)

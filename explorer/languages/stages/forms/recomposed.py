@@ -37,6 +37,7 @@ from explorer.languages.stages.forms.normal_forms import (
     decomposing_characters,
     decompositions,
     normal_form_machines,
+    order_table,
 )
 from explorer.languages.stages.forms.replaced import CharacterMachine, characters_replaced
 
@@ -96,35 +97,25 @@ def in_order(texts: CharacterMachine, meter: Meter) -> CharacterMachine | None:
         BudgetExceeded: A limit was reached.
     """
     table, orders = texts.table, texts.order.astype(np.int64)
-    if _is_in_order(table, orders):
+    kept = _kept_in_order(texts.machine, orders, meter)
+    if equivalent(kept, texts.machine, meter):
         return texts
-    every = texts.machine
+    # The texts contain all orders of the same marks, or at least the right one.
     commute = _commuting(table, orders, meter)
     if not commute.all():
-        ordering = _Ordering(texts, commute, meter)
-        made = ordering.made()
-        if made is None:
+        every = _Ordering(texts, commute, meter).made()
+        if every is None:
             return None
-        every = made
-    # The texts contain all orders of the same marks, or at least the right one.
-    return CharacterMachine(texts.class_of, texts.order, _kept_in_order(every, orders, meter))
+        kept = _kept_in_order(every, orders, meter)
+    return CharacterMachine(texts.class_of, texts.order, kept)
 
 
-def _is_in_order(table: Int32, orders: NDArray[np.int64]) -> bool:
-    """Whether no text has a mark after one of a higher class."""
-    # The highest class of a mark that may have been read just before each state.
-    highest = np.zeros(len(table), np.int64)
-    leads = _arcs_by_class(table, orders)
-    waiting = list(range(len(table)))
-    while waiting:
-        source = waiting.pop()
-        for order, target in leads[source]:
-            if 0 < order < highest[source]:
-                return False
-            if order > highest[target]:
-                highest[target] = order
-                waiting.append(target)
-    return True
+def _kept_in_order(machine: Dfa, orders: NDArray[np.int64], meter: Meter) -> Dfa:
+    """The texts of a machine whose marks are in order."""
+    classes = np.unique(np.append(orders, 0))
+    rank = np.searchsorted(classes, orders).astype(np.int32)
+    ends = np.ones(len(classes), np.bool_)
+    return intersection(machine, Dfa(rank, order_table(len(classes)), ends, 0), meter)
 
 
 def _arcs_by_class(table: Int32, orders: NDArray[np.int64]) -> list[set[tuple[int, int]]]:
@@ -165,25 +156,6 @@ def _commuting(table: Int32, orders: NDArray[np.int64], meter: Meter) -> Bool:
         if (kept == commuting).all():
             return commuting
         commuting = kept
-
-
-def _kept_in_order(machine: Dfa, orders: NDArray[np.int64], meter: Meter) -> Dfa:
-    """The texts of a machine whose marks are in order."""
-    table = machine.table[:, machine.symbol_class]
-    classes = np.unique(np.append(orders, 0))
-    rank = np.searchsorted(classes, orders)
-    states, width = len(table), len(classes)
-    meter.check(ORDERING, states=states * width, bytes=states * width * table.shape[1] * 4)
-    allowed = (rank[None, :] >= np.arange(width)[:, None]) | (rank == 0)
-    after = table[:, None, :].astype(np.int64) * width + rank
-    both = np.where(allowed[None] & (table[:, None, :] >= 0), after, NO_ARC)
-    kept = Dfa(
-        np.arange(table.shape[1], dtype=np.int32),
-        np.ascontiguousarray(both.reshape(states * width, -1), np.int32),
-        np.repeat(machine.accepting, width),
-        machine.start * width,
-    )
-    return minimize(kept, meter)
 
 
 class _Ordering:

@@ -65,17 +65,8 @@ class CharacterMachine:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        machine = self.machine
-        # The start becomes the state 0; characters without a class lead nowhere.
-        order = np.array(
-            [machine.start, *(np.arange(machine.num_states) != machine.start).nonzero()[0]]
-        )
-        place = np.full(machine.num_states + 1, NO_ARC, np.int32)
-        place[order] = np.arange(machine.num_states)
-        table = place[self.table][order]
-        lost = np.full((len(table), 1), NO_ARC, np.int32)
-        class_of = np.where(self.class_of >= 0, self.class_of, table.shape[1])
-        return table_over_bytes(np.hstack([table, lost]), class_of, machine.accepting[order], meter)
+        ends, start = self.machine.accepting, self.machine.start
+        return table_over_bytes(self.table, self.class_of, ends, meter, start)
 
 
 def characters_replaced(
