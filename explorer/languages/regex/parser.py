@@ -592,7 +592,7 @@ class _PatternParser:
     def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
         """Read a terminal such as ``(?P<SUBSTRING_OF>text)``, with its arguments at ``begin``."""
         arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
-        item = None
+        item = parse(terminal.make).root if isinstance(terminal.make, str) else None
         if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:
             item = self.inside(flags, start)
         else:

@@ -6,13 +6,12 @@ parenthesis after the last. The meaning of the names is in `explorer.languages.t
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from typing import Final
+from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec import structs
 
-from explorer.automata.tree.nodes import Assertion, Branch, Concat, Group, Node, Repeat, Written
+from explorer.automata.tree.nodes import Empty, Group, Node, Written, children, with_children
 from explorer.errors import RegexError
 from explorer.languages.regex.characters import read_escape
 from explorer.languages.terminals.kinds import Argument, ErrorAt, Terminal, TerminalGroup
@@ -122,22 +121,21 @@ def made(
         )
     if len(arguments) < terminal.least or (terminal.pattern and item is None):
         raise error(f"{name} needs more arguments", start, end, f"The form is {terminal.form}.")
-    body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), error, item))
+    if isinstance(terminal.make, str):
+        body = _placed(item or Empty(start, end), start, end)
+    else:
+        body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), error, item))
     return Written(start, end, body, None, name)
+
+
+def _placed(node: Node, start: int, end: int) -> Node:
+    """The tree of a pattern with one span for all its nodes."""
+    below = tuple(_placed(each, start, end) for each in children(node))
+    made: Any = with_children(node, below)
+    return structs.replace(made, start=start, end=end)
 
 
 def unlabelled(node: Node) -> Node:
     """The pattern with each terminal as a plain group, which assertions can look into."""
-    match node:
-        case Written():
-            return Group(node.start, node.end, unlabelled(node.body), None, None)
-        case Concat():
-            return Concat(node.start, node.end, tuple(map(unlabelled, node.items)))
-        case Branch():
-            return Branch(node.start, node.end, tuple(map(unlabelled, node.options)))
-        case Repeat() | Group():
-            return replace(node, body=unlabelled(node.body))
-        case Assertion() if node.body is not None:
-            return dataclasses.replace(node, body=unlabelled(node.body))
-        case _:
-            return node
+    node = with_children(node, tuple(map(unlabelled, children(node))))
+    return Group(node.start, node.end, node.body, None, None) if isinstance(node, Written) else node

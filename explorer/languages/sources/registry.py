@@ -31,46 +31,25 @@ _KINDS: Final[dict[str, type[Source]]] = {}
 _READERS: Final[dict[str, Callable[[str], Source]]] = {}
 _NAMES: Final[dict[type[Source], str]] = {}
 
-_BUILT_IN: Final = (
-    "regex.source",
-    "sources.choice",
-    "sources.algebra",
-    "sources.imported",
-    "sources.detokenized",
-    "sources.aliases",
-    "grammar.source",
-    "grammar.bounded",
-    "schema.source",
-    "template.generated",
-    "types.source",
-    "stages.staged",
-    "phases.control",
-    "phases.free",
-    "phases.phase",
-    "phases.markup",
-    "phases.structural",
-    "tools.source",
-)
-"""The files whose kinds every process knows."""
-
-_ORDER: Final = (
-    "regex",
-    "choices",
-    "grammar",
-    "grammar (Lark)",
-    "grammar (EBNF)",
-    "JSON Schema",
-    "choices with aliases",
-    "template",
-    "Python type",
-    "Python calls",
-    "control token",
-    "any tokens",
-    "any text",
-    "text until",
-    "structural tag",
-)
-"""The names in the order in which the editor offers them; later registrations follow."""
+_BUILT_IN: Final = {
+    "regex.source": ("regex",),
+    "sources.choice": ("choices",),
+    "grammar.source": ("grammar", "grammar (Lark)", "grammar (EBNF)"),
+    "schema.source": ("JSON Schema",),
+    "sources.aliases": ("choices with aliases",),
+    "template.generated": ("template",),
+    "types.source": ("Python type", "Python calls"),
+    "phases.control": ("control token", "any tokens"),
+    "phases.free": ("any text", "text until"),
+    "phases.structural": ("structural tag",),
+    **dict.fromkeys(
+        ("sources.algebra", "sources.imported", "sources.detokenized", "grammar.bounded",
+         "stages.staged", "phases.phase", "phases.markup", "tools.source"),
+        (),
+    ),
+}  # fmt: skip
+"""The files whose kinds every process knows, each with the names that the editor offers, in the
+order in which it offers them; later registrations follow."""
 
 
 @cache
@@ -154,7 +133,7 @@ def name_of(source: Source) -> str:
 def offered() -> tuple[str, ...]:
     """The names under which the editor offers sources: the engine's, then later registrations."""
     _load_built_in()
-    ours = [name for name in _ORDER if name in _READERS]
+    ours = [name for names in _BUILT_IN.values() for name in names if name in _READERS]
     return (*ours, *(name for name in _READERS if name not in ours))
 
 

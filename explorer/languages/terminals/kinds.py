@@ -59,9 +59,10 @@ class Terminal:
     """One kind of terminal.
 
     Args:
-        form: The written form, such as ``(?P<SUBSTRING_OF>text)``.
+        takes: The form of its arguments, such as ``text``.
         least, most: The fewest and the most texts that it takes; ``None`` for no limit.
-        make: Makes the tree of a group; every node has the span of the group.
+        make: The pattern that it stands for, or a function that makes the tree of a group; every
+            node has the span of the group.
         pattern: Whether a pattern follows the texts.
         closed: Whether the tree holds machines, which assertions cannot look into.
         over_tokens: Whether it speaks about tokens, so that a text alone does not decide.
@@ -70,14 +71,19 @@ class Terminal:
     """
 
     name: str
-    form: str
+    takes: str
     least: int
     most: int | None
-    make: Callable[[TerminalGroup], Node]
+    make: str | Callable[[TerminalGroup], Node]
     pattern: bool = False
     closed: bool = False
     over_tokens: bool = False
     refusal: Callable[[bytes, int], str] | None = None
+
+    @property
+    def form(self) -> str:
+        """The written form, such as ``(?P<SUBSTRING_OF>text)``."""
+        return f"(?P<{self.name}>{self.takes})"
 
 
 TERMINALS: Final[dict[str, Terminal]] = {}

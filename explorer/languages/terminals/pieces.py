@@ -126,9 +126,7 @@ def _substring_of(group: TerminalGroup) -> Node:
     )
 
 
-register_terminal(
-    Terminal("SUBSTRING_OF", "(?P<SUBSTRING_OF>text)", 1, 1, _substring_of, closed=True)
-)
+register_terminal(Terminal("SUBSTRING_OF", "text", 1, 1, _substring_of, closed=True))
 
 
 ITEMS: Final = "Writing out the items in order"
@@ -243,7 +241,6 @@ def _subsequence_of(group: TerminalGroup) -> Node:
 
 register_terminal(
     Terminal(
-        "DELIMITED_SUBSEQUENCE_OF", "(?P<DELIMITED_SUBSEQUENCE_OF>delimiter|item|item|…)", 2, None,
-        _subsequence_of, closed=True,
+        "DELIMITED_SUBSEQUENCE_OF", "delimiter|item|item|…", 2, None, _subsequence_of, closed=True
     )
-)  # fmt: skip
+)

@@ -11,7 +11,8 @@ The text after a terminal begins with a new token, so no token crosses its edges
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Final
 
@@ -131,30 +132,24 @@ def _image_of(group: TerminalGroup) -> Node:
     return TokenPiece(group.start, group.end, partial(_image, chosen), _empty_text)
 
 
-def _over_tokens(
-    name: str, argument: str, counts: tuple[int, int | None], make: Callable[[TerminalGroup], Node],
-    refusal: Callable[[bytes, int], str] | None = None,
-) -> None:  # fmt: skip
-    least, most = counts
-    form = f"(?P<{name}>{argument})"
-    register_terminal(
-        Terminal(name, form, least, most, make, closed=True, over_tokens=True, refusal=refusal)
-    )
-
-
-_over_tokens(
-    "TEXT_TOKEN", "", (0, 0),
-    lambda group: TokenPiece(group.start, group.end, _text_token, partial(_some, ANY)),
-)  # fmt: skip
-_over_tokens(
-    "PARAGRAPH_TOKEN", "", (0, 0),
-    lambda group: TokenPiece(
-        group.start, group.end, _paragraph_token, partial(_some, complement(character("\n")))
+_OVER_TOKENS: Final = (
+    Terminal(
+        "TEXT_TOKEN", "", 0, 0,
+        lambda group: TokenPiece(group.start, group.end, _text_token, partial(_some, ANY)),
     ),
-    lambda data, at: "contains a newline" if data[at : at + 1] == b"\n" else "",
+    Terminal(
+        "PARAGRAPH_TOKEN", "", 0, 0,
+        lambda group: TokenPiece(
+            group.start, group.end, _paragraph_token, partial(_some, complement(character("\n")))
+        ),
+        refusal=lambda data, at: "contains a newline" if data[at : at + 1] == b"\n" else "",
+    ),
+    Terminal(
+        "TEXT_UNTIL", "stop phrase", 1, 1, _text_until,
+        refusal=lambda data, at: "goes on after the stop phrase" if at else "",
+    ),
+    Terminal("IMAGE", "id|id|…", 0, None, _image_of, refusal=lambda data, at: "is text"),
 )  # fmt: skip
-_over_tokens(
-    "TEXT_UNTIL", "stop phrase", (1, 1), _text_until,
-    lambda data, at: "goes on after the stop phrase" if at else "",
-)  # fmt: skip
-_over_tokens("IMAGE", "id|id|…", (0, None), _image_of, lambda data, at: "is text")
+
+for _each in _OVER_TOKENS:
+    register_terminal(replace(_each, closed=True, over_tokens=True))
