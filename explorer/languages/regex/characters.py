@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -40,7 +41,6 @@ from explorer.automata.tree.charset import (
     MAX_CODE_POINT,
     CharSet,
     char_set,
-    character,
     complement,
     intern_ranges,
     without,
@@ -181,34 +181,20 @@ def character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) -> 
 
 @lru_cache(maxsize=1024)
 def _character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) -> CharSet:
-    if len(items) == 1 and not negated and not flags & re.IGNORECASE:
-        item = items[0]
-        if isinstance(item, str):
-            return category(item, flags)
-        if item[0] == item[1]:
-            return character(chr(item[0]))
-    ranges: list[tuple[int, int]] = []
-    if flags & re.IGNORECASE and any(isinstance(each, str) and each[0] in "pP" for each in items):
-        # `re` knows no properties, so it is asked about the other items alone.
-        others = tuple(each for each in items if isinstance(each, tuple) or each[0] not in "pP")
-        if others:
-            ranges.extend(_character_class(others, False, flags).ranges)
-        for each in items:
-            if isinstance(each, str) and each not in others:
-                ranges.extend(category(each, flags).ranges)
-        plain = char_set(ranges)
-        return complement(plain) if negated else plain
-    for item in items:
-        if isinstance(item, str):
-            ranges.extend(category(item, flags).ranges)
-        else:
-            ranges.append(item)
-    plain = char_set(ranges)
-    if negated:
-        plain = complement(plain)
-    if flags & re.IGNORECASE and _case_can_matter(items, flags):
-        return _ask_about_cased(plain, items, negated, flags)
-    return plain
+    # `re` knows no properties, so it is asked about the other items alone.
+    properties = [each for each in items if isinstance(each, str) and each[0] in "pP"]
+    asked = tuple(each for each in items if each not in properties)
+    parts = [category(each, flags) if isinstance(each, str) else char_set([each]) for each in asked]
+    chars = _united(parts)
+    if flags & re.IGNORECASE and _case_can_matter(asked, flags):
+        chars = _ask_about_cased(chars, asked, flags)
+    if properties:
+        chars = _united([chars, *(category(each, flags) for each in properties)])
+    return complement(chars) if negated else chars
+
+
+def _united(parts: Sequence[CharSet]) -> CharSet:
+    return parts[0] if len(parts) == 1 else char_set(pair for each in parts for pair in each.ranges)
 
 
 def _case_can_matter(items: tuple[ClassItem, ...], flags: int) -> bool:
@@ -225,9 +211,7 @@ def _case_can_matter(items: tuple[ClassItem, ...], flags: int) -> bool:
     return False
 
 
-def _ask_about_cased(
-    plain: CharSet, items: tuple[ClassItem, ...], negated: bool, flags: int
-) -> CharSet:
+def _ask_about_cased(plain: CharSet, items: tuple[ClassItem, ...], flags: int) -> CharSet:
     """Correct the plain membership of the cased characters by what `re` says about them."""
     # Escapes throughout: no character can be read as syntax, and `re` has nothing to warn about.
     written = "".join(
@@ -235,7 +219,7 @@ def _ask_about_cased(
         if item[0] != item[1] else f"\\U{item[0]:08x}"
         for item in items
     )  # fmt: skip
-    pattern = re.compile(f"[{'^' if negated else ''}{written}]", flags)
+    pattern = re.compile(f"[{written}]", flags)
     matched = list(map(ord, pattern.findall(_cased_text())))
     # Merge: the plain ranges with the cased points cut out, then the matched ones put in.
     bounds = plain.bounds()
@@ -403,32 +387,25 @@ def _digits(pattern: str, offset: int, *, in_set: bool) -> Escape:
     first = offset + 1
     octal = _OCTAL.match(pattern, first)
     digits = octal.group() if octal else ""
-    if in_set:
-        if not digits:
-            raise fault(
-                pattern,
-                "an octal escape has digits from 0 to 7",
-                offset,
-                first + 1,
-                f"Write {pattern[first]} for the digit.",
-            )
-        return _octal(pattern, digits, offset)
-    if digits.startswith("0") or len(digits) == 3:
-        return _octal(pattern, digits, offset)
+    if in_set and not digits:
+        raise fault(
+            pattern,
+            "an octal escape has digits from 0 to 7",
+            offset,
+            first + 1,
+            f"Write {pattern[first]} for the digit.",
+        )
+    if in_set or digits.startswith("0") or len(digits) == 3:
+        value, end = int(digits, 8), first + len(digits)
+        if value > 0o377:
+            remedy = f"Write \\u{value:04x} for the character."
+            raise fault(pattern, "an octal escape is at most 377", offset, end, remedy)
+        return Escape(end, char=chr(value))
     # Two digits at most make a reference, whatever follows.
     end = first + 1
     if pattern[end : end + 1] in tuple("0123456789"):
         end += 1
     return Escape(end, reference=int(pattern[first:end]))
-
-
-def _octal(pattern: str, digits: str, offset: int) -> Escape:
-    end = offset + 1 + len(digits)
-    value = int(digits, 8)
-    if value > 0o377:
-        remedy = f"Write \\u{value:04x} for the character."
-        raise fault(pattern, "an octal escape is at most 377", offset, end, remedy)
-    return Escape(end, char=chr(value))
 
 
 _SET: Final = re.compile(r"\[\^?\]?(?:[^\\\]]|\\.)*\]", re.DOTALL)
@@ -536,30 +513,23 @@ def _unclosed(text: str, start: int) -> RegexError:
     )
 
 
-QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
-"""A quantifier without its mode; a brace that does not match is an ordinary character."""
+BRACES: Final = re.compile(r"\{(?!\})([0-9]*)(,?)([0-9]*)\}")
+"""A quantifier in braces; a brace that does not match is an ordinary character."""
 
 
 def counts(match: re.Match[str]) -> tuple[int, int | None]:
     """The fewest and the most repetitions; ``None`` for no limit.
 
     Args:
-        match: A match of `QUANTIFIER`.
+        match: A match of `BRACES`.
 
     Raises:
         RegexError: They are in the wrong order, or too large.
 
     Example:
-        >>> [counts(match) for match in QUANTIFIER.finditer("*?{2,}{,3}{4}")]
-        [(0, None), (0, 1), (2, None), (0, 3), (4, 4)]
+        >>> [counts(match) for match in BRACES.finditer("{2,}{,3}{4}")]
+        [(2, None), (0, 3), (4, 4)]
     """
-    symbol = match.group()
-    if symbol == "*":
-        return 0, None
-    if symbol == "+":
-        return 1, None
-    if symbol == "?":
-        return 0, 1
     low, comma, high = match.groups()
     minimum = _count(match, low) if low else 0
     if not comma:
@@ -605,36 +575,24 @@ KINDS: Final = int(re.ASCII | re.LOCALE | re.UNICODE)
 _FLAGS: Final = "Write (?i) at the start of the pattern, or (?i:...) and (?-i:...) around a part."
 
 
-@dataclass(frozen=True, slots=True)
-class InlineFlags:
-    """The flags that a run of flag letters adds and removes.
-
-    Args:
-        added, removed: Flags of `re`.
-        end: The end of the run: one past its ``)`` or ``:``.
-        whole_pattern: Whether it ends in ``)``, and so applies to the whole pattern.
-    """
-
-    added: int
-    removed: int
-    end: int
-    whole_pattern: bool
-
-
-def read_flags(pattern: str, start: int) -> InlineFlags:
+def read_flags(pattern: str, start: int) -> tuple[int, int, int]:
     """Read the letters after the ``(?`` at a place.
+
+    Returns:
+        The flags of `re` that are added, those that are removed, and the end: one past the ``)``,
+        if they apply to the whole pattern, or past the ``:``.
 
     Raises:
         RegexError: Wherever `re` raises.
 
     Example:
         >>> read_flags("(?i-s:a)", 0)
-        InlineFlags(added=2, removed=16, end=6, whole_pattern=False)
+        (2, 16, 6)
     """
     added, offset = _letters(pattern, start, start + 2, ")-:", removing=False)
     stop = pattern[offset]
     if stop == ")":
-        return InlineFlags(added, 0, offset + 1, True)
+        return added, 0, offset + 1
     if added & TEMPLATE:
         raise fault(pattern, "flag 't' is for the whole pattern only", start, offset, _FLAGS)
     removed = 0
@@ -644,7 +602,7 @@ def read_flags(pattern: str, start: int) -> InlineFlags:
             raise fault(pattern, "flag 't' cannot be turned off", start, offset, _FLAGS)
         if added & removed:
             raise fault(pattern, "a flag is turned on and off", start, offset, _FLAGS)
-    return InlineFlags(added, removed, offset + 1, False)
+    return added, removed, offset + 1
 
 
 def _letters(

@@ -48,14 +48,13 @@ from explorer.automata.tree.nodes import (
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, RegexError
 from explorer.languages.regex.characters import (
+    BRACES,
     KINDS,
-    QUANTIFIER,
     TEMPLATE,
     ascii_folded,
     category,
     counts,
     folded,
-    known_set,
     read_escape,
     read_flags,
     read_set,
@@ -311,14 +310,10 @@ class _PatternParser:
                 break
             self.pos = pos
             if char == "[":
-                known = known_set(text, pos, flags)
-                if known is None:
-                    append(self.char_class(flags))
-                else:  # As `char_class` would, in half the time.
-                    chars, past = known
-                    append(Class(pos, past, chars))
-                    pos = past
-                    continue
+                chars, past = read_set(text, pos, flags)
+                append(Class(pos, past, chars))
+                pos = past
+                continue
             elif char in _SIMPLE or char == "{":
                 past = pos + 1
                 if (
@@ -333,8 +328,7 @@ class _PatternParser:
                     items[-1] = Repeat(body.start, past, body, minimum, maximum, False)
                     pos = past
                     continue
-                else:
-                    self.quantifier(items, flags, char)
+                self.quantifier(items, flags, char)
             elif char == "\\":
                 append(self.escape(flags))
             elif char == "(":
@@ -372,7 +366,7 @@ class _PatternParser:
             self.pos = start + 1
             minimum, maximum = simple
         else:
-            match = QUANTIFIER.match(self.text, start)
+            match = BRACES.match(self.text, start)
             if match is None:  # re: a brace that begins no quantifier is an ordinary character.
                 items.append(Literal(start, start + 1, character("{")))
                 self.pos = start + 1
@@ -442,12 +436,6 @@ class _PatternParser:
             return Assertion(start, escape.end, AssertionKind.BOUNDARY, negated=negated, word=word)
         return self.anchor(AssertionKind.TEXT_END, start, escape.end)
 
-    def char_class(self, flags: int) -> Node:
-        """Read ``[...]`` with characters, ranges and categories."""
-        start = self.pos
-        chars, self.pos = read_set(self.text, start, flags)
-        return Class(start, self.pos, chars)
-
     # Groups: everything that begins with a parenthesis
 
     def group(self, flags: int, *, may_set_flags: bool) -> Node | None:
@@ -494,22 +482,21 @@ class _PatternParser:
                 start + 2 + len(kind),
                 remedy=r"Write \( for the character, or (?: for a group that captures nothing.",
             )
-        inline = read_flags(self.text, start)
-        self.pos = inline.end
-        if not inline.whole_pattern:
-            if inline.added & KINDS:
+        added, removed, self.pos = read_flags(self.text, start)
+        if self.text[self.pos - 1] == ":":
+            if added & KINDS:
                 flags &= ~KINDS
-            flags = (flags | inline.added) & ~inline.removed
+            flags = (flags | added) & ~removed
             return self.contents(flags, start, capturing=False)
         if not may_set_flags:
             raise self.error(
                 "flags of the whole pattern stand at its start",
                 start,
-                inline.end,
+                self.pos,
                 remedy="Move them there, or write "
-                f"{self.text[start : inline.end - 1]}:...) around the part that they are for.",
+                f"{self.text[start : self.pos - 1]}:...) around the part that they are for.",
             )
-        self.flags |= inline.added
+        self.flags |= added
         return None
 
     def contents(
