@@ -77,42 +77,32 @@ class Shortest:
     def _words(self) -> list[bytes]:
         """A shortest word of each rule (Knuth 1977)."""
         network = self._network
-        back: list[list[tuple[int, bytes]]] = [[] for _ in network.calls]
-        waiting: list[list[tuple[int, int]]] = [[] for _ in network.entry]
-        calls_of: list[list[tuple[int, int]]] = [[] for _ in network.calls]
+        uses: list[list[int]] = [[] for _ in network.calls]
         for state, pairs in enumerate(network.calls):
-            for symbol, target in network.arcs(state).items():
-                back[target].append((state, bytes([self.byte[symbol]])))
+            for target in network.arcs(state).values():
+                uses[target].append(state)
             for rule, after in pairs:
-                waiting[rule].append((state, after))
-                calls_of[after].append((state, rule))
-        entry_of = {state: rule for rule, state in enumerate(network.entry)}
-        word: list[bytes | None] = [None] * len(network.entry)
+                uses[after].append(state)
+                uses[network.entry[rule]].append(state)
         rest: list[bytes | None] = [None] * len(network.calls)
         queue = [(0, b"", state) for state, ends in enumerate(network.exits) if ends]
-        heapq.heapify(queue)
         while queue:
             _, text, state = heapq.heappop(queue)
             if rest[state] is not None:
                 continue
             self._meter.check_time(STAGE)
             rest[state] = text
-            before = [(source, read + text) for source, read in back[state]]
-            for source, rule in calls_of[state]:
-                inner = word[rule]
-                if inner is not None:
-                    before.append((source, inner + text))
-            begun = entry_of.get(state)
-            if begun is not None and word[begun] is None:
-                word[begun] = text
-                for source, after in waiting[begun]:
-                    tail = rest[after]
-                    if tail is not None:
-                        before.append((source, text + tail))
-            for source, longer in before:
-                if rest[source] is None:
-                    heapq.heappush(queue, (len(longer), longer, source))
-        return [each or b"" for each in word]
+            for source in set(uses[state]):
+                if rest[source] is not None:
+                    continue
+                for symbol, target in network.arcs(source).items():
+                    if target == state:
+                        heapq.heappush(queue, _entry(bytes([self.byte[symbol]]) + text, source))
+                for rule, after in network.calls[source]:
+                    inner, tail = rest[network.entry[rule]], rest[after]
+                    if inner is not None and tail is not None:
+                        heapq.heappush(queue, _entry(inner + tail, source))
+        return [rest[entry] or b"" for entry in network.entry]
 
     def _ways(self) -> list[bytes]:
         """A shortest text from the start of its rule to each state."""
@@ -137,7 +127,7 @@ class Shortest:
     def to(self, state: int, symbol: int, ends: bool) -> bytes:
         """A shortest text to a state; if its rule ends there, one after which a byte may follow."""
         network, looks = self._network, self._network.arrays
-        queue = [(len(self.within[state]), self.within[state], network.rule[state])]
+        queue = [_entry(self.within[state], network.rule[state])]
         if not ends:
             return self.enter[network.rule[state]] + self.within[state]
         best: bytes | None = None
@@ -155,8 +145,13 @@ class Shortest:
                     if best is None or len(whole) < len(best):
                         best = whole
                 if looks.empty[after]:
-                    heapq.heappush(queue, (len(longer), longer, around))
+                    heapq.heappush(queue, _entry(longer, around))
         return best or b""
+
+
+def _entry(text: bytes, place: int) -> tuple[int, bytes, int]:
+    """An entry of a queue that gives the shortest text first."""
+    return len(text), text, place
 
 
 def _shortest(
@@ -169,15 +164,14 @@ def _shortest(
         onward: Gives the texts that lead on from a place, each with its target.
     """
     known: list[bytes | None] = [None] * count
-    queue = [(0, b"", place) for place in starts]
-    heapq.heapify(queue)
+    queue = [(0, b"", place) for place in sorted(starts)]
     while queue:
         _, text, place = heapq.heappop(queue)
         if known[place] is None:
             known[place] = text
             for more, target in onward(place):
                 if known[target] is None:
-                    heapq.heappush(queue, (len(text) + len(more), text + more, target))
+                    heapq.heappush(queue, _entry(text + more, target))
     return [each or b"" for each in known]
 
 

@@ -12,7 +12,7 @@ the parts of a union are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, Final, Self
@@ -48,6 +48,8 @@ class GrammarText(Source):
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
+    embeds: ClassVar[bool] = False
+    """Whether sources are pieces of the text."""
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The remedies for names that are known but not defined in the text."""
 
@@ -68,15 +70,18 @@ class GrammarText(Source):
     @cached_property
     def rules(self) -> tuple[WrittenRule, ...]:
         """The checked rules, in the order of the text."""
-        return self._read(Meter())
+        return self._read(Meter())[0]
 
-    def _read(self, meter: Meter) -> tuple[WrittenRule, ...]:
-        rules = self.written(meter)
+    def _read(self, meter: Meter) -> tuple[tuple[WrittenRule, ...], tuple[Source, ...]]:
+        """The checked rules, and the sources that are pieces of them."""
+        reader = self.reader(self.grammar, self.parts)
+        reader.meter = meter
+        rules = reader.rules()
         check_rules(
             self.grammar, rules, self.root(rules), circles=self.ambiguous,
             elsewhere=self.elsewhere, meter=meter,
         )  # fmt: skip
-        return tuple(rules)
+        return tuple(rules), tuple(reader.leaves)
 
     def warnings(self) -> tuple[str, ...]:
         """A remark for each rule that is never used, with a caret under its name."""
@@ -102,12 +107,6 @@ class GrammarText(Source):
         """The notation of the grammar, or the form of the notation."""
         return self.notation
 
-    def written(self, meter: Meter) -> list[WrittenRule]:
-        """The rules of the text, unchecked."""
-        reader = self.reader(self.grammar, self.parts)
-        reader.meter = meter
-        return reader.rules()
-
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
         """The name of the start rule."""
@@ -131,8 +130,7 @@ class GrammarText(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        # A grammar that is plain text has no parts; ignore those of a damaged file.
-        parts = () if cls.plain_text else children
+        parts = children if cls.embeds else ()  # Ignore those of a damaged file.
         return cls.of(text, parts, ambiguous=flag("ambiguous", fields["ambiguous"]))
 
     @classmethod
@@ -161,23 +159,15 @@ class GrammarText(Source):
                 f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
-        return cls(text, ambiguous, parts).checked(budget)
-
-    def checked(self, budget: Budget | None = None) -> Self:
-        """This grammar, once its rules are checked.
-
-        Raises:
-            GrammarError: The rules cannot be followed.
-            BudgetExceeded: Reading it takes more than the budget.
-        """
         meter = Meter(budget)
-        if "rules" not in vars(self):  # Read here, under the given budget.
-            vars(self)["rules"] = self._read(meter)
-        rules, tree = self.rules, self.tree.body
-        if not self.ambiguous and isinstance(tree, Rules):
+        rules, leaves = cls(text, ambiguous, parts)._read(meter)
+        made = cls(text, ambiguous, leaves)
+        vars(made)["rules"] = rules  # Where `cached_property` keeps it.
+        tree = made.tree.body
+        if not ambiguous and isinstance(tree, Rules):
             given = None if budget is None else meter
-            check_deterministic(self.grammar, rules, tree, self.dialect(), given)
-        return self
+            check_deterministic(text, rules, tree, made.dialect(), given)
+        return made
 
     def __str__(self) -> str:
         more = ", ambiguous=True" if self.ambiguous else ""
@@ -209,6 +199,7 @@ class LarkGrammar(GrammarText):
 
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
+    embeds: ClassVar[bool] = True
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
         {name: f"Write %import common.{name} on a line of its own." for name in COMMON}
     )
@@ -222,35 +213,6 @@ class LarkGrammar(GrammarText):
         )
 
     notation: ClassVar[str] = "lark"
-
-    @cached_property
-    def _leaves(self) -> tuple[Source, ...]:
-        reader = LarkReader(self.grammar, self.parts)
-        reader.rules()
-        return tuple(reader.leaves)
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The schemas and control tokens, in the order of the text."""
-        return self._leaves
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same grammar around other children."""
-        return self if children == self.children else replace(self, parts=children)
-
-    def written(self, meter: Meter) -> list[WrittenRule]:
-        """The rules of the text, unchecked."""
-        reader = LarkReader(self.grammar, self.parts)
-        reader.meter = meter
-        rules = reader.rules()
-        vars(self)["_leaves"] = tuple(reader.leaves)
-        return rules
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The grammar that was saved, read again."""
-        made = super().load(fields, ())
-        return made.with_children(children) if len(children) == len(made.children) else made
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
@@ -297,3 +259,4 @@ class EmbeddingGrammar(GbnfGrammar):
 
     kind: ClassVar[str] = "embedding-grammar"
     plain_text: ClassVar[bool] = False
+    embeds: ClassVar[bool] = True

@@ -128,28 +128,24 @@ def _fixpoint(
 ) -> set[str]:
     """The least set of rules for which a property holds that depends on the rules they call.
 
-    Rules come after those that they call, so that each is looked at once; only rules that call each
-    other are looked at again.
+    Rules come after those that they call, so that most are looked at once.
     """
     names = list(known)
     number = {name: k for k, name in enumerate(names)}
     following = [list({number[call.name] for call in calls[name]}) for name in names]
-    empty: set[str] = set()
-    for component in components(following):
-        inside = set(component)
-        callers: dict[int, list[int]] = {}
-        for k in component:
-            for callee in following[k]:
-                if callee in inside:
-                    callers.setdefault(callee, []).append(k)
-        waiting = dict.fromkeys(component)
-        while waiting:
-            k, _ = waiting.popitem()
-            meter.check_time("Checking the rules of the grammar")
-            if names[k] not in empty and holds(known[names[k]].body, empty):
-                empty.add(names[k])
-                waiting.update(dict.fromkeys(callers.get(k, ())))
-    return empty
+    callers: list[list[int]] = [[] for _ in names]
+    for k, callees in enumerate(following):
+        for callee in callees:
+            callers[callee].append(k)
+    able: set[str] = set()
+    waiting = dict.fromkeys(k for component in reversed(components(following)) for k in component)
+    while waiting:
+        k, _ = waiting.popitem()
+        meter.check_time("Checking the rules of the grammar")
+        if names[k] not in able and holds(known[names[k]].body, able):
+            able.add(names[k])
+            waiting.update(dict.fromkeys(callers[k]))
+    return able
 
 
 def _holds(node: Node, able: set[str], of_leaf: Callable[[Node], bool]) -> bool:

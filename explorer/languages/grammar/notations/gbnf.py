@@ -54,6 +54,7 @@ class GbnfReader(GrammarReader):
 
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         super().__init__(text, given)
+        self.leaves = [*given]
         self.broken: int | None = None
 
     def rules(self) -> list[WrittenRule]:

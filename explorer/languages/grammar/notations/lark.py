@@ -42,6 +42,8 @@ from explorer.automata.tree.nodes import (
     Node,
     Repeat,
     Source,
+    children,
+    with_children,
 )
 from explorer.errors import GrammarError
 from explorer.languages.grammar.notations.inner import (
@@ -116,6 +118,10 @@ _REMEDIES: Final = {
 """The remedies for directives that are not supported."""
 
 
+_IGNORED: Final = Call(0, 0, AROUND)
+"""The place of ignored text, until all of the grammar is read."""
+
+
 class LarkReader(GrammarReader):
     """A grammar in Lark's notation that is being read.
 
@@ -123,9 +129,9 @@ class LarkReader(GrammarReader):
         given: Replacements of its schemas and control tokens; empty for none.
 
     Attributes:
-        leaves: The schemas and control tokens, in the order of the text.
-        is_second: Whether this is the second pass, which keeps the bodies; the first finds their
-            ends.
+        ignored: What ``%ignore`` names.
+        may_ignore: Whether ``%ignore`` may stand in the text.
+        in_rule: Whether a rule is read, not a terminal.
     """
 
     sign = ":"
@@ -142,55 +148,46 @@ class LarkReader(GrammarReader):
 
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         super().__init__(text, given)
-        self.leaves: list[Source] = []
         self.ignored: list[Node] = []
-        self.in_rule = self.is_second = False
+        self.may_ignore = "%ignore" in text
+        self.in_rule = False
 
     def rules(self) -> list[WrittenRule]:
         """All rules and terminals, in the order of the text."""
+        imported: list[WrittenRule] = []
         read: list[WrittenRule] = []
-        bodies: list[tuple[str, int, int, int, EarlyEnd | None]] = []
-        name = ""
-        ignores: list[int] = []
-        # `%ignore` may stand at the end, so the bodies are read after all directives.
         self.skip_lines()
         while self.at < len(self.text):
             if self.sees("%"):
-                self._statement(read, ignores)
+                self._statement(imported)
             else:
-                bodies.append(self._head())
-                self.in_rule, name = False, bodies[-1][0]
-                self.alternatives()
+                name, start, end, ending = self._head()
+                is_rule = not name.lstrip("_").isupper()
+                self.in_rule = is_rule and ending is None
+                body = self.alternatives()
                 if self.sees(":"):
                     raise self.within_body(name)
                 self._line_ends()
+                if ending is not None:
+                    self.in_rule = True
+                    stop = ending.stop
+                    body = body if stop is None else Concat(body.start, stop.end, (body, stop))
+                    body = self._then_skipped(ended_early(body))
+                read.append(WrittenRule(name, start, end, body, "rule" if is_rule else "terminal"))
             self.skip_lines()
-        self.leaves.clear()  # The second pass reads them again.
-        self.is_second = True
-        self.in_rule = False
-        for begin in ignores:
-            self.at = begin
-            self.ignored.append(self.alternatives())
-        for name, start, end, begin, ending in bodies:
-            is_rule = not name.lstrip("_").isupper()
-            self.at, self.in_rule = begin, is_rule and ending is None
-            body = self.alternatives()
-            if ending is not None:
-                self.in_rule = True
-                stop = ending.stop
-                body = body if stop is None else Concat(body.start, stop.end, (body, stop))
-                body = self._then_skipped(ended_early(body))
-            read.append(WrittenRule(name, start, end, body, "rule" if is_rule else "terminal"))
-        self.in_rule = True
+        read = [*imported, *read]
+        if self.may_ignore:  # It may stand at the end, so its places are filled now.
+            skipped = self._skipped() if self.ignored else None
+            read = [replace(rule, body=_filled(rule.body, skipped)) for rule in read]
         read = written_out(read, self.wrong)
-        if self.ignored and any(rule.name == "start" for rule in read):
-            first = next(rule for rule in read if rule.name == "start")
+        first = next((rule for rule in read if rule.name == "start"), None)
+        if self.ignored and first is not None:
             body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, "start")))
             read.append(WrittenRule(AROUND, first.start, first.end, body))
         return read
 
-    def _head(self) -> tuple[str, int, int, int, EarlyEnd | None]:
-        """The name of a rule, its span, the start of its body, and its early end if it has one."""
+    def _head(self) -> tuple[str, int, int, EarlyEnd | None]:
+        """The name of a rule, its span, and its early end if it has one; the body comes next."""
         while self.text[self.at : self.at + 1] in ("?", "!"):
             self.at += 1
         start = self.at
@@ -218,7 +215,7 @@ class LarkReader(GrammarReader):
             )  # fmt: skip
         self.at += 1
         self.skip_lines()
-        return name, start, end, self.at, ending
+        return name, start, end, ending
 
     def _attributes(self, name: str) -> EarlyEnd | None:
         """Read the attributes after a name: ``[capture]``, ``[stop="x"]`` and the like."""
@@ -288,19 +285,19 @@ class LarkReader(GrammarReader):
                 "A rule ends with its line; a line that begins with | goes on with it."
             )
 
-    def _statement(self, read: list[WrittenRule], ignores: list[int]) -> None:
+    def _statement(self, imported: list[WrittenRule]) -> None:
         begin = self.at
         self.at += 1
         name = self.word()
         self.skip()
         if name == "ignore":
-            ignores.append(self.at)
             self.in_rule = False
-            if isinstance(self.alternatives(), Empty):
+            self.ignored.append(self.alternatives())
+            if isinstance(self.ignored[-1], Empty):
                 remedy = "Write what is skipped: %ignore /[ \\t]+/."
                 raise self.wrong("Nothing stands behind %ignore", remedy, begin, self.at)
         elif name == "import":
-            read += self._imported(begin)
+            imported += self._imported(begin)
         elif name == "llguidance" and (empty := _NO_OPTIONS.match(self.text, self.at)):
             self.at = empty.end()
         else:
@@ -461,7 +458,7 @@ class LarkReader(GrammarReader):
         return self._leaf(schema_source(text, data, begin, self.wrong), start)
 
     def _only_in_rule(self, what: str, remedy: str, start: int) -> None:
-        if self.is_second and not self.in_rule:
+        if not self.in_rule:
             raise self.wrong(f"{what} cannot stand in a terminal", remedy, start, self.at)
 
     def _leaf(self, source: Source, start: int) -> Node:
@@ -472,9 +469,9 @@ class LarkReader(GrammarReader):
         return Group(start, self.at, replace(source.tree, child=number), None, None)
 
     def _then_skipped(self, terminal: Node) -> Node:
-        if not self.in_rule or not self.ignored:
+        if not self.in_rule or not self.may_ignore:
             return terminal
-        return Concat(terminal.start, terminal.end, (terminal, self._skipped()))
+        return Concat(terminal.start, terminal.end, (terminal, _IGNORED))
 
     def _skipped(self) -> Node:
         first = self.ignored[0]
@@ -536,3 +533,12 @@ class LarkReader(GrammarReader):
         if not isinstance(made, str) or any(0xD800 <= ord(char) <= 0xDFFF for char in made):
             raise self.wrong("An escape is not known", "Escape as Python does.", start, self.at)
         return made
+
+
+def _filled(node: Node, skipped: Node | None) -> Node:
+    """A body with the ignored text in its places; without any, with nothing there."""
+    if skipped is None and isinstance(node, Concat) and node.items[1] is _IGNORED:
+        return node.items[0]
+    if node is _IGNORED:
+        return skipped or node
+    return with_children(node, tuple(_filled(each, skipped) for each in children(node)))

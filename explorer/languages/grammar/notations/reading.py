@@ -82,6 +82,7 @@ class GrammarReader(ABC):
 
     Attributes:
         at: The position in the text.
+        leaves: The sources that are pieces of the grammar.
         meter: The budget whose time is checked; set it before reading.
     """
 
@@ -103,6 +104,7 @@ class GrammarReader(ABC):
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         self.text = text
         self.given = given
+        self.leaves: list[Source] = []
         self.at: int = 0
         self.depth = 0
         self.meter = Meter()
