@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.automata.construction import minimize, operations, refinement
-from explorer.automata.construction.refinement import refined
+from explorer.automata.construction import operations
 from explorer.automata.construction.subset import determinize
 from explorer.automata.interchange.openfst import dfa_to_fst, fst_from_arrays
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
@@ -187,34 +186,3 @@ def test_folding_equals_refining(nfa: Nfa, longest: int) -> None:
         Dfa(again.symbol_class, again.table, again.accepting, again.start), Meter()
     )
     assert np.array_equal(pure.table, finite.table)
-
-
-@given(nfas())
-@settings(max_examples=examples(40))
-def test_refinement_goes_on_where_it_paused(nfa: Nfa) -> None:
-    dfa = determinize(nfa, Meter())
-    whole = operations.minimize(dfa, Meter())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refinement, "QUANTUM", 0)
-        patch.setattr(minimize, "MOST_CELLS", 0)  # No rounds, which take no pause.
-        paused = operations.minimize(dfa, Meter())
-    for name in ("symbol_class", "table", "accepting", "start"):
-        assert np.array_equal(getattr(paused, name), getattr(whole, name))
-
-
-def test_refinement_looks_at_the_clock_within_one_large_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All states but one are equal: one turn of their block marks all arcs of the machine."""
-    monkeypatch.setattr(refinement, "QUANTUM", 10_000)
-    states, classes = 30_000, 20
-    table = np.random.default_rng(0).integers(0, states - 1, (states, classes)).astype(np.int32)
-    table[:, -1] = states - 1
-    accepting = np.zeros(states, np.bool_)
-    accepting[-1] = True
-    symbol_class = np.minimum(np.arange(256), classes - 1).astype(np.int32)
-    looks: list[None] = []
-    dfa = Dfa(symbol_class, table, accepting, 0)
-    smallest, _ = refined(dfa, np.ones(states, np.bool_), lambda: looks.append(None))
-    assert len(smallest) == 2
-    assert len(looks) > 100
