@@ -313,14 +313,16 @@ def test_a_lazy_machine_is_reported_and_not_saved(
     assert "has no table" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_ends_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(_: object) -> int:
+class Interrupted(io.StringIO):
+    """A terminal whose user presses Ctrl-C at the first word."""
+
+    def write(self, _: str) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "run", interrupted)
-    assert cli.main(["demo"]) == cli.INTERRUPTED == 130
+
+def test_an_interrupt_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.redirect_stdout(Interrupted()):
+        assert cli.main(["demo"]) == cli.INTERRUPTED == 130
     assert capsys.readouterr().err == "\n"
 
 

@@ -13,7 +13,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler, uniform
-from explorer.decoding.stepping import walk
+from explorer.decoding.stepping.walk import LONGEST_RUN
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
@@ -274,15 +274,15 @@ def test_free_text_goes_on_until_eos() -> None:
     assert trace.allowed(0).sum() == len(made.vocabulary)
 
 
-def test_a_run_is_bounded_and_until_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_bounded_and_until_stops_it() -> None:
     model = Endless(hash_model().vocabulary)
     assert len(Session(model, None).run(7)) == 7
     stopped = Session(model, None, sampler=LOOSE).run(until=lambda step: step.index == 3)
     assert len(stopped) == 4
-    monkeypatch.setattr(walk, "LONGEST_RUN", 5)
-    assert len(Session(model, None).run()) == 5
+    assert len(Session(model, None).run()) == LONGEST_RUN
     # A session's own budget says how long a run is, also where it is longer.
-    assert len(Session(model, None, max_tokens=9, masking_budget=False).run()) == 9
+    longer = LONGEST_RUN + 9
+    assert len(Session(model, None, max_tokens=longer, masking_budget=False).run()) == longer
 
 
 def test_broken_logits_are_named() -> None:

@@ -18,7 +18,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace, from_json
-from explorer.decoding.trace.writing import to_json
+from explorer.decoding.trace.writing import MOST_VALUES, to_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, hash_model, language_model
@@ -158,12 +158,9 @@ def test_a_run_without_a_constraint_allows_every_id() -> None:
         load(document)
 
 
-def test_a_file_that_is_too_long_is_not_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    example().save(path)
-    monkeypatch.setattr("explorer.decoding.trace.reading.MOST_BYTES", path.stat().st_size - 1)
+    path.write_bytes(b"[" + b"0," * MOST_VALUES + b"0]")
     with pytest.raises(DamagedFile, match="more than"):
         Trace.load(path)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ import sentencepiece
 from tokenizers import Tokenizer, normalizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
-from explorer.vocabulary import Vocabulary, configs
+from explorer.vocabulary import Vocabulary
+from explorer.vocabulary.configs import MAX_FILE_BYTES
 from explorer.vocabulary.guards.charsmap import check_charsmap
 from explorer.vocabulary.guards.limits import MAX_NESTING, check_component, check_declaration
 from tests.vocabulary.models import table_of, trained
@@ -259,13 +261,11 @@ def test_a_text_in_the_middle_of_a_character_is_refused() -> None:
         check_charsmap(data[: 4 + size] + b"\xff" + texts[1:], "x")
 
 
-def test_a_file_that_is_too_large_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(declared()), "utf-8")
-    monkeypatch.setattr(configs, "MAX_FILE_BYTES", 100)
-    with pytest.raises(DamagedFile, match="tokenizers with more than 100 are not read"):
+    os.truncate(path, MAX_FILE_BYTES + 1)  # Zeros that take no place on the disk.
+    with pytest.raises(DamagedFile, match=f"more than {MAX_FILE_BYTES:,} are not read"):
         Vocabulary.from_file(path, eos_ids=[0])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,14 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered import discover, rows
-from explorer.automata.discovered.discover import Sets
+from explorer.automata.discovered.discover import QUANTUM, Sets
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.program import PLAIN
-from explorer.automata.tree import layout
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.tokens.walks.trie import trie_of
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.patterns import patterns
@@ -50,45 +50,77 @@ def test_counted_repeats_are_those_written_out(pattern: str) -> None:
     assert differences(explorer.regex(pattern).dfa, found(pattern)) == []
 
 
-@given(patterns(leaves=8), st.integers(1, 3))
+Counts = tuple[int, int | None]
+
+COUNTS: st.SearchStrategy[Counts] = st.tuples(
+    st.integers(0, 11), st.none() | st.integers(0, 3)
+).map(lambda given: (given[0], None if given[1] is None else max(given[0], 9) + given[1]))
+"""Repeats, most of them of so many copies that they are counted."""
+
+
+def repeated(body: str, counts: Counts) -> str:
+    low, high = counts
+    return f"(?:{body}){{{low},{'' if high is None else high}}}"
+
+
+@given(patterns(leaves=5), COUNTS)
 @settings(max_examples=examples(160))
-def test_discovered_and_closed_are_the_same(pattern: str, counted_from: int) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(layout, "COUNTED_FROM", counted_from)
-        machine = found(pattern)
-    assert differences(explorer.regex(pattern).dfa, machine, most=400) == []
+def test_discovered_and_closed_are_the_same(pattern: str, counts: Counts) -> None:
+    for each in (pattern, f"{repeated(pattern, counts)}b?"):
+        assert differences(explorer.regex(each).dfa, found(each), most=400) == []
 
 
-_bodies = st.recursive(
-    st.sampled_from(["a", "b", "[ab]", "ab", "a?", "(?:a|bb)", "é"]),
-    lambda inner: st.builds(
-        lambda one, two, low, more: f"(?:{one}{two}){{{low},{'' if more is None else low + more}}}",
-        inner, inner, st.integers(0, 4), st.none() | st.integers(0, 3),
-    ),
-    max_leaves=5,
+Ends = Callable[[str, int], set[int]]
+
+
+def ends_of(body: str) -> Ends:
+    """Where the words of a small pattern end that begin at a place of a text."""
+    whole = re.compile(body)
+    return lambda text, at: {
+        end for end in range(at, min(at + 2, len(text)) + 1) if whole.fullmatch(text, at, end)
+    }
+
+
+def ends_of_repeat(body: Ends, counts: Counts) -> Ends:
+    """Copy by copy, as repeats are defined."""
+    low, high = counts
+
+    def ends(text: str, at: int) -> set[int]:
+        here, reached = {at}, {at} if low == 0 else set[int]()
+        for copy in range(1, (low + len(text) if high is None else high) + 1):
+            here = {end for place in here for end in body(text, place)}
+            reached |= here if copy >= low else set()
+        return reached
+
+    return ends
+
+
+LETTERS = st.sampled_from(["a", "b", "[ab]", "ab", "a?", "(?:a|bb)", "é"])
+
+
+@given(
+    LETTERS, COUNTS, LETTERS, COUNTS,
+    st.lists(st.sampled_from(["a", "b", "é"]), max_size=4).map("".join), st.integers(1, 20),
 )  # fmt: skip
-
-
-@given(_bodies, st.lists(st.sampled_from(["a", "b", "é"]), max_size=14).map("".join))
 @settings(max_examples=examples(160))
-def test_nested_counters_read_what_re_reads(pattern: str, text: str) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(layout, "COUNTED_FROM", 1)
-        machine = found(f"{pattern}b?")
-    wanted = re.fullmatch(f"{pattern}b?", text) is not None
-    assert accepts(machine, text.encode()) == wanted
-    assert differences(explorer.regex(f"{pattern}b?").dfa, machine, most=400) == []
+def test_nested_counters_read_what_copies_read(
+    inner: str, few: Counts, outer: str, many: Counts, piece: str, times: int
+) -> None:
+    text = piece * times
+    machine = found(repeated(repeated(inner, few) + outer, many))
+    copies, last = ends_of_repeat(ends_of(inner), few), ends_of(outer)
+    one = cache(lambda text, at: {e for m in copies(text, at) for e in last(text, m)})
+    wanted = ends_of_repeat(one, many)(text, 0)
+    for end in range(len(text) + 1):
+        assert accepts(machine, text[:end].encode()) == (end in wanted), text[:end]
 
 
-def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants: one copy too many, one too few to leave, and a count wrongly called covered."""
+def test_wrong_machines_are_found() -> None:
+    """Mutants: one copy too many, one too few to leave, no last one, and another letter."""
     dfa = explorer.regex("(ab){9,12}").dfa
     assert differences(dfa, found("(ab){9,12}")) == []
     for other in ("(ab){9,13}", "(ab){8,12}", "(ab){9,}", "(ac){9,12}"):
         assert differences(dfa, found(other)) != []
-    with monkeypatch.context() as patched:  # Copies that nobody counts.
-        patched.setattr(layout, "AGAIN", PLAIN)
-        assert differences(dfa, found("(ab){9,12}")) != []
 
 
 def test_a_long_bound_costs_what_is_met() -> None:
@@ -168,22 +200,20 @@ def test_threads_meet_the_same_states() -> None:
         assert here == state
 
 
-def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From as little room as there can be, in steps that pause: the same machine."""
-    small = discover.empty_found
-
-    def cramped(classes: int) -> rows.Found:
-        return small(classes)._replace(
-            arena=np.empty(2, np.int64), members=np.empty(2, np.int64),
-            seen=np.empty(4, np.int64), stamps=np.zeros(4, np.int64),
-        )  # fmt: skip
-
-    monkeypatch.setattr("explorer.automata.discovered.discover.empty_found", cramped)
-    monkeypatch.setattr("explorer.automata.discovered.discover.QUANTUM", 1)
-    pattern = "(?:(a|aa){2,14}b?){2,14}"
+def test_room_of_every_kind_grows() -> None:
+    """More states, larger sets and more of them than there is room for at first."""
+    pattern = "(?:(a|aa){2,30}b?){2,20}"
     machine = found(pattern)
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", b"ba"], eos_ids=[4])
-    lazy = explorer.compile(explorer.regex(pattern), vocabulary, lazy=True)
-    closed = explorer.compile(explorer.regex(pattern), vocabulary)
-    assert np.array_equal(lazy.mask(0), closed.mask(0))
     assert differences(explorer.regex(pattern).dfa, machine) == []
+    assert machine.num_states > 1_000
+
+
+def test_a_walk_of_a_large_vocabulary_goes_on_where_it_paused(
+    tekken_131k: explorer.Vocabulary,
+) -> None:
+    """Its trie has more nodes than are visited without a look at the clock."""
+    assert len(trie_of(tekken_131k).byte) > QUANTUM
+    constraint = explorer.regex("(?s:.){10,}")
+    lazy = explorer.compile(constraint, tekken_131k, lazy=True)
+    closed = explorer.compile(constraint, tekken_131k)
+    assert np.array_equal(lazy.mask(lazy.start), closed.mask(closed.start))
