@@ -9,8 +9,10 @@ import pytest
 import explorer
 from explorer import Budget, Constraint, choice, from_type, grammar, json_schema, literal, regex
 from explorer.analysis.explaining.answer import explain_text
+from explorer.automata.discovered.discover import small_or_discovered
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.evidence import calls_of
 
 NESTED = 'root ::= "(" root ")" | "x"'
 TREE = {
@@ -132,22 +134,15 @@ def test_two_grammars_together_answer_for_each_text() -> None:
     assert both.parse("aaxbb") == "aaxbb"
 
 
-def test_the_parts_of_a_union_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_of_a_union_are_built_once() -> None:
     """`parse` built a machine for each part on each call."""
-    from explorer.languages import membership
-
-    built: list[object] = []
-    build = membership.small_or_discovered
-
-    def counted(node: object) -> object:
-        built.append(node)
-        return build(node)  # pyright: ignore[reportArgumentType] - It is passed on.
-
-    monkeypatch.setattr(membership, "small_or_discovered", counted)
     made = literal("0")
     for k in range(1, 8):
         made = made | regex(str(k))
-    for _ in range(3):
-        for k in range(8):
-            assert made.parse(str(k)) == str(k)
-    assert len(built) <= 9  # Each part, and the whole.
+
+    def parse_often() -> None:
+        for _ in range(3):
+            for k in range(8):
+                assert made.parse(str(k)) == str(k)
+
+    assert calls_of(parse_often, small_or_discovered) <= 9  # Each part, and the whole.

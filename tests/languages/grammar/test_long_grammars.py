@@ -5,15 +5,14 @@ Calls of functions are counted, which do not depend on how busy the machine is.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
 
 from explorer import Budget, grammar
 from explorer.errors import BudgetExceeded
-from explorer.languages.grammar import diagnosis
+from explorer.languages.grammar.diagnosis import LIMITS
+from tests.evidence import calls_of
 
 SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
     "a long text": lambda n: ('root ::= "' + "a" * n + '"', "gbnf"),
@@ -33,22 +32,6 @@ SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
 }  # fmt: skip
 
 
-def calls_of(build: Callable[[], object]) -> int:
-    """The number of calls of Python functions."""
-    count = 0
-
-    def see(_frame: FrameType, event: str, _: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(see)
-    try:
-        build()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twice_the_length_is_twice_the_work(shape: str) -> None:
     """Each text, piece and rule was compared with all others."""
@@ -60,14 +43,13 @@ def test_twice_the_length_is_twice_the_work(shape: str) -> None:
     assert many < 2.5 * few
 
 
-def test_the_states_of_the_budget_hold_for_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_states_of_the_budget_hold_for_the_check() -> None:
     """A fixed limit held, and the error said to raise the budget."""
-    monkeypatch.setattr(diagnosis, "LIMITS", Budget(states=1_000))
-    many = 'root ::= "a"{3000}'
+    many = 'root ::= "a"{300000}'
     with pytest.raises(BudgetExceeded) as raised:
         grammar(many)
-    assert (raised.value.resource, raised.value.limit) == ("states", 1_000)
-    assert grammar(many, budget=Budget(states=5_000_000)).accepts("a" * 3_000)
+    assert (raised.value.resource, raised.value.limit) == ("states", LIMITS.states)
+    assert grammar(many, budget=Budget(states=5_000_000)).accepts("a" * 300_000)
     with pytest.raises(BudgetExceeded) as raised:
         grammar(many, budget=Budget(states=2_000))
     assert raised.value.limit == 2_000

@@ -8,7 +8,6 @@ import pytest
 
 import explorer
 from explorer.automata.machine import NO_ARC
-from explorer.automata.rules import uniting
 from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.network import network_of
 from explorer.automata.rules.pieces import lay_rules
@@ -74,12 +73,6 @@ def test_a_conflict_that_stays_is_told_of_the_rules_as_they_were() -> None:
     with pytest.raises(GrammarError, match="can be read with two stacks") as caught:
         grammar('root ::= s\ns ::= "x" | s "+" s | "(" s ")"')
     assert caught.value.evidence["kind"] == "left recursion"
-
-
-def test_without_uniting_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uniting, "MOST_ROUNDS", 0)
-    with pytest.raises(GrammarError, match="two stacks"):
-        grammar(f"{as_gbnf(BLANKS)}\n# not the text that is kept")
 
 
 def test_an_explanation_names_the_rules_as_they_were_written() -> None:

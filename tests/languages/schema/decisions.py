@@ -19,7 +19,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, NamedTuple
@@ -189,7 +189,13 @@ def _each(values: list[Any]) -> Iterator[list[Any]]:
             yield [first, *rest]
 
 
-def decide(number: int, schema: Any, seed: int, ways: dict[str, Options] = WAYS) -> Tally:
+Make = Callable[[Any, str], ByteMachine]
+"""Makes the machine of a schema in one of the ways."""
+
+
+def decide(
+    number: int, schema: Any, seed: int, ways: dict[str, Options] = WAYS, make: Make = machine_for
+) -> Tally:
     """Decide many texts under one schema."""
     draw = random.Random(f"{seed} {number} values")
     tally = Tally(schemas=1)
@@ -202,7 +208,7 @@ def decide(number: int, schema: Any, seed: int, ways: dict[str, Options] = WAYS)
     values = [each for each in values if depth(each) <= DEEPEST]
     for way in ways:
         try:
-            machine = machine_for(schema, way)
+            machine = make(schema, way)
             _decide_under(way, machine, judges, values, draw, tally, number, schema)
         except UnsupportedSchema as error:
             tally.undecided[f"unsupported: {error.keyword}"] += 1
@@ -262,10 +268,10 @@ def _decide_some_order(
     tally.wrong.append(Wrong(number, schema, "ordered", json.dumps(given), True))
 
 
-def is_wrong(schema: Any, way: str, text: str) -> bool:
+def is_wrong(schema: Any, way: str, text: str, make: Make = machine_for) -> bool:
     """Whether a text is judged wrongly."""
     try:
-        machine, judges = machine_for(schema, way), Judges(schema)
+        machine, judges = make(schema, way), Judges(schema)
         if way == "ordered":
             tally = Tally()
             _decide_some_order(machine, judges, value_of(text), tally, 0, schema)
@@ -302,7 +308,7 @@ def smaller(schema: Any) -> Iterator[Any]:
                 yield [*schema[:place], other, *schema[place + 1 :]]
 
 
-def reduced(schema: Any, way: str, text: str, seconds: float = 30) -> Any:
+def reduced(schema: Any, way: str, text: str, seconds: float = 30, make: Make = machine_for) -> Any:
     """The schema with as little in it as is judged wrongly still."""
     until = time.monotonic() + seconds
     again = True
@@ -311,7 +317,7 @@ def reduced(schema: Any, way: str, text: str, seconds: float = 30) -> Any:
         for other in smaller(schema):
             if time.monotonic() > until:
                 break
-            if isinstance(other, dict) and is_wrong(other, way, text):
+            if isinstance(other, dict) and is_wrong(other, way, text, make):
                 schema, again = other, True
                 break
     return schema

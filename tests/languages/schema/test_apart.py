@@ -13,6 +13,7 @@ import explorer
 from explorer.languages.schema.reading.cases import are_apart, has_a_tag, told
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
 from explorer.languages.schema.values.sets import ValueSets
+from tests.evidence import calls_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -163,21 +164,16 @@ def test_objects_that_overlap_are_still_compared() -> None:
     assert accepted == [True, False, True]
 
 
-def test_nothing_is_excluded_where_tags_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_excluded_where_tags_tell() -> None:
     """The work is that of ``anyOf``: as many sets of values are made."""
-    made: list[int] = []
-    cases_of = ValueSets.cases
-
-    def counting(self: ValueSets, held: Any) -> Any:
-        made[-1] += 1
-        return cases_of(self, held)
-
-    monkeypatch.setattr(ValueSets, "cases", counting)
-    for word in ("oneOf", "anyOf"):
-        made.append(0)
-        explorer.compile(
-            explorer.json_schema(kinds(word, 6)),
-            explorer.Vocabulary.from_bytes([bytes([b]) for b in range(256)], eos_ids=[256]),
-            lazy=True,
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([b]) for b in range(256)], eos_ids=[256])
+    one, each = (
+        calls_of(
+            lambda word=word: explorer.compile(
+                explorer.json_schema(kinds(word, 6)), vocabulary, lazy=True
+            ),
+            ValueSets.cases,
         )
-    assert made[0] == made[1] > 0
+        for word in ("oneOf", "anyOf")
+    )
+    assert one == each > 0

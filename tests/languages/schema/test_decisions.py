@@ -17,7 +17,7 @@ pytest.importorskip("jsonschema_rs")
 import explorer
 from explorer.budget import Meter
 from tests.languages.schema import decisions
-from tests.languages.schema.decisions import Judges, decide, reduced, run, schema_of
+from tests.languages.schema.decisions import Judges, decide, machine_for, reduced, run, schema_of
 from tests.languages.schema.random_texts import NoDecision, spelled, value_of
 
 WRONG_ONCE: list[tuple[Any, list[tuple[str, bool]]]] = [
@@ -88,26 +88,24 @@ def test_the_schemas_speak_of_everything() -> None:
     assert {(outer, inner) for outer in parents for inner in ("anyOf", "not", "$ref")} <= nested
 
 
-def test_a_wrong_machine_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = decisions.machine_for
-
+def test_a_wrong_machine_is_found_and_made_small() -> None:
     def without_required(schema: Any, way: str) -> Any:
-        return right({k: v for k, v in schema.items() if k != "required"}, way)
+        return machine_for({k: v for k, v in schema.items() if k != "required"}, way)
 
-    monkeypatch.setattr(decisions, "machine_for", without_required)
     schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "null"}, "b": {}}}
-    wrong = decide(0, schema, 1).wrong
+    wrong = decide(0, schema, 1, make=without_required).wrong
     assert wrong
     assert all(not each.allowed for each in wrong)
-    assert reduced(schema, wrong[0].way, wrong[0].text) == {"required": ["a"]}
+    small = reduced(schema, wrong[0].way, wrong[0].text, make=without_required)
+    assert small == {"required": ["a"]}
 
 
-def test_a_machine_that_takes_too_little_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = decisions.machine_for
-    closed = {"additionalProperties": False}
-    monkeypatch.setattr(decisions, "machine_for", lambda s, way: right({**s, **closed}, way))
+def test_a_machine_that_takes_too_little_is_found() -> None:
+    def closed(schema: Any, way: str) -> Any:
+        return machine_for({**schema, "additionalProperties": False}, way)
+
     schema = {"type": "object", "properties": {"a": {"type": "null"}}}
-    assert any(each.allowed for each in decide(0, schema, 1).wrong)
+    assert any(each.allowed for each in decide(0, schema, 1, make=closed).wrong)
 
 
 def test_the_validators_can_differ_and_decide_nothing() -> None:
