@@ -108,14 +108,16 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def check_infinite(pattern: str, tokens: list[bytes | None], limit: int) -> None:
+def check_infinite(
+    pattern: str, tokens: list[bytes | None], limit: int, compiled: str | None = None
+) -> None:
     """Both directions on the unbounded language, along every path up to a number of states."""
     tokens = [*tokens, None]
     eos = len(tokens) - 1
     oracle = DerivativeOracle(pattern, tokens, [eos], limit=60)
     vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[eos])
     try:
-        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+        dfa = explorer.compile(explorer.regex(compiled or pattern), vocabulary)
     except (EmptyConstraint, IncompatibleVocabulary):
         assert not oracle.finishes(oracle.start)
         return
@@ -248,12 +250,8 @@ def test_an_error_in_a_machine_is_found() -> None:
             assert decisions(mutant, oracle, 2000) != []
 
 
-def test_the_derivative_oracle_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_derivative_oracle_can_fail() -> None:
     tokens: list[bytes | None] = [b"a", b"b", b"ab"]
     check_infinite("a*b", tokens, 25)
-    monkeypatch.setattr(explorer, "regex", lambda _: regex("a*b?"))
     with pytest.raises(AssertionError):
-        check_infinite("a*b", tokens, 25)
-
-
-regex = explorer.regex
+        check_infinite("a*b", tokens, 25, compiled="a*b?")

@@ -20,7 +20,6 @@ from explorer.errors import (
 )
 from explorer.tokens.lazy import Free, LazyMachine
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.walks import finishing
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, DONE, FREE
@@ -99,23 +98,39 @@ def test_on_a_real_vocabulary(sentencepiece_32k: explorer.Vocabulary, pattern: s
     assert differences(closed, lazy, most=3) == []
 
 
-def test_a_wrong_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants: a lazy machine that does not trim, or whose byte machine has one arc less."""
+class Wrong(LazyMachine):
+    """A lazy machine that answers one question as if the token b came first, or not at all."""
+
+    wrong = ""
+
+    def allowed(self, state: int) -> np.ndarray:
+        return super().allowed(state) | (self.wrong == "mask")
+
+    def mask(self, state: int) -> np.ndarray:
+        return super().mask(state) | np.uint32(self.wrong == "words")
+
+    def is_final(self, state: int) -> bool:
+        return super().is_final(state) != (self.wrong == "end")
+
+    def distance_to_end(self, state: int) -> int | None:
+        return None if self.wrong == "distance" else super().distance_to_end(state)
+
+    def step(self, state: int, token: int) -> int | None:
+        return super().step(state, token and 1 if self.wrong == "step" else token)
+
+
+def test_a_wrong_machine_is_found() -> None:
     vocab = vocabulary(b"a", b"b", b"ab", b"ab")
     constraint = explorer.regex("a*d|b|ab")
     closed = explorer.compile(constraint, vocab)
-    assert differences(closed, explorer.compile(constraint, vocab, lazy=True)) == []
-    with monkeypatch.context() as patched:
-        patched.setattr(Finishing, "can_finish", lambda *_: True)
-        assert differences(closed, explorer.compile(constraint, vocab, lazy=True)) != []
+    right = explorer.compile(constraint, vocab, lazy=True)
+    assert differences(closed, right) == []
     other = explorer.compile(explorer.regex("a*d|b"), vocab, lazy=True)
     assert differences(closed, other) != []
-    with monkeypatch.context() as patched:
-        patched.setattr(finishing, "MOST_ROWS", 0)
-        assert any(
-            "distance" in line
-            for line in differences(closed, explorer.compile(constraint, vocab, lazy=True))
-        )
+    mutant = Wrong(constraint, vocab, constraint.dfa, right.report, explorer.Budget())
+    assert differences(closed, mutant) == []
+    for mutant.wrong in ("mask", "words", "end", "distance", "step"):
+        assert any(line.startswith(mutant.wrong) for line in differences(closed, mutant))
 
 
 def test_no_token_into_a_dead_end() -> None:
@@ -243,31 +258,14 @@ def test_a_table_over_its_budget_becomes_lazy() -> None:
     assert differences(closed, lazy, most=10) == []
 
 
-def test_a_budget_of_seconds_is_named_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(self: Meter, stage: str, ahead: float = 0.0) -> None:
-        if 2 < self.budget.seconds < 3:  # The share of the table.
-            raise BudgetExceeded("seconds", limit=self.budget.seconds, reached=2.5, stage=stage)
-
-    vocab = vocabulary(b"a", b"b")
-    monkeypatch.setattr(Meter, "check_time", late)
-    lazy: object = explorer.compile(explorer.regex("[ab]{3}"), vocab, explorer.Budget(seconds=3))
-    assert isinstance(lazy, LazyMachine)
-    assert "over 80% of the budget of 3 seconds (" in lazy.report.reason
-
-
-def test_time_is_left_for_the_lazy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table may take four fifths of the time that is left; whatever it takes, some remains."""
-    now = [0.0]
-    monkeypatch.setattr("explorer.budget.perf_counter", lambda: now[0])
-    meter = Meter(explorer.Budget(seconds=10))
-    now[0] = 5.0
+def test_time_is_left_for_the_lazy_machine() -> None:
+    """A part may take four fifths of the time that is left, on the same clock."""
+    meter = Meter(explorer.Budget(seconds=1000))
+    before = meter.seconds()
     part = meter.with_share(0.8)
-    now[0] = 8.9
-    part.check_time("A table")
-    now[0] = 9.1
-    with pytest.raises(BudgetExceeded):
-        part.check_time("A table")
-    meter.check_time("A lazy machine")
+    after = meter.seconds()
+    assert 800 + 0.2 * before <= part.budget.seconds <= 800 + 0.2 * after
+    assert before <= part.seconds()
 
 
 def test_a_character_fsa_over_its_budget_is_discovered() -> None:

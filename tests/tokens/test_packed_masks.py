@@ -10,9 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import explorer
-from explorer.tokens.masks import needed, packed
-from explorer.tokens.masks.needed import FittingWords, needed_rows
+from explorer.tokens.masks import packed
 from explorer.tokens.masks.packed import (
     IMPOSSIBLE,
     MINUS_INFINITY,
@@ -116,19 +114,6 @@ def test_memory_is_used_again_only_once_nobody_holds_it() -> None:
         last = masked(value)  # Held until the next is there, as a decoder does.
         places.add(last.data_ptr())
     assert len(places) <= 3
-
-
-def test_masks_under_a_budget_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two masks fit. The first is used again before a third comes, so the second has to go."""
-    vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"abab"], eos_ids=[4])
-    dfa = explorer.compile(explorer.regex("(ab){6}"), vocab)
-    kept = needed.Kept
-    monkeypatch.setattr(needed, "Kept", lambda: kept(most_bytes=8))
-    masks = FittingWords(needed_rows(dfa), dfa.token_class)
-    first, second = masks.words(0, 4), masks.words(0, 5)
-    assert first is not None and masks.words(0, 4) is first
-    masks.words(1, 4)
-    assert masks.words(0, 4) is first and masks.words(0, 5) is not second
 
 
 def test_numpy_and_torch_mean_the_same_infinity() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 import explorer
 from explorer import explain, gen, regex, template
 from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
+from explorer.decoding.models.model import LanguageModel, Reading
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machines
@@ -130,12 +132,23 @@ def test_a_naturalised_template_has_the_models_own_tokens(model: str) -> None:
     assert checked >= 8 and not rest and not left
 
 
-def test_a_template_is_naturalised_within_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
+class Short:
+    """A model with a shorter context than its own."""
+
+    def __init__(self, lm: LanguageModel, max_length: int) -> None:
+        self.name, self.vocabulary, self.encode_prompt = lm.name, lm.vocabulary, lm.encode_prompt
+        self.lm, self.max_length = lm, max_length
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        assert len(tokens) <= self.max_length
+        return self.lm.read(tokens)
+
+
+def test_a_template_is_naturalised_within_the_context() -> None:
     """A hole without an end: the text that is written once stops where the context is full."""
     lm, endless = MODELS["tiny"], template(" {y}<b>", y=gen(regex="[a-z]+"))
-    full = len(lm.encode_prompt("Name:")) + 3
-    monkeypatch.setattr(type(lm), "max_length", full)  # Four tokens: the last one is not read.
-    machine = naturalised(lm, "Name:", endless)
+    full = len(lm.encode_prompt("Name:")) + 3  # Four tokens: the last one is not read.
+    machine = naturalised(Short(lm, full), "Name:", endless)
     assert [part for part in template_parts(endless) if isinstance(part, str)] == [" ", "<b>"]
     assert "fixed" in machine.marks(machine.start, machine.allowed(machine.start).nonzero()[0][0])
 

@@ -292,12 +292,3 @@ def test_memory_is_not_taken_before_the_sizes_are_known(
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
-
-
-def test_a_machine_too_large_to_be_read_back_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "MOST_BYTES", 500)
-    with pytest.raises(ExplorerError, match="read back"):
-        saved(tmp_path / "machine")
-    assert not list(tmp_path.iterdir())
