@@ -8,9 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from explorer.analysis.characters import view as character_view
 from explorer.analysis.characters.display import show_characters
-from explorer.analysis.characters.view import Characters
+from explorer.analysis.characters.view import ROOM, Characters
 from explorer.automata.tree.charset import char_set
 from explorer.languages.constraint import regex
 from explorer.tokens.walks.failing import run
@@ -59,14 +58,18 @@ def test_within_a_character_only_those_that_begin_so(pattern: str) -> None:
     assert tried or pattern == r"\s"
 
 
-def test_a_view_that_takes_every_block_for_full_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_takes_every_block_for_full_is_caught() -> None:
     dfa = regex("[ä🙂]").dfa
     view = Characters(dfa)
     view._known[:] = 1
     assert view.expected(dfa.start) is not Characters(dfa).expected(dfa.start)
     assert np.any(Characters(dfa)._known == 0)
-    monkeypatch.setattr(character_view, "ROOM", 1)
-    assert len(Characters(regex("[acegik]").dfa).expected(0).ranges) == 6
+
+
+def test_more_ranges_than_there_is_room_for_at_first() -> None:
+    codes = range(0x4E00, 0x4E00 + 3 * ROOM, 2)
+    dfa = regex(f"[{''.join(map(chr, codes))}]").dfa
+    assert Characters(dfa).expected(0) is char_set((code, code) for code in codes)
 
 
 def test_a_few_signs_are_named_one_by_one() -> None:

@@ -10,9 +10,9 @@ import pytest
 import explorer
 from explorer.analysis import explain
 from explorer.analysis.verdict.background import SortedTokens, common_length
+from explorer.automata.machine import Int32
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks import failing
-from explorer.tokens.walks.failing import writable_bytes
+from explorer.tokens.walks.failing import MOST_PLACES, writable_bytes
 from explorer.tokens.walks.trie import trie_of
 
 LENGTH = 210_000
@@ -23,43 +23,54 @@ def machine(*tokens: bytes, lazy: bool = False) -> TokenMachine:
     return explorer.compile(explorer.regex("a*b*"), vocabulary, lazy=lazy)
 
 
+class Counting(SortedTokens):
+    """Sorted tokens that count the bytes of the prefixes that are looked up."""
+
+    read = 0
+
+    def starting_with(self, prefix: bytes) -> Int32:
+        self.read += len(prefix)
+        return super().starting_with(prefix)
+
+
+def test_the_work_for_the_nearest_tokens_grows_with_the_length() -> None:
+    half = LENGTH // 2
+    tokens = (b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)))
+    order = sorted(tokens)
+    counting = Counting(tokens, np.array([order.index(data) for data in tokens], np.int32))
+    for data in tokens:
+        assert counting.nearest(data, np.ones(5, np.bool_), np.zeros(5), 5)
+    assert 0 < counting.read < 20 * LENGTH
+
+
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_token_of_210_000_bytes_is_explained(monkeypatch: pytest.MonkeyPatch, lazy: bool) -> None:
-    """Work is counted: bytes of the prefixes that are looked up, places of the trie."""
-    read = [0]
-    right = SortedTokens.starting_with
-
-    def counted(self: SortedTokens, prefix: bytes) -> object:
-        read[0] += len(prefix)
-        return right(self, prefix)
-
-    monkeypatch.setattr(SortedTokens, "starting_with", counted)
+def test_a_token_of_210_000_bytes_is_explained(lazy: bool) -> None:
     half = LENGTH // 2
     explained = machine(b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)), lazy=lazy)
     for token, allowed in ((2, True), (3, False), (4, False)):
         why = explain(explained, explained.start, token)
         assert why.allowed is allowed
         assert str(why) and why.to_dict()["nearest"]
-    assert read[0] < 20 * LENGTH
     # Both bytes are tokens, so whatever the machine reads can be written.
     assert explain(explained, explained.start, 2).verdict.writable == b"ab"
     assert explain(explained, explained.start, 3).verdict.writable == b"b"
 
 
-def test_where_writable_bytes_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = [b"a" * n for n in range(1, 9)]
-    small = machine(*tokens)
-    background = (trie_of(small.vocabulary), small.byte_machine)
-    assert background[1] is not None
-    for most in (0, 7, 8, 27, 28):  # 1 + 2 + … + 7 places before the bytes of a⁷.
-        monkeypatch.setattr(failing, "MOST_PLACES", most)
-        written = writable_bytes(
-            *background,  # pyright: ignore[reportArgumentType]
+def test_where_writable_bytes_gives_up() -> None:
+    """1 + 2 + … + n places are before the bytes of n letters, where each number has a token."""
+    most = 0
+    while (most + 1) * (most + 2) // 2 <= MOST_PLACES:
+        most += 1
+    large = machine(*(b"a" * n for n in range(1, most + 3)))
+    assert large.byte_machine is not None
+    for n, written in ((1, b"a"), (most, b"a"), (most + 1, None)):
+        assert written == writable_bytes(
+            trie_of(large.vocabulary),
+            large.byte_machine,
             lambda states: np.ones(len(states), np.bool_),
-            small.byte_machine.start,  # pyright: ignore[reportOptionalMemberAccess]
-            b"a" * 7,
+            large.byte_machine.start,
+            b"a" * n,
         )
-        assert written == (b"a" if most >= 28 else None)
 
 
 def test_the_nearest_tokens_are_those_of_every_prefix() -> None:

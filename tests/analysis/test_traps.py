@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,11 +15,12 @@ import explorer
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 from explorer.analysis.traps.of_machine import _components
 from explorer.analysis.traps.of_run import _avoidable
+from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
-from tests.evidence import examples
+from tests.evidence import calls_of, examples
 
 VOCABULARY = explorer.Vocabulary.from_bytes(
     [b" ", b"\n", b"x", b"{", b"}", b"1", b" x", b"\xc3", b"\xa4", "ö".encode()], eos_ids=[10]
@@ -219,56 +222,63 @@ def test_a_choice_is_one_however_it_is_written(tekken_131k: explorer.Vocabulary)
     assert shared("New.*") == []
 
 
+class SlowTokenizer(explorer.Vocabulary):
+    """A tokenizer that takes a moment for each text."""
+
+    waits: ClassVar[list[None]] = []
+
+    def encode(self, text: str) -> tuple[int, ...] | None:
+        self.waits.append(time.sleep(MOMENT))
+        return super().encode(text)
+
+
+class SlowMachine(LazyMachine):
+    """A machine that takes a moment for each mask."""
+
+    waits: ClassVar[list[None]] = []
+
+    def allowed(self, state: int) -> np.ndarray:
+        self.waits.append(time.sleep(MOMENT))
+        return super().allowed(state)
+
+
+MOMENT = 0.1
+
+
 @pytest.mark.parametrize(
     ("slow", "constraint"),
     [
         # Masks of a loop of white space, masks along a way of characters, a tokenizer that encodes.
-        ("allowed", explorer.regex("( {40})*x")),
-        ("allowed", explorer.regex("[äö]{40}")),
-        ("encode", explorer.choice([f"x{k}" for k in range(40)])),
+        (SlowMachine, explorer.regex("( {40})*x")),
+        (SlowMachine, explorer.regex("[äö]{40}")),
+        (SlowTokenizer, explorer.choice([f"x{k}" for k in range(40)])),
     ],
 )
 def test_no_search_goes_on_after_its_time(
-    monkeypatch: pytest.MonkeyPatch, slow: str, constraint: explorer.Constraint
+    slow: type[SlowMachine | SlowTokenizer], constraint: explorer.Constraint
 ) -> None:
-    """Each mask and each text takes a second of a clock that moves only then: two are over time."""
-    now = [0.0]
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [*(bytes([b]) for b in range(256)), None], eos_ids=[256]
-    )
-    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    """Each mask or each text takes a moment, of which three are more than there is time for."""
+    kind = SlowTokenizer if slow is SlowTokenizer else explorer.Vocabulary
+    vocabulary = kind((*(bytes([b]) for b in range(256)), None), (256,))
+    machine: LazyMachine = explorer.compile(constraint, vocabulary, lazy=True)
+    if slow is SlowMachine:
+        machine = SlowMachine(
+            constraint, vocabulary, constraint.dfa, machine.report, explorer.Budget()
+        )
     for text in (b" " * 40, "ä".encode() * 39):
         state: int | None = machine.start
         for byte in text:
             state = machine.step(state, byte) if state is not None else None
-    kind = LazyMachine if slow == "allowed" else explorer.Vocabulary
-    right = getattr(kind, slow)
-
-    def takes_a_second(*given: object) -> object:
-        now[0] += 1.0
-        return right(*given)
-
-    monkeypatch.setattr("explorer.budget.perf_counter", lambda: now[0])
-    monkeypatch.setattr(kind, slow, takes_a_second)
-    with pytest.raises(BudgetExceeded, match="limit is 2"):
-        machine_traps(machine, budget=explorer.Budget(seconds=2))
-    assert now[0] == 3
+    slow.waits.clear()
+    with pytest.raises(BudgetExceeded, match=r"limit is 0\.25"):
+        machine_traps(machine, budget=explorer.Budget(seconds=2.5 * MOMENT))
+    assert 1 <= len(slow.waits) <= 3
 
 
-def test_a_search_in_large_pieces_looks_at_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two looks at the clock are a second: the search ends at the limit."""
-    looks = [0]
-
-    def clock() -> float:
-        looks[0] += 1
-        return looks[0] / 2
-
+def test_a_search_in_large_pieces_looks_at_its_clock() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"z", b"az"], eos_ids=[3])
     machine = explorer.compile(explorer.regex("[a-z]{0,100000}"), vocabulary, lazy=True)
-    monkeypatch.setattr("explorer.budget.perf_counter", clock)
-    with pytest.raises(BudgetExceeded, match="the limit is 2"):
-        machine_traps(machine, budget=explorer.Budget(seconds=2))
-    assert looks[0] <= 8
+    assert calls_of(lambda: machine_traps(machine), Meter.check_time) > 2
 
 
 def test_what_is_not_a_budget_is_refused_in_our_words() -> None:
