@@ -34,6 +34,7 @@ from explorer.automata.tree.charset import (
 from explorer.languages.regex.characters import category
 
 NOTHING: Final = char_set([])
+DIGITS: Final = char_set([(48, 57)])
 
 MOST_SHOWN: Final = 8
 """The most characters or ranges of a set that are written out."""
@@ -67,9 +68,6 @@ def characters_of(tail: bytes) -> CharSet:
 @cache
 def _named() -> dict[CharSet, str]:
     named = {
-        ANY: "any character",
-        NOT_NEWLINE: "any character but a newline",
-        char_set([(48, 57)]): "a digit 0-9",
         char_set([(97, 122)]): "a letter a-z",
         char_set([(65, 90)]): "a letter A-Z",
         char_set([(65, 90), (97, 122)]): "a letter A-Z or a-z",
@@ -133,8 +131,8 @@ def show_characters(chars: CharSet) -> str:
         name = _named().get(chars) or _class_and_more(chars)
         if name is not None:
             return name
-    elif (name := _simple().get(chars)) is not None:
-        return name
+    elif chars is DIGITS:
+        return "a digit 0-9"
     return _listed(chars)
 
 
@@ -148,16 +146,6 @@ def _class_and_more(chars: CharSet) -> str | None:
             if rest.size() + whole.size() == size and len(rest.ranges) < MOST_SHOWN:
                 return f"{show_characters(rest)} or {name}"
     return None
-
-
-@cache
-def _simple() -> dict[CharSet, str]:
-    return {
-        char_set([(48, 57)]): "a digit 0-9",
-        char_set([(97, 122)]): "a letter a-z",
-        char_set([(65, 90)]): "a letter A-Z",
-        char_set([(65, 90), (97, 122)]): "a letter A-Z or a-z",
-    }
 
 
 def _listed(chars: CharSet) -> str:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32
-from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.walks.trie import Trie, UInt8, trie_of
+from explorer.tokens.walks.trie import Trie, trie_of
 from explorer.vocabulary import Vocabulary
 
 KINDS: Final = (
@@ -74,39 +73,16 @@ def character_kind(character: str) -> int:
             return 9
 
 
-@jit
-def _code_points(data: UInt8, start: NDArray[np.int64], out: Int32) -> None:
-    """The code point that each byte belongs to, or -1 where the character is incomplete."""
-    for k in range(start.shape[0] - 1):
-        at = start[k]
-        end = start[k + 1]
-        while at < end:
-            lead = data[at]
-            count = 0
-            code = np.int32(lead)
-            if lead >= 0xF0:
-                count, code = 3, np.int32(lead & 0x07)
-            elif lead >= 0xE0:
-                count, code = 2, np.int32(lead & 0x0F)
-            elif lead >= 0xC2:
-                count, code = 1, np.int32(lead & 0x1F)
-            elif lead >= 0x80:
-                out[at] = -1
-                at += 1
-                continue
-            whole = at + count < end
-            for j in range(1, count + 1):
-                if whole and (data[at + j] & 0xC0) == 0x80:
-                    code = np.int32(code << 6 | (data[at + j] & 0x3F))
-                else:
-                    whole = False
-            if not whole or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                out[at] = -1
-                at += 1
-                continue
-            for j in range(count + 1):
-                out[at + j] = code
-            at += count + 1
+def _kind_of_each_byte(data: bytes) -> NDArray[np.uint8]:
+    """The kind of the character that each byte of some text belongs to."""
+    # A byte that belongs to no whole character becomes half of a surrogate pair.
+    text = data.decode(errors="surrogateescape").encode("utf-32-le", errors="surrogatepass")
+    distinct, inverse = np.unique(np.frombuffer(text, np.uint32), return_inverse=True)
+    characters = [chr(code) for code in distinct.tolist()]
+    kinds = [HALF if "\ud800" <= c <= "\udfff" else character_kind(c) for c in characters]
+    sizes = [1 if "\ud800" <= c <= "\udfff" else len(c.encode()) for c in characters]
+    inverse = inverse.reshape(-1)
+    return np.repeat(np.array(kinds, np.uint8)[inverse], np.array(sizes, np.int64)[inverse])
 
 
 class TokenKinds:
@@ -119,16 +95,11 @@ class TokenKinds:
     def __init__(self, vocabulary: Vocabulary, trie: Trie) -> None:
         ids: list[int] = trie.first_id.tolist()
         words = [vocabulary.tokens[token] or b"" for token in ids]
+        # A byte between two words keeps halves of characters apart; it has no place of its own.
         self._start = np.zeros(len(words) + 1, np.int64)
-        np.cumsum([len(word) for word in words], out=self._start[1:])
-        data = np.frombuffer(b"".join(words), np.uint8)
-        codes = np.empty(len(data), np.int32)
-        _code_points(data, self._start, codes)
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        kinds = np.array(
-            [HALF if code < 0 else character_kind(chr(code)) for code in distinct.tolist()]
-        )
-        self._kind = kinds.astype(np.uint8)[inverse.reshape(-1)]
+        np.cumsum([len(word) + 1 for word in words], out=self._start[1:])
+        self._kind = _kind_of_each_byte(b"\n".join([*words, b""]))
+        self._kind[self._start[1:] - 1] = TOKEN_ENDS
 
     def at(self, words: Int32, offsets: Int32) -> NDArray[np.uint8]:
         """The kind of one byte of each of some words.
@@ -137,10 +108,8 @@ class TokenKinds:
             offsets: The offset in each word, at most its length.
         """
         text = words < len(self._start) - 1
-        known = np.where(text, words, 0)
-        inside = text & (offsets < np.diff(self._start)[known])
-        kind = self._kind[np.where(inside, self._start[known] + offsets, 0)]
-        return np.where(inside, kind, np.where(text, TOKEN_ENDS, NO_TEXT)).astype(np.uint8)
+        place = self._start[np.where(text, words, 0)] + np.where(text, offsets, 0)
+        return np.where(text, self._kind[place], NO_TEXT).astype(np.uint8)
 
 
 @memo

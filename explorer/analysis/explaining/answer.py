@@ -14,7 +14,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Final
@@ -39,10 +39,15 @@ class Answered:
     Args:
         verdict: The stage and the evidence.
         parts: The parts of the constraint's source that decide.
+        constraint: The constraint that the verdict is about.
+        names: The vocabulary that names the token, or what a record knows of it; ``None`` for a
+            text.
     """
 
     verdict: Verdict
     parts: tuple[SourcePart, ...]
+    constraint: Constraint | None = field(repr=False)
+    names: Names | None = field(repr=False)
 
     # The fields of the verdict.
 
@@ -79,11 +84,6 @@ class Answered:
     # In words. Subclasses override these properties to add what they know beyond the verdict.
 
     @property
-    def names(self) -> Names | None:
-        """The vocabulary that names the token; ``None`` for a text."""
-        return None
-
-    @property
     def assumed_prefix(self) -> bool:
         """Whether the text before the token is only an example."""
         return False
@@ -92,11 +92,6 @@ class Answered:
     def limits(self) -> tuple[str, ...]:
         """The sentences about a sampler or a token budget that rules the token out."""
         return ()
-
-    @property
-    def asked_for(self) -> Constraint | None:
-        """The constraint that the verdict is about."""
-        return None
 
     @property
     def offered(self) -> bytes:
@@ -111,7 +106,7 @@ class Answered:
         keyword of the schema, and a leading space, a code fence or a block of reasoning before the
         answer.
         """
-        return cause_of(self.asked_for, self.verdict, self.parts, self.offered)
+        return cause_of(self.constraint, self.verdict, self.parts, self.offered)
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
@@ -211,26 +206,18 @@ class TextExplanation(Answered):
     else `constraint`.
 
     Args:
-        recorded: For a recorded token: the facts about the vocabulary in the record.
         over_budget: For a recorded token: whether only the token budget masks it.
     """
 
-    constraint: Constraint
-    recorded: Names | None = None
     over_budget: bool = False
-
-    @property
-    def asked_for(self) -> Constraint:
-        """The constraint."""
-        return self.constraint
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
         """A remark where the text spells the name of a control token of the constraint."""
+        if self.allowed or self.names is not None or self.constraint is None:
+            return ()
         text = without_letters(self.offered)
         named = [each for each in self.constraint.source.control_tokens if isinstance(each, str)]
-        if self.allowed or self.recorded is not None:
-            return ()
         return tuple(
             f"In a text {name} is letters, and the constraint asks for the control token: give "
             "the bytes that Vocabulary.written(ids) makes of its id."
@@ -242,11 +229,6 @@ class TextExplanation(Answered):
     def limits(self) -> tuple[str, ...]:
         """The sentence about the token budget, if it rules the token out."""
         return ("It does not fit into the token budget.",) if self.over_budget else ()
-
-    @property
-    def names(self) -> Names | None:
-        """The facts about the vocabulary in the record; ``None`` for a text."""
-        return self.recorded
 
 
 def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
@@ -272,7 +254,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     )
     data = as_bytes(text)
     verdict = judge_text(constraint.machine, data)
-    return TextExplanation(verdict, deciding_parts(constraint, verdict), constraint)
+    return TextExplanation(verdict, deciding_parts(constraint, verdict), constraint, None)
 
 
 _BLUE: Final = "#0072B2"

@@ -10,7 +10,7 @@ milliseconds, `widening` up to four compilations. The searches keep to the expla
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -35,12 +35,11 @@ from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import as_bytes, checked_machine, spelled_ids, token_or_text
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import Move, judge
-from explorer.analysis.wording.words import Names, show_token
+from explorer.analysis.wording.words import show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DEAD, DONE
 
@@ -110,19 +109,9 @@ class Explanation(Answered):
         return self.verdict.state
 
     @property
-    def names(self) -> Names:
-        """The vocabulary."""
-        return self.machine.vocabulary
-
-    @property
     def assumed_prefix(self) -> bool:
         """Whether the text before the token is only an example, because none was given."""
         return self.assumed
-
-    @property
-    def asked_for(self) -> Constraint | None:
-        """The constraint of the machine."""
-        return self.machine.constraint
 
     @property
     def offered(self) -> bytes:
@@ -345,30 +334,18 @@ class Explanation(Answered):
             "asked": list(self.asked),
             "index": self.index,
             "note": self.note,
-            "sampled_out": None if self.sampled_out is None else {
-                "by": self.sampled_out.by, "rank": self.sampled_out.rank,
-                "probability": self.sampled_out.probability,
-                "threshold": self.sampled_out.threshold,
-            },
-            "over_budget": None if self.over_budget is None else {
-                "needs": self.over_budget.needs, "remain": self.over_budget.remain,
-            },
-        }  # fmt: skip
+            "sampled_out": _plain(self.sampled_out),
+            "over_budget": _plain(self.over_budget),
+        }
         if not lazy:
             return values
         after = None if isinstance(self._after, BudgetExceeded) else self._after
         completion = None if isinstance(self._completion, BudgetExceeded) else self._completion
         values |= {
             "after": None if after is None else list(after),
-            "earlier": None if self.earlier is None else {
-                "position": self.earlier.position, "chosen": self.earlier.chosen,
-            },
+            "earlier": _plain(self.earlier),
             "nearest": list(self.nearest),
-            "widening": None if self.widening is None else {
-                "pattern": self.widening.pattern, "start": self.widening.start,
-                "end": self.widening.end, "replacement": self.widening.replacement,
-                "changed": self.widening.changed,
-            },
+            "widening": None if self.widening is None else self.widening.to_dict(),
             "completion": None if completion is None else {
                 "tokens": list(completion.tokens),
                 "text": shown_letters(completion.text),
@@ -379,6 +356,10 @@ class Explanation(Answered):
             "paragraph": self.paragraph,
         }  # fmt: skip
         return values
+
+
+def _plain(value: Earlier | SampledOut | OverBudget | None) -> dict[str, object] | None:
+    return None if value is None else asdict(value)
 
 
 def explain(
@@ -460,6 +441,8 @@ def explain(
     return Explanation(
         verdict,
         deciding_parts(machine.constraint, verdict, background.byte_machine),
+        machine.constraint,
+        machine.vocabulary,
         machine,
         assumed,
         tuple(other for other in same if other != asked[index]),

@@ -9,9 +9,9 @@ Everything here is a pure function: the session does not move, and it provides t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,34 +37,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from explorer.decoding.sampling.sampler import SampledOut
+    from explorer.decoding.stepping.walk import Walk
     from explorer.decoding.trace.trace import Trace
 
 
-class SteppedSession(Protocol):
-    """The part of `explorer.Session` that an explanation uses."""
-
-    @property
-    def machine(self) -> TokenMachine:
-        """The token machine."""
-        ...
-
-    @property
-    def lm(self) -> object | None:
-        """The model; ``None`` for a run from elsewhere."""
-        ...
-
-    @property
-    def trace(self) -> Trace:
-        """The path to the cursor."""
-        ...
-
-    def logits(self, k: int | None = None) -> Tensor:
-        """The model's logits at a position."""
-        ...
-
-
 def explain_step(
-    session: SteppedSession,
+    session: Walk,
     token: int | str,
     position: int | None = None,
     *,
@@ -156,7 +134,7 @@ def _at(explanation: Explanation, index: int, text: bytes, k: int) -> Explanatio
 
 
 def reasons_at(
-    session: SteppedSession,
+    session: Walk,
     position: int | None = None,
     *,
     budget: Budget | None = None,
@@ -179,9 +157,7 @@ def reasons_at(
     return explain_all(session.machine, here.state, probabilities, text=here.data, budget=budget)
 
 
-def model_probabilities(
-    session: SteppedSession, trace: Trace, k: int
-) -> NDArray[np.float64] | None:
+def model_probabilities(session: Walk, trace: Trace, k: int) -> NDArray[np.float64] | None:
     """The model's probability of every id; ``None`` without a model or a distribution."""
     # Without a distribution the text has ended, or fills all that the model can read.
     if session.lm is None or trace.positions[k].distribution is None:
@@ -231,22 +207,8 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
         ended_by=trace.ids[k - 1] if k and here.finished else None,
         byte_state=here.char_state if over_tokens else None,
     )  # fmt: skip
-    names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
-    return TextExplanation(
-        verdict, deciding_parts(constraint, verdict), constraint, names, over_budget
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """The part of a vocabulary that a record holds."""
-
-    size: int
-    eos_ids: tuple[int, ...]
-    special: Mapping[int, str]
-
-    def __len__(self) -> int:
-        return self.size
+    parts = deciding_parts(constraint, verdict)
+    return TextExplanation(verdict, parts, constraint, trace.tokens, over_budget)
 
 
 def states_along(machine: TokenMachine, ids: Sequence[int]) -> tuple[int, ...]:

@@ -59,6 +59,13 @@ class Widening:
         """The pattern with the change."""
         return self.pattern[: self.start] + self.replacement + self.pattern[self.end :]
 
+    def to_dict(self) -> dict[str, object]:
+        """The change as plain values for JSON, without the constraint."""
+        return {
+            "pattern": self.pattern, "start": self.start, "end": self.end,
+            "replacement": self.replacement, "changed": self.changed,
+        }  # fmt: skip
+
 
 def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) -> Widening | None:
     """The smallest change that lets a token through, where exactly one place is live.

@@ -19,7 +19,7 @@ Cost: microseconds, and the length of the text once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from explorer.alphabet import (
     LETTER,
@@ -55,16 +55,7 @@ Stage = Literal[
 
 Mark = Literal["", "end", "id"]
 
-STAGES: Final[tuple[Stage, ...]] = (
-    "beyond_vocabulary",
-    "not_text",
-    "empty_token",
-    "end_of_text",
-    "constraint",
-    "dead_end",
-    "filtered",
-    "allowed",
-)
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 """The stages, in the order in which they are decided."""
 
 
@@ -204,28 +195,20 @@ def judge(
     data = vocabulary.tokens[token] if inside else None
     ends = token in vocabulary.eos_ids
     byte_state = machine.byte_state(state)
-    stage: Stage | None = None
-    if not inside:
-        stage = "beyond_vocabulary"
-    elif state == FREE:
-        stage = "allowed"
-    elif data is None and not ends:
-        stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
-        if stage == "not_text" and state >= 0 and machine.step(state, token) is not None:
-            stage = "allowed"  # A token that is not text, where one is expected.
-    elif ends:
-        stage = "allowed" if machine.is_final(state) else "end_of_text"
     # Without a constraint no machine reads the text, so nothing can fail.
     written = b"" if data is None or state == FREE else data
     read = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
-    if stage is None:
-        after = read.walk[-1].after if read.walk else byte_state
-        if read.byte_offset is None and after != NO_ARC:
-            after = token_end(byte_machine, after)
-        if read.byte_offset is not None or after == NO_ARC:
-            stage = "constraint"
-        else:
-            stage = "allowed" if background.can_finish(after) else "dead_end"
+    after = _after(byte_machine, read)
+    if state == FREE:
+        allowed = True
+    elif ends:
+        allowed = machine.is_final(state)
+    elif data is None:  # A token that is not text, where one is expected.
+        allowed = state >= 0 and inside and machine.step(state, token) is not None
+    else:
+        allowed = after != NO_ARC and background.can_finish(after)
+    empty = b"" if token in vocabulary.empty_ids else None
+    stage = _stage(RecordedToken(token, data or empty, inside, ends, allowed), after)
     # A filter may still mask a token, or EOS, that the text allows; and if a text is a dead end
     # under the filter alone, the filter is the reason.
     refusal = None
@@ -239,7 +222,6 @@ def judge(
         writable = background.writable(byte_state, (data or b"")[: read.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        after = token_end(byte_machine, read.walk[-1].after)
         dead_end = _dead_end(background, after, prefix + (data or b""))
     return replace(
         read, stage=stage, token=token, data=data, state=state, writable=writable,
@@ -309,7 +291,7 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class RecordedToken:
-    """An id as the record of a run describes it, without the vocabulary.
+    """The facts about an id that decide, from a vocabulary or from the record of a run.
 
     Args:
         data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
@@ -342,21 +324,29 @@ def judge_recorded(
     elif byte_state is None:
         byte_state = int(run(machine, machine.start, prefix)[-1])
     read = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
-    stage: Stage
-    if not asked.inside:
-        stage = "beyond_vocabulary"
-    elif asked.allowed:
-        stage = "allowed"
-    elif asked.ends:
-        stage = "end_of_text"
-    elif not data:
-        stage = "not_text" if data is None else "empty_token"
-    else:
-        whole = read.byte_offset is None and token_end(machine, read.here) != NO_ARC
-        stage = "dead_end" if whole else "constraint"
+    stage = _stage(asked, _after(machine, read))
     return replace(
         read, stage=stage, token=asked.token, data=data or None, state=state, ended_by=ended_by
     )
+
+
+def _after(machine: ByteMachine, read: Verdict) -> int:
+    """The byte state after the end of a token that was read; `NO_ARC` if it cannot end there."""
+    failed = read.byte_offset is not None or read.here == NO_ARC
+    return NO_ARC if failed else token_end(machine, read.here)
+
+
+def _stage(asked: RecordedToken, after: int) -> Stage:
+    """The stage that decides about a token, given the byte state after it; filters apart."""
+    if not asked.inside:
+        return "beyond_vocabulary"
+    if asked.allowed:
+        return "allowed"
+    if asked.ends:
+        return "end_of_text"
+    if not asked.data:
+        return "not_text" if asked.data is None else "empty_token"
+    return "constraint" if after == NO_ARC else "dead_end"
 
 
 def _read(

@@ -52,7 +52,8 @@ def message(
         assumed: Whether the text before the token is only an example.
     """
     line = title(verdict, names, assumed=assumed)
-    if why := reason(verdict, names):
+    why, _ = _reason(verdict, names)
+    if why:
         line += f" {why}" if verdict.stage == "filtered" else f": {why}"
     clauses = [
         line, source_clause(verdict, parts), inside_terminal(verdict, parts), token_limits(parts),
@@ -60,64 +61,159 @@ def message(
     return "".join(f"{clause}. " for clause in clauses if clause).rstrip()
 
 
-def reason(verdict: Verdict, names: Names | None) -> str:
-    """The reason, without the place in the source; empty for an allowed token."""
+Said = tuple[str, list[str]]
+"""A reason twice: as a clause for one line, and as sentences."""
+
+
+def _reason(verdict: Verdict, names: Names | None) -> Said:
+    """The reason, without the place in the source; the clause of an allowed token is empty."""
     match verdict.stage:
         case "beyond_vocabulary":
-            return f"the vocabulary has the ids 0 to {0 if names is None else len(names) - 1:,}"
+            last = 0 if names is None else len(names) - 1
+            sentences = [f"The vocabulary has only the ids 0 to {last:,}."]
+            if names is not None and verdict.token is not None and verdict.token > last:
+                sentences.append("Logits past them are padding and mean nothing.")
+            return f"the vocabulary has the ids 0 to {last:,}", sentences
         case "not_text":
             named = names is not None and verdict.token in names.special
+            what = "a special or control token" if named else "an unused id"
             if verdict.control:
-                return (
-                    f"of the tokens that are not text only {show_control(verdict.control)} may come"
-                )
-            return f"{'a special or control token' if named else 'an unused id'} writes no text"
+                only = show_control(verdict.control)
+                clause = f"of the tokens that are not text only {only} may come"
+                return clause, [f"It is {what}; of those only {only} may come here."]
+            return f"{what} writes no text", [
+                f"It is {what} and writes no text, so no constraint on text can ask for it."
+            ]
         case "empty_token":
-            return "an empty token writes no bytes, and could be repeated for ever"
+            return "an empty token writes no bytes, and could be repeated for ever", [
+                "It writes no bytes at all. A text could take any number of such tokens and get "
+                "no further, so they are never allowed."
+            ]
+        case "end_of_text" | "constraint" if said := show_sentinel(verdict, names):
+            rest = (
+                "only the end of text may come again"
+                if verdict.ended
+                else "no text of it begins so"
+            )
+            begin = _sentence(said)[:-1] if verdict.ended else f"There is no state: {said}"
+            return said, [f"{begin}, and {rest}.", *_writable(verdict)]
         case "end_of_text":
-            if said := show_sentinel(verdict, names):
-                return said
             if not verdict.expected and not verdict.control:
-                return "the text is not complete, and nothing may follow"
+                said = "the text is not complete, and nothing may follow"
+                return said, [_sentence(said), *_writable(verdict)]
             chars = show_characters(verdict.expected_chars)
-            return f"the text still needs {show_expected(verdict) if verdict.control else chars}"
+            begin = "The text is not complete yet. " if verdict.token is not None else ""
+            return (
+                f"the text still needs {show_expected(verdict) if verdict.control else chars}",
+                [f"{begin}It still needs {_needed(verdict)}.", *_writable(verdict)],
+            )
         case "constraint":
-            return show_sentinel(verdict, names) or _constraint(verdict)
+            return _constraint(verdict)
         case "dead_end":
             return _dead_end(verdict)
         case "filtered":
-            return refused_by_filter(verdict, names)
+            said = _refused_by_filter(verdict, names)
+            return said, [f"The text allows it. It is masked {said}."]
         case "allowed":
-            return ""
+            return "", [_allowed(verdict, names)]
 
 
-def _constraint(verdict: Verdict) -> str:
-    if verdict.mark == "id" and not verdict.expected:
-        if read := read_well(verdict):
-            only = f"reads {show_text(read)}, then expects only {only_control(verdict)}"
-            return f"{only}; {writer_of(verdict)} writes {show_offered(verdict)}"
-        return f"only {only_control(verdict)} may come here"
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."
+
+
+def _allowed(verdict: Verdict, names: Names | None) -> str:
+    if verdict.token is None:
+        return "The constraint reads all of it, and the text is complete."
+    if verdict.ended:
+        return "The text has already ended, and only the end of text may come again."
+    if names is not None and verdict.token in names.eos_ids:
+        return "The text is complete, so it may end here."
+    return "The constraint reads all of it, and the text can still be completed."
+
+
+def _needed(verdict: Verdict) -> str:
+    if begun(verdict):
+        return f"the rest of a character: {show_begun(verdict)}, and it must be " + (
+            show_expected(verdict)
+        )
+    return show_expected(verdict)
+
+
+def _constraint(verdict: Verdict) -> Said:
+    writer, read = writer_of(verdict), read_well(verdict)
+    if verdict.mark == "id" and not verdict.expected and not read:
+        said = f"only {only_control(verdict)} may come here"
+        return said, [_sentence(said)]
+    if verdict.ends_too_soon:
+        expected, data = show_characters(verdict.expected_chars), show_text(verdict.data or b"")
+        return f"it may not end here: after {data} the same token must write {expected}", [
+            f"It may not end after {data}: it must go on with {expected}."
+        ]
     if not verdict.expected and not verdict.byte_offset:
         if not verdict.may_end:
-            return "no text of the constraint begins like this"
-        return "the text is complete, and only the end of text may follow"
-    data = verdict.data or b""
-    if verdict.ends_too_soon:
-        expected = show_characters(verdict.expected_chars)
-        return f"it may not end here: after {show_text(data)} the same token must write {expected}"
-    read = read_well(verdict)
+            said = "no text of the constraint begins like this"
+            return said, [_sentence(said)]
+        return "the text is complete, and only the end of text may follow", [
+            "The text is complete here, and only the end of text may follow."
+        ]
+    offered = show_offered(verdict)
     clause = f"reads {show_text(read)}, then " if read else ""
-    expected = show_expected(verdict)
-    writer = writer_of(verdict)
+    sentences = [f"It starts well: {show_text(read)}."] if read else []
+    if verdict.mark == "id" and not verdict.expected:
+        only = only_control(verdict)
+        return (
+            f"{clause}expects only {only}; {writer} writes {offered}",
+            [*sentences, f"After that only {only} may come; {writer} writes {offered}."],
+        )
     if not verdict.expected:
         only = "the token" if verdict.mark == "end" else "text"
-        return f"{clause}expects only the end of {only}; {writer} writes {show_offered(verdict)}"
+        what, it = ("this token", "it") if verdict.mark == "end" else ("the text", writer)
+        return (
+            f"{clause}expects only the end of {only}; {writer} writes {offered}",
+            [*sentences, f"After that {what} must end, but {it} goes on with {offered}."],
+        )
+    expected, begin, half = show_expected(verdict), "Then" if read else "Here", ""
     if begun(verdict):
-        expected += f" in the middle of a character ({show_begun(verdict)})"
-    return f"{clause}expects {expected}; {writer} writes {show_offered(verdict)}"
+        half, begin = f" in the middle of a character ({show_begun(verdict)})", ""
+        sentences.append(f"The text ends in the middle of a character: {show_begun(verdict)}.")
+    constraint = f"{begin} the constraint" if begin else "The constraint"
+    sentences.append(f"{constraint} expects {expected}; {writer} writes {offered}.")
+    return (
+        f"{clause}expects {expected}{half}; {writer} writes {offered}",
+        [*sentences, *_shared(verdict), *_writable(verdict)],
+    )
 
 
-def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
+def _shared(verdict: Verdict) -> Iterator[str]:
+    """A sentence about bytes that the failing character shares with an expected one."""
+    whole = verdict.prefix + (verdict.data or b"")
+    at = len(verdict.prefix) + (verdict.byte_offset or 0)
+    lead = whole[verdict.char_begin : at]
+    if not lead or not is_continuation(whole[at]):
+        return
+    (low, high) = characters_of(lead).ranges[0]
+    fitting = [
+        (max(low, first), min(high, last))
+        for first, last in verdict.expected_chars.ranges
+        if first <= high and last >= low
+    ]
+    bytes_ = f"{'byte' if len(lead) == 1 else 'bytes'} {show_bytes(lead)}"
+    if fitting:
+        single = len(fitting) == 1 and fitting[0][0] == fitting[0][1]
+        others = show_character(fitting[0][0]) if single else "some of what is expected"
+        yield (
+            f"The {bytes_} {'begins' if len(lead) == 1 else 'begin'} {others} too, so it fails "
+            f"only at the next one, {show_bytes(whole[at : at + 1])}."
+        )
+
+
+def _writable(verdict: Verdict) -> Iterator[str]:
+    if written := show_writable(verdict):
+        yield f"Of these, this vocabulary can write {written} and still finish."
+
+
+def _refused_by_filter(verdict: Verdict, names: Names | None) -> str:
     """A clause on the reason why a filter masks a token that the text allows."""
     refusal = verdict.refusal
     if refusal is None:
@@ -136,13 +232,20 @@ def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
     return f"by the {refusal.filter} filter: {said}"
 
 
-def _dead_end(verdict: Verdict) -> str:
+def _dead_end(verdict: Verdict) -> Said:
     dead_end = verdict.dead_end
     if dead_end is None:
-        return "no tokens of this vocabulary can finish after it"
+        said = "no tokens of this vocabulary can finish after it"
+        return said, [f"The constraint reads it, but {said}."]
+    word, written = dead_end.witness, show_text(dead_end.witness[: dead_end.offset])
     return (
-        f"no tokens of this vocabulary can finish after it; of {show_text(dead_end.witness)} they "
-        f"write only {show_text(dead_end.witness[: dead_end.offset])}"
+        f"no tokens of this vocabulary can finish after it; of {show_text(word)} they write only "
+        f"{written}",
+        [
+            f"The constraint reads it and could go on, for example to {show_text(word)}. "
+            f"But no tokens of this vocabulary can finish after it: of that text they write "
+            f"{written}, and no further."
+        ],
     )
 
 
@@ -189,7 +292,7 @@ def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
     """The clause that names the part of the source that decides; empty without one."""
     if verdict.stage not in ("constraint", "end_of_text"):
         return ""
-    clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)))
+    clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)[0]))
     expected = expected_by(parts)
     return ". ".join([*([expected] if expected else []), *clauses, *_elsewhere(parts)])
 
@@ -247,29 +350,51 @@ def _elsewhere(parts: Sequence[SourcePart]) -> list[str]:
     return [f"In{in_phase(phases).lstrip()[2:]}" for phases in inside]
 
 
-def _part(part: SourcePart) -> str:
+def _part(part: SourcePart) -> tuple[str, str]:
+    """A clause and a sentence about a part; empty where others name it."""
+    source = inline(str(part.source))
     match part.role:
-        case "expects" | "token_limit":
-            return ""  # See `expected_by` and `token_limits`.
+        case "expects":
+            return "", part.note  # See `expected_by`.
+        case "token_limit":
+            return "", ""  # See `token_limits`.
         case "excludes":
-            if part.assertion:
-                where = part.positions[0]
-                return f"Excluded by the {part.assertion} {inline(where.text)} at {where.start}"
-            return f"Excluded by {inline(str(part.source))}"
+            accepted = f"{show_text(part.words[0])} would be accepted"
+            if not part.assertion:
+                excluded = f"excluded by {source}"
+                return _sentence(excluded)[:-1], f"It is {excluded}, without which {accepted}."
+            where = part.positions[0]
+            by = f"the {part.assertion} {inline(where.text)} at {where.start}"
+            return f"Excluded by {by}", f"T{by[1:]} forbids it; without that, {accepted}."
+        case "combination" if part.words:
+            *others, last = [
+                f"{inline(operand)} has {show_text(word)}"
+                for operand, word in zip(part.operands, part.words, strict=True)
+            ]
+            return f"Excluded by the combination {source}", (
+                f"No single part forbids it, only their combination: {', '.join(others)} and "
+                f"{last}, but no text that begins so is in "
+                f"{'both' if len(others) == 1 else 'all of them'}."
+            )
         case "combination":
-            if part.words:
-                return f"Excluded by the combination {inline(str(part.source))}"
-            texts = ", ".join(inline(p.text) for p in part.positions)
-            return f"Excluded by the combination of {texts}"
-        case "state" if part.source.part_played:
-            by = "Excluded by" if not part.beside else "Excluded too by"
-            return f"{by} the {part.source.part_played} {inline(str(part.source))}"
+            texts = ", ".join(inline(place.text) for place in part.positions)
+            return f"Excluded by the combination of {texts}", (
+                f"No single assertion forbids it, only their combination: {texts}."
+            )
+        case "state" if played := part.source.part_played:
+            too, excludes = (" too", "would exclude it too") if part.beside else ("", "excludes it")
+            return f"Excluded{too} by the {played} {source}", f"The {played} {source} {excludes}."
         case "state" if name := part.source.state_name(part.state):
-            return f"{inline(str(part.source))} is in {name}"
+            return f"{source} is in {name}", (
+                f"The constraint was given as a machine, here in {name}: it has no source to "
+                "point at."
+            )
         case "state":
-            return f"Expected by {inline(str(part.source))}{in_phase(part.phases)}"
+            inside = in_phase(part.phases)
+            return f"Expected by {source}{inside}", f"Expected{inside or f' by {source}'}."
         case "too_large":
-            return "The source is too large to say which part of it"
+            said = "The source is too large to say which part of it decides"
+            return said, f"{said}."
 
 
 # In sentences
@@ -282,160 +407,12 @@ def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) ->
         parts: The parts of the source that decide.
         names: The vocabulary; ``None`` for text without a tokenizer.
     """
+    _, sentences = _reason(verdict, names)
     if verdict.stage == "end_of_text" and any(part.role == "excludes" for part in parts):
         # The text itself is excluded: going on is only an alternative.
         rest = f" It may go on with {_needed(verdict)}." if verdict.expected else ""
-        return " ".join([f"The text may not end here.{rest}", *_sources(verdict, parts)])
-    return " ".join([*_verdict(verdict, names), *_sources(verdict, parts)])
-
-
-def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
-    match verdict.stage:
-        case "beyond_vocabulary":
-            last = 0 if names is None else len(names) - 1
-            yield f"The vocabulary has only the ids 0 to {last:,}."
-            if names is not None and verdict.token is not None and verdict.token > last:
-                yield "Logits past them are padding and mean nothing."
-        case "not_text":
-            what = "a special or control token" if _named(verdict, names) else "an unused id"
-            if verdict.control:
-                yield f"It is {what}; of those only {show_control(verdict.control)} may come here."
-                return
-            yield f"It is {what} and writes no text, so no constraint on text can ask for it."
-        case "empty_token":
-            yield (
-                "It writes no bytes at all. A text could take any number of such tokens and get "
-                "no further, so they are never allowed."
-            )
-        case "end_of_text":
-            if verdict.left:
-                yield _sentinel(verdict, names)
-            elif verdict.expected or verdict.control:
-                begin = "The text is not complete yet. " if verdict.token is not None else ""
-                yield f"{begin}It still needs {_needed(verdict)}."
-            else:
-                yield "The text is not complete, and nothing may follow."
-            yield from _writable(verdict)
-        case "constraint":
-            if verdict.ended or verdict.left:
-                yield _sentinel(verdict, names)
-            else:
-                yield from _constraint_in_sentences(verdict)
-        case "dead_end":
-            yield from _dead_end_in_sentences(verdict)
-        case "filtered":
-            yield f"The text allows it. It is masked {refused_by_filter(verdict, names)}."
-        case "allowed":
-            yield _allowed(verdict, names)
-
-
-def _sentinel(verdict: Verdict, names: Names | None) -> str:
-    said = show_sentinel(verdict, names)
-    rest = "only the end of text may come again" if verdict.ended else "no text of it begins so"
-    begin = f"{said[0].upper()}{said[1:]}" if verdict.ended else f"There is no state: {said}"
-    return f"{begin}, and {rest}."
-
-
-def _named(verdict: Verdict, names: Names | None) -> bool:
-    return names is not None and verdict.token in names.special
-
-
-def _allowed(verdict: Verdict, names: Names | None) -> str:
-    if verdict.token is None:
-        return "The constraint reads all of it, and the text is complete."
-    if verdict.ended:
-        return "The text has already ended, and only the end of text may come again."
-    if names is not None and verdict.token in names.eos_ids:
-        return "The text is complete, so it may end here."
-    return "The constraint reads all of it, and the text can still be completed."
-
-
-def _needed(verdict: Verdict) -> str:
-    if begun(verdict):
-        return f"the rest of a character: {show_begun(verdict)}, and it must be " + (
-            show_expected(verdict)
-        )
-    return show_expected(verdict)
-
-
-def _constraint_in_sentences(verdict: Verdict) -> Iterator[str]:
-    writer = writer_of(verdict)
-    if verdict.mark == "id" and not verdict.expected:
-        if not (read := read_well(verdict)):
-            yield f"Only {only_control(verdict)} may come here."
-            return
-        yield f"It starts well: {show_text(read)}."
-        only = f"After that only {only_control(verdict)} may come"
-        yield f"{only}; {writer} writes {show_offered(verdict)}."
-        return
-    if verdict.ends_too_soon:
-        expected = show_characters(verdict.expected_chars)
-        data = show_text(verdict.data or b"")
-        yield f"It may not end after {data}: it must go on with {expected}."
-        return
-    if not verdict.expected and not verdict.byte_offset:
-        if verdict.may_end:
-            yield "The text is complete here, and only the end of text may follow."
-        else:
-            yield "No text of the constraint begins like this."
-        return
-    data = verdict.data or b""
-    if read := read_well(verdict):
-        yield f"It starts well: {show_text(read)}."
-    if not verdict.expected:
-        what, it = ("this token", "it") if verdict.mark == "end" else ("the text", writer)
-        yield f"After that {what} must end, but {it} goes on with {show_offered(verdict)}."
-        return
-    offered = f"{writer} writes {show_offered(verdict)}"
-    if begun(verdict):
-        yield f"The text ends in the middle of a character: {show_begun(verdict)}."
-        yield f"The constraint expects {show_expected(verdict)}; {offered}."
-    elif read:
-        yield f"Then the constraint expects {show_expected(verdict)}; {offered}."
-    else:
-        yield f"Here the constraint expects {show_expected(verdict)}; {offered}."
-    yield from _shared(verdict)
-    yield from _writable(verdict)
-
-
-def _shared(verdict: Verdict) -> Iterator[str]:
-    """A sentence about bytes that the failing character shares with an expected one."""
-    whole = verdict.prefix + (verdict.data or b"")
-    at = len(verdict.prefix) + (verdict.byte_offset or 0)
-    lead = whole[verdict.char_begin : at]
-    if not lead or not is_continuation(whole[at]):
-        return
-    (low, high) = characters_of(lead).ranges[0]
-    fitting = [
-        (max(low, first), min(high, last))
-        for first, last in verdict.expected_chars.ranges
-        if first <= high and last >= low
-    ]
-    bytes_ = f"{'byte' if len(lead) == 1 else 'bytes'} {show_bytes(lead)}"
-    if fitting:
-        single = len(fitting) == 1 and fitting[0][0] == fitting[0][1]
-        others = show_character(fitting[0][0]) if single else "some of what is expected"
-        yield (
-            f"The {bytes_} {'begins' if len(lead) == 1 else 'begin'} {others} too, so it fails "
-            f"only at the next one, {show_bytes(whole[at : at + 1])}."
-        )
-
-
-def _writable(verdict: Verdict) -> Iterator[str]:
-    if written := show_writable(verdict):
-        yield f"Of these, this vocabulary can write {written} and still finish."
-
-
-def _dead_end_in_sentences(verdict: Verdict) -> Iterator[str]:
-    dead_end = verdict.dead_end
-    if dead_end is None:
-        yield "The constraint reads it, but no tokens of this vocabulary can finish after it."
-        return
-    yield (
-        f"The constraint reads it and could go on, for example to {show_text(dead_end.witness)}. "
-        f"But no tokens of this vocabulary can finish after it: of that text they write "
-        f"{show_text(dead_end.witness[: dead_end.offset])}, and no further."
-    )
+        sentences = [f"The text may not end here.{rest}"]
+    return " ".join([*sentences, *_sources(verdict, parts)])
 
 
 def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
@@ -443,56 +420,9 @@ def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
         # The underlined texts show the rest, and a label gives the place in a long one.
         if expected := expected_by(parts, labels_only=True):
             yield f"{expected}."
-        yield from dict.fromkeys(said for part in parts if (said := _part_in_a_sentence(part)))
+        yield from dict.fromkeys(said for part in parts if (said := _part(part)[1]))
         yield from (f"{clause}." for clause in _elsewhere(parts))
         if inside := inside_terminal(verdict, parts):
             yield f"{inside}."
     if limits := token_limits(parts):
         yield f"{limits}."
-
-
-def _part_in_a_sentence(part: SourcePart) -> str:
-    match part.role:
-        case "expects":
-            return part.note  # See `expected_by`.
-        case "excludes":
-            word = show_text(part.words[0])
-            if part.assertion:
-                where = part.positions[0]
-                return (
-                    f"The {part.assertion} {inline(where.text)} at {where.start} forbids it; "
-                    f"without that, {word} would be accepted."
-                )
-            source = inline(str(part.source))
-            return f"It is excluded by {source}, without which {word} would be accepted."
-        case "combination":
-            return _combination(part)
-        case "state" if part.source.part_played:
-            excludes = "would exclude it too" if part.beside else "excludes it"
-            return f"The {part.source.part_played} {inline(str(part.source))} {excludes}."
-        case "state" if name := part.source.state_name(part.state):
-            return (
-                f"The constraint was given as a machine, here in {name}: it has no source to "
-                "point at."
-            )
-        case "state":
-            return f"Expected{in_phase(part.phases) or f' by {inline(str(part.source))}'}."
-        case "token_limit":
-            return ""  # See `token_limits`.
-        case "too_large":
-            return "The source is too large to say which part of it decides."
-
-
-def _combination(part: SourcePart) -> str:
-    if part.words:
-        alone = [
-            f"{inline(operand)} has {show_text(word)}"
-            for operand, word in zip(part.operands, part.words, strict=True)
-        ]
-        return (
-            f"No single part forbids it, only their combination: {', '.join(alone[:-1])} and "
-            f"{alone[-1]}, but no text that begins so is in "
-            f"{'both' if len(alone) == 2 else 'all of them'}."
-        )
-    texts = [inline(p.text) for p in part.positions]
-    return f"No single assertion forbids it, only their combination: {', '.join(texts)}."

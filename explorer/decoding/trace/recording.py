@@ -284,6 +284,10 @@ class MentionedTokens:
             special={t: vocabulary.special[t] for t in ids if t in vocabulary.special},
         )
 
+    def __len__(self) -> int:
+        """The number of ids of the vocabulary."""
+        return self.size
+
     def show(self, token: int) -> str:
         """A token for display: text in quotes, bytes as ``<C3>``, its name, or its id.
 
