@@ -161,16 +161,10 @@ class SourcePart:
         )
 
     @property
-    def pattern(self) -> str:
-        """The text that contains all positions, if they have one source; else empty."""
-        marked = self.marked
-        unmarked = any(place.span is None for place in self.positions)
-        return marked[0].text if len(marked) == 1 and not unmarked else ""
-
-    @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions in `pattern`; if that is empty, in the text of `source`."""
-        one = bool(self.pattern)
+        """The spans of the positions: all, if one text contains them, else those in the text of
+        `source`."""
+        one = len(self.marked) == 1 and all(place.span is not None for place in self.positions)
         places = (place for place in self.positions if one or place.source == self.source)
         return tuple(place.span for place in places if place.span is not None)
 
@@ -505,10 +499,11 @@ class SourceMachines:
                 for start, end, label in locate(question.text, question.byte)
             )
             return [SourcePart("expects", at.source, at.path, places)] if places else []
-        if not isinstance(node, Rules):
+        written = node.written if isinstance(node, Deferred) else node
+        if not isinstance(node, Deferred | Rules) or written is None:
             return []
         # The rules are written text: one part for each at which the text goes on.
-        places = self.live(node, at, question.begun, question.expected(machine))
+        places = self.live(written, at, question.begun, question.expected(machine))
         return expecting(places, at.source, at.path)
 
     def survives(self, node: Node, question: PlaceQuestion) -> int:

@@ -24,6 +24,7 @@ from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.nodes import Loop
+from explorer.languages.schema.diagnosis.locating import spot_of
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 
@@ -158,30 +159,11 @@ def loop_at(text: bytes, stays: Callable[[bytes], bool]) -> tuple[Loop, str]:
 
 def _names_to(text: bytes) -> str:
     """The names of the members and arrays that are open at the end of a JSON text, in order."""
-    names: list[str] = []
-    stack: list[str] = []
-    last = ""
-    for part in _TOKEN.finditer(text):
-        mark = part[0][:1]
-        if part["closed"] is not None:
-            last = part[0][1:-1].decode(errors="replace")
-        elif mark in b"[{":
-            after_name = text[: part.start()].rstrip().endswith(b":")
-            stack.append(last if after_name else "[]" if stack else "")
-        elif mark in b"]}" and stack:
-            stack.pop()
-    if text.rstrip().endswith(b":") or (text and _after_name(text)):
-        stack.append(last)
-    names = [name for name in stack if name]
+    steps = spot_of(text).steps
+    if steps and steps[-1][0] == "item":  # The array itself is meant.
+        steps = steps[:-1]
+    names = ["[]" if kind == "item" else str(name) for kind, name in steps]
     return ".".join(names).replace(".[]", "[]")
-
-
-def _after_name(text: bytes) -> bool:
-    """Whether a JSON text ends within the value of a member."""
-    opened = _opened(text)
-    if opened is not None and opened.what == "string":
-        return text[: opened.begin].rstrip().endswith(b":")
-    return text.rstrip(b"0123456789.eE+-").rstrip().endswith(b":")
 
 
 Found = tuple[Loop, int, str]

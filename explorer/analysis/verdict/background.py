@@ -47,7 +47,7 @@ from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of, table_of
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
 from explorer.tokens.walks.finishing import Finishing, finishing_of
-from explorer.tokens.walks.trie import Trie, after_token, single_bytes, trie_for, written
+from explorer.tokens.walks.trie import after_token, single_bytes, trie_for, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
@@ -155,12 +155,17 @@ class Background:
     Args:
         machine: A machine that follows a machine over bytes. It is held weakly, so that it can be
             freed: users of the background hold it.
+        byte_machine: The machine over bytes that it follows.
+
+    Attributes:
+        trie: The trie of the bytes of all tokens.
+        characters: The characters that the machine over bytes reads.
     """
 
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
         self._machine = ref(machine)
-        self._byte_machine = byte_machine
-        self._trie = trie_for(machine.vocabulary, byte_machine)
+        self.byte_machine = byte_machine
+        self.trie = trie_for(machine.vocabulary, byte_machine)
         self.characters = Characters(byte_machine)
         self._tokens = machine.vocabulary.tokens
 
@@ -174,16 +179,6 @@ class Background:
                 remedy="Keep the machine as long as its explanations are used.",
             )
         return machine
-
-    @property
-    def byte_machine(self) -> ByteMachine:
-        """The machine over bytes that it follows."""
-        return self._byte_machine
-
-    @property
-    def trie(self) -> Trie:
-        """The trie of the bytes of all tokens."""
-        return self._trie
 
     @cached_property
     def sorted_tokens(self) -> SortedTokens:
@@ -384,19 +379,17 @@ class Paths:
         """
         return Meter(self._limits if budget is None else budget)
 
-    def text_to(self, state: int, meter: Meter | None = None) -> bytes:
+    def text_to(self, state: int, meter: Meter) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
 
         The search stops at the state, and the next one resumes there.
 
         Args:
             state: The byte state of a token state.
-            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow.
         """
-        meter = meter or self.meter()
         with self._lock:
             if self._from_start is None:
                 machine = self._ground.machine
@@ -407,11 +400,8 @@ class Paths:
                 pass
             return self._ground.machine.vocabulary.written(search.way_to(state))
 
-    def text_of(self, state: int, meter: Meter | None = None) -> bytes:
+    def text_of(self, state: int, meter: Meter) -> bytes:
         """The text that a machine recorded for a token state, else a shortest one to it.
-
-        Args:
-            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow.
@@ -421,11 +411,8 @@ class Paths:
         known = None if filtered is None else filtered.text_to(state)
         return self.text_to(machine.byte_state(state), meter) if known is None else known
 
-    def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:
+    def after(self, state: int, token: int, meter: Meter) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.
-
-        Args:
-            meter: The meter; default `meter()`.
 
         Returns:
             Ids; empty if it is allowed at once, ``None`` if it is never allowed from here.
@@ -435,7 +422,7 @@ class Paths:
         """
         if self._is_never_written(token):
             return None
-        return self._nearest(state, self._allows(token), meter or self.meter())
+        return self._nearest(state, self._allows(token), meter)
 
     def _is_never_written(self, token: int) -> bool:
         """Whether it is certain that no text of a grammar contains the token's bytes."""
@@ -447,18 +434,17 @@ class Paths:
             return True
         return occurs_nowhere(network.arrays, network.symbol_class[list(data)].tolist())
 
-    def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
+    def completion(self, state: int, meter: Meter) -> tuple[int, ...]:
         """The shortest tokens to a complete text, EOS not included.
 
         Args:
             state: A byte state that can be finished.
-            meter: The meter; default `meter()`.
 
         Raises:
             BudgetExceeded: A limit was reached.
         """
         is_complete = self._ground.byte_machine.is_accepting
-        return self._nearest(state, is_complete, meter or self.meter()) or ()
+        return self._nearest(state, is_complete, meter) or ()
 
     def _nearest(
         self, begin: int, is_goal: Callable[[int], bool], meter: Meter

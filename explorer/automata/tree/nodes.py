@@ -184,6 +184,8 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
+        written: The tree that the source was written as, where that says the places: it goes on at
+            those of them that read what the machine expects.
         is_late: Whether it may wait until a text comes to it.
         calls: Whether the outline calls rules; the node then has no other form.
     """
@@ -193,6 +195,7 @@ class Deferred:
     make: Callable[[Meter], Dfa] = field(repr=False)
     locate: Locate | None = field(default=None, repr=False)
     outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
+    written: Node | None = field(default=None, repr=False)
     is_late: bool = False
     calls: bool = False
 

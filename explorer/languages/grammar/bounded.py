@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Final, Self
 
 import numpy as np
@@ -26,11 +25,10 @@ from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
 from explorer.automata.program import Program
 from explorer.automata.stacks.of_grammar import decided
-from explorer.automata.tree.nodes import Deferred, Node, Rules, Source, inside
-from explorer.budget import Budget, Meter
+from explorer.automata.tree.nodes import Deferred, Node, Source, inside
+from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError
 from explorer.languages.sources.registry import register
-from explorer.languages.written.configuration import Configurations
 
 STAGE: Final = "Writing out a grammar to a depth"
 
@@ -53,7 +51,8 @@ class BoundedGrammar(Source):
 
     def lower(self) -> Node:
         """One machine, built later."""
-        return Deferred(0, len(self.text), self._build, self._locate)
+        written = inside(self.inner.tree)
+        return Deferred(0, len(self.text), self._build, written=written)
 
     def _build(self, meter: Meter) -> Dfa:
         try:
@@ -62,25 +61,6 @@ class BoundedGrammar(Source):
             limit = f"Budget({error.resource}=...)"
             remedy = f"Choose a smaller depth than {self.depth:,}, or raise the limit with {limit}."
             raise error.advising(remedy) from None
-
-    @cached_property
-    def _machine(self) -> Dfa:
-        return self._build(Meter())
-
-    @cached_property
-    def _written(self) -> Configurations | None:
-        rules = inside(self.inner.tree)
-        return Configurations(rules, Budget()) if isinstance(rules, Rules) else None
-
-    def _locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        if self._written is None:
-            return ((0, len(self.text), ""),)
-        state = self._machine.start
-        for each in data:
-            state = self._machine.step(state, each)
-        here = self._written.after(data)
-        places = () if here is None else here.places(self._machine.expected(state))
-        return tuple((p.origin.start, p.origin.end, p.origin.label) for p in places)
 
     def fields(self) -> dict[str, object]:
         """The depth."""

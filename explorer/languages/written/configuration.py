@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -392,23 +391,6 @@ class Closed:
     calls: dict[int, list[Call]] = field(default_factory=dict[int, list[Call]])
 
 
-@dataclass(slots=True, eq=False)
-class ReadText:
-    """A text that was read.
-
-    Args:
-        at: Its number of bytes.
-        kernel: The items that its last byte leads to.
-        after: The text with one more byte, by that byte; ``None`` if no word begins with it.
-        cut: The same text, if it is known to end at the end of a token.
-    """
-
-    at: int
-    kernel: tuple[Item, ...]
-    after: dict[int, ReadText | None] = field(default_factory=dict[int, "ReadText | None"])
-    cut: ReadText | None = None
-
-
 class Configurations:
     """A source as it was written, and the configurations that texts lead to; thread-safe.
 
@@ -442,8 +424,10 @@ class Configurations:
 
     def _forget(self) -> None:
         self._kept = 0
-        self._known: dict[frozenset[Point], ReadText] = {}
-        self._start = ReadText(0, (Item(self.program.entry[AROUND], Closed(0), 0),))
+        self._known: dict[frozenset[Point], Configuration] = {}
+        self._start = Configuration(
+            self.program, 0, (Item(self.program.entry[AROUND], Closed(0), 0),)
+        )
 
     def after(self, text: bytes, boundary: int | None = None) -> Configuration | None:
         """The configuration after a text; ``None`` if no word begins with it.
@@ -459,7 +443,7 @@ class Configurations:
         if self._kept > MOST_KEPT + 2 * len(text):
             self._forget()
         meter: Meter | None = None  # Most texts begin as others did, so little is left to read.
-        here: ReadText | None = self._start
+        here: Configuration | None = self._start
         for offset, byte in enumerate(text):
             if offset == boundary:
                 here = self._cut(here)
@@ -471,9 +455,9 @@ class Configurations:
             here = here.after[byte]
             if here is None:
                 return None
-        return Configuration(self, self._cut(here) if len(text) == boundary else here)
+        return self._cut(here) if len(text) == boundary else here
 
-    def _cut(self, here: ReadText) -> ReadText:
+    def _cut(self, here: Configuration) -> Configuration:
         """The items of a configuration at which a token may begin."""
         if here.cut is None:
             kept = tuple(
@@ -481,12 +465,13 @@ class Configurations:
                 for each in here.kernel
                 for point in self.program.between_tokens(each.point)
             )
-            here.cut = here if kept == here.kernel else ReadText(here.at, kept)
+            same = kept == here.kernel
+            here.cut = here if same else Configuration(self.program, here.at, kept)
         return here.cut
 
-    def _step(self, here: ReadText, byte: int) -> ReadText | None:
+    def _step(self, here: Configuration, byte: int) -> Configuration | None:
         after: dict[tuple[Point, int], Item] = {}
-        closed = self.close(here, 1 << byte)
+        closed = here.closed(1 << byte)
         for item in closed.items.values():
             for target in self._reached(item.point, byte):
                 key = target, item.begun.at
@@ -494,7 +479,7 @@ class Configurations:
                     after[key] = Item(target, item.begun, here.at + 1, item)
         if not after:
             return None
-        made = ReadText(here.at + 1, tuple(after.values()))
+        made = Configuration(self.program, here.at + 1, tuple(after.values()))
         if not self._is_pattern:
             self._kept += 1
             return made
@@ -511,12 +496,33 @@ class Configurations:
             self._targets[point, byte] = known
         return known
 
-    def close(self, here: ReadText, wanted: int) -> Closed:
-        """Add the rules that can begin or end before one of the wanted bytes."""
-        program, at = self.program, here.at
+
+@dataclass(slots=True, eq=False)
+class Configuration:
+    """The configuration after a text; made by `Configurations.after`.
+
+    Args:
+        program: The source as it was written.
+        at: The number of bytes that were read.
+        kernel: The items that the last byte leads to.
+        after: The configuration after one more byte, by that byte; ``None`` if no word begins so.
+        cut: The same configuration, if the text is known to end at the end of a token.
+    """
+
+    program: WrittenProgram
+    at: int
+    kernel: tuple[Item, ...]
+    after: dict[int, Configuration | None] = field(
+        default_factory=dict[int, "Configuration | None"]
+    )
+    cut: Configuration | None = None
+
+    def closed(self, wanted: int) -> Closed:
+        """The configuration with the rules that can begin or end before one of the wanted bytes."""
+        program, at = self.program, self.at
         closed = Closed(at)
         items = closed.items
-        waiting = [*here.kernel]
+        waiting = [*self.kernel]
         for item in waiting:
             items[item.point, item.begun.at] = item
 
@@ -540,25 +546,9 @@ class Configurations:
                     add(after, caller.begun, caller, item)
         return closed
 
-
-class Configuration:
-    """The configuration after a text; made by `Configurations.after`.
-
-    Attributes:
-        program: The source as it was written.
-        at: The number of bytes that were read.
-        kernel: The items that the last byte leads to.
-    """
-
-    def __init__(self, known: Configurations, text: ReadText) -> None:
-        self.program = known.program
-        self.at = text.at
-        self.kernel = text.kernel
-        self._close = partial(known.close, text)
-
     @property
     def _readers(self) -> Iterable[Item]:
-        return self._close(ANY_BYTE).items.values()
+        return self.closed(ANY_BYTE).items.values()
 
     @property
     def may_end(self) -> bool:

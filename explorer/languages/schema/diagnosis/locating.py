@@ -116,7 +116,7 @@ def spot_of(data: bytes) -> Spot:
 
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_REST: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\?|[^\s\[\]{},:"]+', re.DOTALL)
+_REST: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\?|[^ \t\n\r\[\]{},:"]+', re.DOTALL)
 _TOKEN: Final = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _DECODER: Final = json.JSONDecoder()
