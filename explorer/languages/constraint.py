@@ -38,10 +38,9 @@ from explorer.languages.sources.algebra import (
     Repetition,
     TakesConstraints,
     Union,
-    alternatives,
+    chained,
     counted_times,
     not_an_operand,
-    sequence,
     too_many_parts,
 )
 from explorer.languages.sources.imported import Imported
@@ -211,8 +210,8 @@ class Constraint(StageMethods):
         if isinstance(other, TakesConstraints):
             return NotImplemented
         other = _operand("|", other)
-        parts = (*alternatives(self.source), *alternatives(other.source))
-        return Constraint(Union(parts), depth=_depth(self, other, flat=Union))
+        source = chained(Union, self.source, other.source)
+        return Constraint(source, depth=_depth(self, other, flat=Union))
 
     def __and__(self, other: Constraint | str) -> Constraint:
         """Words of both."""
@@ -229,8 +228,8 @@ class Constraint(StageMethods):
         if isinstance(other, TakesConstraints):
             return NotImplemented
         other = _operand("+", other)
-        parts = (*sequence(self.source), *sequence(other.source))
-        return Constraint(Concatenation(parts), depth=_depth(self, other, flat=Concatenation))
+        source = chained(Concatenation, self.source, other.source)
+        return Constraint(source, depth=_depth(self, other, flat=Concatenation))
 
     # A text on the left; a constraint's own operator comes first.
     def __ror__(self, other: str) -> Constraint:

@@ -20,8 +20,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Self, TypeVar
 
 from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.tree.nodes import (
@@ -294,14 +295,20 @@ def repeating_call(fewest: int, most: int | None) -> str:
     return f"{name}()" if name else f"times({both})"
 
 
-def alternatives(node: Source) -> tuple[Source, ...]:
-    """The parts of a union, so that a long chain of ``|`` is one union."""
-    return node.parts if isinstance(node, Union) else (node,)
+Chain = TypeVar("Chain", bound=Union | Concatenation)
 
 
-def sequence(node: Source) -> tuple[Source, ...]:
-    """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
-    return node.parts if isinstance(node, Concatenation) else (node,)
+def chained(kind: type[Chain], *sources: Source) -> Chain:
+    """A union or concatenation; parts of the same kind are merged, so a long chain is one source.
+
+    Example:
+        >>> from explorer import literal
+        >>> a = literal("a").source
+        >>> len(chained(Union, chained(Union, a, a), a).parts)
+        3
+    """
+    parts = (each.parts if isinstance(each, kind) else (each,) for each in sources)
+    return kind(tuple(chain.from_iterable(parts)))
 
 
 def not_an_operand(sign: str, other: object) -> ExplorerError:

@@ -28,6 +28,7 @@ from explorer.languages.sources.algebra import (
     Intersection,
     Repetition,
     Union,
+    chained,
     counted_times,
 )
 from explorer.languages.sources.aliases import Aliases
@@ -169,10 +170,9 @@ class _ExpressionReader:
                 one, other = self._operand(left, right), self._operand(right, left)
                 match op:
                     case ast.BitOr():
-                        return Union((*_parts(one, Union), *_parts(other, Union)))
+                        return chained(Union, one, other)
                     case ast.Add():
-                        parts = *_parts(one, Concatenation), *_parts(other, Concatenation)
-                        return Concatenation(parts)
+                        return chained(Concatenation, one, other)
                     case ast.BitAnd():
                         return Intersection(one, other)
                     case ast.Sub():
@@ -292,10 +292,6 @@ class _ExpressionReader:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _parts(source: Source, kind: type[Union | Concatenation]) -> tuple[Source, ...]:
-    return source.parts if isinstance(source, kind) else (source,)
 
 
 # The spans of the characters of a Python string in its literal.

@@ -7,22 +7,23 @@ because the first stop would begin inside the text. Assertions of a pattern, suc
 lookahead, would depend on the surrounding text and are refused.
 
 For a fixed stop, these are the texts without the stop that do not end with a beginning of it after
-which the stop would come sooner. For a pattern, a state is a set of states of the pattern's
-machine: the matches that have begun and not ended. The text may end if some word of the pattern can
-follow without ending one of them earlier.
+which the stop would come sooner. For a pattern, they are those that some word of the
+pattern can follow in which no match begins earlier.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
+
+import numpy as np
 
 from explorer.arguments import instance, listed, wrong
-from explorer.automata.construction.operations import difference, intersection
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.construction.minimize import minimal_dfa, minimize
+from explorer.automata.construction.operations import dfa_to_nfa, difference, intersection
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Concat, Deferred, Machine, Node, Source, Texts
 from explorer.automata.valid_utf8 import any_text
@@ -30,11 +31,13 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from explorer.languages.phases.free import strings_of, text_without
 from explorer.languages.regex.source import Regex
-from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
-STAGE: Final = "The text before a match"
+MARK: Final = 0xFF
+"""The byte that stands between a text and a match; no text has it."""
+
+_NO_MOVES: Final = np.empty((0, 2), np.int32)
 
 LONGEST_STOP: Final = 1000
 """The most bytes of a stop; its machine has a state for each."""
@@ -182,49 +185,37 @@ class UntilMatch(BeforeStop):
 def before_match(stop: Dfa, meter: Meter) -> Dfa:
     """The byte strings after which a word of a machine is its first match.
 
+    They are read with a mark behind them: what is left of all byte strings, a mark and a word, once
+    those are taken away in which a match begins before the mark.
+
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    arcs, accepting = stop.table.tolist(), stop.accepting.tolist()
-    classes = stop.symbol_class.tolist()
-    symbols = sorted(set(classes))
+    word = dfa_to_nfa(stop)
+    n, ends, over = word.num_states, word.accepting, 2 * word.num_states + 1
 
-    def read(begun: frozenset[int], symbol: int) -> frozenset[int] | None:
-        """The matches that go on after a byte; ``None`` if one of them ends."""
-        after = frozenset(arcs[state][symbol] for state in begun) - {NO_ARC}
-        return None if any(accepting[state] for state in after) else after
+    def shifted(arcs: Int32, source: int, target: int) -> Int32:
+        return arcs + np.array([source, 0, 0, target], np.int32)
 
-    def may_end(begun: frozenset[int]) -> bool:
-        """Whether some word of the machine can follow in which no earlier match ends."""
-        waiting = [(stop.start, begun)]
-        seen = set(waiting)
-        while waiting:
-            state, others = waiting.pop()
-            meter.check(STAGE, states=len(seen))
-            for symbol in symbols:
-                target, after = arcs[state][symbol], read(others, symbol)
-                if target == NO_ARC or after is None or (target, after) in seen:
-                    continue
-                if accepting[target]:
-                    return True
-                seen.add((target, after))
-                waiting.append((target, after))
-        return False
+    def machine(arcs: Sequence[Any], moves: Any, accepting: Int32) -> Dfa:
+        rows = np.vstack([(0, 0, MARK - 1, 0), *arcs]).astype(np.int32)
+        return minimal_dfa(Nfa(over + 1, 0, rows, np.array(moves, np.int32), accepting), meter)
 
-    sketch = Sketch(meter)
-    start: frozenset[int] = frozenset()
-    known = {start: sketch.state()}
-    waiting = [start]
-    cuts = [0, *(k for k in range(1, 256) if classes[k] != classes[k - 1]), 256]
-    while waiting:
-        begun = waiting.pop()
-        meter.check(STAGE, states=len(known))
-        for low, past in pairwise(cuts):
-            after = read(begun | {stop.start}, classes[low])
-            if after is None:
-                continue
-            if after not in known:
-                known[after] = sketch.state()
-                waiting.append(after)
-            sketch.interval(known[begun], low, past - 1, known[after])
-    return sketch.finish(known[start], [state for begun, state in known.items() if may_end(begun)])
+    # State 0 reads anything, and `over` does when a match has ended; from 1 on a match is read that
+    # begins before the mark, and from n + 1 on the rest of a match behind the mark.
+    behind = shifted(word.arcs, n + 1, n + 1)
+    first = word.arcs[word.arcs[:, 0] == word.start]
+    begun = [shifted(first, -word.start, 1), shifted(word.arcs, 1, 1)]
+    marks = [(1 + k, MARK, MARK, n + 1 + k) for k in range(n)]
+    ended = [(end + k, over) for end in ends.tolist() for k in (1, n + 1)]
+    earlier = machine(
+        [*begun, *marks, behind, (over, 0, MARK, over)], ended, np.array([over], np.int32)
+    )
+    all_marked = machine([(0, MARK, MARK, n + 1 + word.start), behind], _NO_MOVES, ends + n + 1)
+    marked = difference(all_marked, earlier, meter)
+    if marked.start == NO_ARC:
+        return marked
+    table, mark = marked.table.copy(), marked.symbol_class[MARK]
+    accepting = table[:, mark] != NO_ARC
+    table[:, mark] = NO_ARC
+    return minimize(Dfa(marked.symbol_class, table, accepting, marked.start), meter)
