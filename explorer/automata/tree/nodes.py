@@ -33,7 +33,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Self, cast
 from typing import Literal as OneOf
 
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.changes import Changeable
@@ -544,9 +544,10 @@ class Source(Changeable, ABC):
     def lower(self) -> Node:
         """The tree, without the `Written` node of this source itself; use `tree`."""
 
-    @abstractmethod
     def fields(self) -> dict[str, object]:
-        """The fields for `load` as JSON values, without the children."""
+        """The fields for `load` as JSON values, without the children; by default all of them."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: to_builtins(value) for name, value in values.items() if not _held(value)}
 
     @classmethod
     @abstractmethod
@@ -567,9 +568,7 @@ class Source(Changeable, ABC):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The source that a person wrote, for kinds that are offered in the editor; or an
-        `ExplorerError`.
-        """
+        """The source that a person wrote, for kinds that are offered; or an `ExplorerError`."""
         raise NotImplementedError
 
     def parse(self, text: str) -> object:
@@ -609,9 +608,7 @@ class Source(Changeable, ABC):
 
     @property
     def part_played(self) -> str:
-        """A noun such as ``stage``, where it only takes texts away from another source: by that
-        it is named where it excludes something, and not as a machine without a text.
-        """
+        """A noun such as ``stage`` that names it where it only takes texts away from a source."""
         return ""
 
     @property

@@ -62,10 +62,6 @@ class BoundedGrammar(Source):
             remedy = f"Choose a smaller depth than {self.depth:,}, or raise the limit with {limit}."
             raise error.advising(remedy) from None
 
-    def fields(self) -> dict[str, object]:
-        """The depth."""
-        return {"depth": self.depth}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The depth that was saved."""

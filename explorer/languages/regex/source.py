@@ -65,10 +65,6 @@ class Regex(Source):
                 ]
         return tuple(said)
 
-    def fields(self) -> dict[str, object]:
-        """The pattern."""
-        return {"pattern": self.pattern}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The pattern that was saved, read again."""

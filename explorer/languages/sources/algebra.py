@@ -56,10 +56,6 @@ class Combination(Source):
     plain_text: ClassVar[bool] = False
     sign: ClassVar[str] = ""
 
-    def fields(self) -> dict[str, object]:
-        """A mapping without further fields; kinds with fields of their own add them."""
-        return {}
-
     def spelled(self) -> str:
         """The expression that combines the expressions of its parts."""
         return self.written([part.spelled() for part in self.children])
@@ -236,10 +232,6 @@ class Repetition(Combination):
     minimum: int
     maximum: int | None
 
-    def fields(self) -> dict[str, object]:
-        """The bounds of the repetition."""
-        return {"minimum": self.minimum, "maximum": self.maximum}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The repetition of the part that was saved."""
@@ -357,10 +349,6 @@ class Healed(Combination):
     def parse(self, text: str) -> object:
         """The value of the text after the prompt."""
         return self.part.parse(text.removeprefix(self.prefix))
-
-    def fields(self) -> dict[str, object]:
-        """The end of the prompt."""
-        return {"prefix": self.prefix}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

@@ -64,10 +64,6 @@ class Aliases(Source):
     def _names(self) -> dict[str, str]:
         return {text: name for name, texts in self.entries for text in texts}
 
-    def fields(self) -> dict[str, object]:
-        """Names and texts, as pairs."""
-        return {"entries": [[name, list(texts)] for name, texts in self.entries]}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The names and texts that were saved."""

@@ -43,10 +43,6 @@ class Choice(Source):
         """A prefix tree."""
         return Texts(0, 0, self.texts)
 
-    def fields(self) -> dict[str, object]:
-        """The texts."""
-        return {"texts": list(self.texts)}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The texts that were saved; each must be one that can be written in UTF-8."""

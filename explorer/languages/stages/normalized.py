@@ -94,10 +94,6 @@ class Normalized(TextStage):
             "three combining marks"
         )
 
-    def fields(self) -> dict[str, object]:
-        """The form."""
-        return {"form": self.form}
-
     @classmethod
     def load(cls, fields: Mapping[str, object]) -> Self:
         """The stage that was saved."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 from explorer.arguments import listed, plain, shown, wrong
 from explorer.automata.machine import Dfa
@@ -161,25 +161,10 @@ class Restricted(TextStage):
             clauses.append(f"only words of a list of {len(self.words):,}, a trie")
         return " and ".join(clauses)
 
-    def fields(self) -> dict[str, object]:
-        """The allowed characters, scripts and words."""
-        return {
-            "names": list(self.names),
-            "scripts": list(self.scripts),
-            "chars": self.chars,
-            "words": list(self.words),
-        }
-
     @classmethod
-    def load(cls, fields: Mapping[str, object]) -> Self:
+    def load(cls, fields: Mapping[str, object]) -> Restricted:
         """The stage that was saved."""
-        names, scripts_, words = (
-            _texts(name, fields[name]) for name in ("names", "scripts", "words")
-        )
-        chars = plain(fields["chars"])
-        if not isinstance(chars, str):
-            raise wrong("chars", chars, "a text of the characters", error=ConstraintError)
-        return cls(names, scripts_, chars, words)
+        return cls.of(*(fields[name] for name in ("names", "scripts", "chars", "words")))
 
     def __str__(self) -> str:
         given = [repr(name) for name in self.names]

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
-from typing import ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
+
+from msgspec import to_builtins
 
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.machine import Dfa
@@ -59,8 +61,10 @@ class PipelineStage(ABC):
         """One sentence that says what the stage does."""
 
     def fields(self) -> dict[str, object]:
-        """The fields that `load` takes, as values that JSON can hold; most stages have none."""
-        return {}
+        """The fields that `load` takes, as values that JSON can hold; by default all of them."""
+        mine = cast("Any", self)
+        return {each.name: to_builtins(getattr(self, each.name)) for each in fields(mine)
+                if each.compare}  # fmt: skip
 
     @classmethod
     def load(cls, fields: Mapping[str, object]) -> Self:

@@ -87,10 +87,6 @@ class Until(BeforeStop):
         ending = Concat(0, 0, (Machine(0, 0, any_text()), Texts(0, 0, begun)))
         return difference(free, build(ending, meter), meter)
 
-    def fields(self) -> dict[str, object]:
-        """The stops."""
-        return {"stops": list(self.stops)}
-
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The stops that were saved."""
@@ -145,10 +141,6 @@ class UntilMatch(BeforeStop):
     def machine(self, meter: Meter) -> Dfa:
         """The texts before a match."""
         return intersection(any_text(), before_match(build(self.stop.tree, meter), meter), meter)
-
-    def fields(self) -> dict[str, object]:
-        """A mapping without further fields."""
-        return {}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
