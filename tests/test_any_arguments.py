@@ -333,8 +333,14 @@ def all_calls() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def test_the_callables_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, for what is written by the way."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("empty")
+def test_the_callables_are_found() -> None:
     assert {
         "regex", "Session", "session.step", "Session.from_ids", "dfa.allowed", "Cursor",
         "cursor.restore", "compare.take", "invasiveness.write", "toy.read", "lazy.can_finish",
@@ -344,10 +350,8 @@ def test_the_callables_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         call(name, {})
 
 
-def test_any_value_anywhere_is_our_error_or_a_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("empty")
+def test_any_value_anywhere_is_our_error_or_a_success() -> None:
     draw = random.Random(0)
     assert not faults(draw.sample(all_calls(), 1_200))
 
@@ -372,14 +376,14 @@ def test_values_whose_methods_raise_are_plain_values() -> None:
 
 
 @pytest.mark.long
-def test_every_value_at_every_parameter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("empty")
+def test_every_value_at_every_parameter() -> None:
     assert not faults(all_calls())
 
 
 @pytest.mark.long
-def test_two_wrong_values_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("empty")
+def test_two_wrong_values_at_once() -> None:
     draw = random.Random()
     names = [name for name in callables() if len(parameters(name)) > 1]
     chosen: list[tuple[str, dict[str, Any]]] = []

@@ -12,7 +12,8 @@ import explorer
 from explorer import cli
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
-from explorer.servers import reading, runs_of, verdict_of
+from explorer.servers import runs_of, verdict_of
+from explorer.servers.reading import MOST_CHARACTERS
 from tests.servers.fixtures import PERSON
 from tests.servers.logs import chat, log, runs, vocabulary
 
@@ -215,13 +216,12 @@ def test_large_numbers_that_can_be_read_are_read() -> None:
     assert runs_of(document.encode())[0].text == "1e999"
 
 
-def test_a_long_run_ends_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_ends_within_its_budget() -> None:
     (run,) = runs(chat("a" * 5000, {"guided_regex": "a*"}))
     assert verdict_of(run, vocabulary()).outcome == "whole"
     with pytest.raises(BudgetExceeded, match="Reading") as caught:
         verdict_of(run, vocabulary(), explorer.compile(explorer.regex("a*"), vocabulary()),
                    budget=Budget(seconds=1e-9))  # fmt: skip
     assert "Read fewer ids" in caught.value.remedy
-    monkeypatch.setattr(reading, "MOST_CHARACTERS", 4999)
-    with pytest.raises(DamagedFile, match="4,999 are read"):
-        runs(chat("a" * 5000, {}))
+    with pytest.raises(DamagedFile, match=f"{MOST_CHARACTERS:,} are read"):
+        runs(chat("a" * (MOST_CHARACTERS + 1), {}))

@@ -141,9 +141,15 @@ def check(path: Path, rows: list[Row]) -> None:
         assert [position.num_allowed for position in positions] == row.allowed
 
 
-def test_a_batch_of_vllm_1_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the environment names."""
     path = tmp_path / "runs.jsonl"
     monkeypatch.setenv(vllm_recorder.PATH_VARIABLE, str(path))
+    return path
+
+
+def test_a_batch_of_vllm_1_is_recorded(path: Path) -> None:
     recorder = RunRecorder(types.SimpleNamespace(), torch.device("cpu"), False)
     assert recorder.is_argmax_invariant() is False
     rows = served(recorder)
@@ -151,11 +157,7 @@ def test_a_batch_of_vllm_1_is_recorded(tmp_path: Path, monkeypatch: pytest.Monke
     check(path, rows)
 
 
-def test_a_run_that_the_process_ends_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    monkeypatch.setenv(vllm_recorder.PATH_VARIABLE, str(path))
+def test_a_run_that_the_process_ends_is_kept(path: Path) -> None:
     config = types.SimpleNamespace(model_config=types.SimpleNamespace(model="tiny"))
     recorder = RunRecorder(config, torch.device("cpu"), False)
     output: list[int] = []
@@ -225,12 +227,8 @@ def real_interface() -> types.ModuleType:
     return module
 
 
-def test_vllms_own_classes_take_the_recorder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vllms_own_classes_take_the_recorder(path: Path) -> None:
     vllm: Any = real_interface()
-    path = tmp_path / "runs.jsonl"
-    monkeypatch.setenv(vllm_recorder.PATH_VARIABLE, str(path))
 
     # As in an installation: the recorder is a subclass of vLLM's abstract class.
     made = type("Recorder", (vllm.LogitsProcessor,), dict(vars(RunRecorder)))

@@ -20,7 +20,6 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
-from explorer.sweeps import places
 from explorer.sweeps.grid import SweepBatch, SweepSetup
 from explorer.sweeps.places import Finished, OnDask
 from explorer.sweeps.sweep import SweepProgress
@@ -54,29 +53,36 @@ def test_threads_write_what_this_process_writes() -> None:
         assert executor.submit(int, "1").result() == 1  # It stays open.
 
 
-def test_dask_writes_what_this_process_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cluster of threads: cheap, and with a real scheduler. Real processes are below."""
+@pytest.fixture(scope="module")
+def here() -> list[tuple[str, str]]:
+    """What this process writes, which notes nothing."""
+    return texts(asked(None))
+
+
+@pytest.fixture
+def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which each process notes that it opened the model."""
     monkeypatch.setenv(DEADLY, str(tmp_path))
+    return tmp_path
+
+
+def test_dask_writes_what_this_process_writes(here: list[tuple[str, str]], noted: Path) -> None:
+    """A cluster of threads: cheap, and with a real scheduler. Real processes are below."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as local, distributed.Client(local) as client:  # fmt: skip
         found = texts(asked(client))
     # All threads are one process: the model was opened once.
-    assert [path.name for path in tmp_path.iterdir()] == [f"opened-{os.getpid()}"]
-    monkeypatch.delenv(DEADLY)
-    assert found == texts(asked(None))
+    assert [path.name for path in noted.iterdir()] == [f"opened-{os.getpid()}"]
+    assert found == here
 
 
 def test_own_processes_write_what_this_process_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: list[tuple[str, str]], noted: Path
 ) -> None:
-    monkeypatch.setenv(DEADLY, str(tmp_path))
     done = asked(1)
-    assert len(list(tmp_path.iterdir())) == 1  # Opened once, for ten batches.
-    monkeypatch.delenv(DEADLY)
-    assert texts(done) == texts(asked(None))
+    assert len(list(noted.iterdir())) == 1  # Opened once, for ten batches.
+    assert texts(done) == here
 
 
 class Losing:
@@ -177,10 +183,8 @@ def test_a_process_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "failed"), [(dies_once, 0), (dies_always, 2)])
-def test_a_process_of_ours_that_dies(
-    model: object, failed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(DEADLY, str(tmp_path))
+@pytest.mark.usefixtures("noted")
+def test_a_process_of_ours_that_dies(model: object, failed: int) -> None:
     done = asked(1, [*PROMPTS[:5], "die"], models=model, batch_size=3)
     assert (len(done), done.failed) == (12, failed)
     errors = {row["prompt"] for row in done.table.to_pylist() if row["error"]}
@@ -236,11 +240,8 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was() -> None:
     """The number of workers is asked for without a pause, so the worker dies during a question."""
-    monkeypatch.setattr(places, "LOOK", 0.0)
     port = free_port()
     with (
         scheduler_and_workers(port, workers=0) as running,
@@ -248,15 +249,15 @@ def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
         distributed.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client,
         dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
     ):
-        place = OnDask(client)
         killer = threading.Timer(0.3, running[0].kill)
         killer.start()
         asked_for = 0
         while client.status == "running":
+            place = OnDask(client)  # One that has not asked yet asks at once.
             assert place.capacity == 1
             asked_for += 1
         killer.join()
-        assert asked_for > 1 and place.capacity == 1
+        assert asked_for > 1 and OnDask(client).capacity == 1
 
 
 @pytest.mark.long
@@ -318,11 +319,7 @@ def test_a_scheduler_that_does_not_come_back_loses_no_row(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("look", [0.0, places.LOOK])
-def test_the_scheduler_is_killed_and_started_again(
-    look: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(places, "LOOK", look)
+def test_the_scheduler_is_killed_and_started_again(tmp_path: Path) -> None:
     port = free_port()
     killed: list[int] = []
     address = f"tcp://127.0.0.1:{port}"

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from explorer.decoding.models.model import Reading
+from widgets.toy import ToyModel
 from widgets.views.compare import Compare
 from widgets.views.view import View
 
@@ -28,6 +31,18 @@ def grown(line: dict[str, Any], moved: dict[str, Any]) -> dict[str, Any]:
     return {**line, **told, "strip": strip}
 
 
+class Held(ToyModel):
+    """A toy before whose next reading something happens: it waits, or it fails."""
+
+    before: Callable[[], object] | None = None
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        return super().read(tokens)
+
+
 class Page:
     """The page of one widget.
 
@@ -37,6 +52,8 @@ class Page:
 
     def __init__(self, made: View | Compare) -> None:
         self.made: Any = made
+        self.grown = grown
+        """How it takes a move."""
         self.line: dict[str, Any] = {}
         """The line as this page has built it."""
         self.history: dict[str, Any] = {}
@@ -78,7 +95,7 @@ class Page:
         if moved.get("generation", 0) <= self.line.get("generation", 0):
             return
         if moved["after"] == self.line.get("generation"):
-            self.line = grown(self.line, moved)
+            self.line = self.grown(self.line, moved)
             for name, values in moved.get("history", {}).items():
                 self.history[name] = self.history[name][: moved["kept"]] + values
         else:

@@ -70,7 +70,7 @@ def test_a_filter_is_nobodys_composition(worker: CompileWorker) -> None:
     assert made.machine is machine
 
 
-def test_without_pynini_the_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pynini_the_line_says_so() -> None:
     machine = explorer.compile(explorer.regex("(foo)+d"), TOY)
 
     class Without:

@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from explorer import Constraint, Sampler, Session
+from explorer import Budget, Constraint, Sampler, Session
+from explorer.analysis.ahead import Ahead
 from explorer.languages.sources import registry
-from tests.widgets.page import Page
-from widgets.dialogue import handlers
+from tests.widgets.page import Held, Page
+from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import TABLE, table_for_page
 from widgets.dialogue.later import Later
 from widgets.dialogue.messages import AtPlace, read_message
@@ -218,17 +219,22 @@ def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(pag
     place.editing.cancel()
 
 
-def test_a_step_does_not_wait_for_a_search(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    search = handlers.search_packet
+@pytest.fixture
+def model() -> Held:
+    return Held()
 
-    def slow(*arguments: Any) -> Any:
-        begun.set()
-        assert go_on.wait(60)
-        return search(*arguments)
 
-    monkeypatch.setattr(handlers, "search_packet", slow)
-    asked = page.tell("search", query="f")
+@pytest.fixture
+def held_page(model: Held) -> Iterator[Page]:
+    made = Explorer(cursor=Cursor(Session(model, toy_constraint())))
+    yield Page(made)
+    made.close()
+
+
+def test_a_step_does_not_wait_for_a_look_ahead(held_page: Page, model: Held) -> None:
+    page, begun, go_on = held_page, threading.Event(), threading.Event()
+    model.before = lambda: begun.set() or go_on.wait(60)
+    asked = page.tell("ahead", k=0)
     assert begun.wait(60)
     done: list[dict[str, Any]] = []
     # On another thread, because the lock is re-entrant.
@@ -266,28 +272,43 @@ def test_nothing_that_a_page_sends_raises(page: Page) -> None:
     compare.made.close()
 
 
+class EndingSession(Session):
+    """A session whose steps and looks ahead end with an error."""
+
+    error: BaseException | None = None
+
+    def _end(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def step(self, token: int | str | None = None) -> Any:
+        self._end()
+        return super().step(token)
+
+    def ahead(self, k: int = 10, *, budget: Budget | None = None) -> tuple[Ahead, ...]:
+        self._end()
+        return super().ahead(k, budget=budget)
+
+
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), SystemExit(3), ValueError("fault")], ids=repr
 )
-@pytest.mark.parametrize("name", ["step", "search"])  # At once, and on a thread.
-def test_whatever_ends_the_work_the_page_is_answered(
-    page: Page, name: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An interrupt, or a reader that wants to end the process: the page waits for no answer."""
-
-    def ends(*_: Any, **__: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr(page.made.cursor, "step", ends)
-    monkeypatch.setattr(handlers, "search_packet", ends)
-    answer = page.ask(name, **FIELDS.get(name, {}))
+@pytest.mark.parametrize("name", ["step", "ahead"])  # At once, and on a thread.
+def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseException) -> None:
+    """An interrupt, or a model that wants to end the process: the page waits for no answer."""
+    session = EndingSession(ToyModel(), toy_constraint())
+    page = Page(Explorer(cursor=Cursor(session)))
+    assert page.ask("step")["ok"]  # To a place where nobody has looked ahead yet.
+    session.error = error
+    answer = page.ask(name)
     assert (answer["ok"], answer["quiet"]) == (False, False)
     shown = cast("dict[str, str]", answer["error"])
     assert shown["title"] == {
         "KeyboardInterrupt": "Interrupted", "SystemExit": "SystemExit", "ValueError": "ValueError",
     }[type(error).__name__]  # fmt: skip
-    monkeypatch.undo()
+    session.error = None
     assert page.ask("step")["ok"]  # Nothing is left locked.
+    page.made.close()
 
 
 def test_a_reader_that_ends_the_process_is_answered_too(page: Page) -> None:

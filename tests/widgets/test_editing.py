@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
 
 from explorer import Budget, from_type, json_schema, load_model, regex
-from explorer.decoding.models.model import LanguageModel
+from explorer.tokens.machine import TokenMachine
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
 from widgets.kinds import PRESETS, TOY
@@ -204,25 +205,40 @@ def act(page: Page, action: str) -> int:
     return page.tell(action)
 
 
+class HeldWorker(CompileWorker):
+    """A worker whose first compilation waits until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def compile(self, *given: Any, **named: Any) -> TokenMachine:
+        self.begun.set()
+        assert self.goes_on.wait(60)
+        return super().compile(*given, **named)
+
+
+@pytest.fixture(scope="module")
+def held() -> Iterator[HeldWorker]:
+    made = HeldWorker()
+    made.warm().join()
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("second", ACTIONS)
 @pytest.mark.parametrize("first", ["preset", "other preset", "typed"])
-def test_whatever_is_done_while_a_model_loads_the_last_question_counts(
-    page: Page, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+def test_whatever_is_done_while_it_is_compiled_the_last_question_counts(
+    page: Page, held: HeldWorker, first: str, second: str
 ) -> None:
-    """Each action in the midst of a load or a compilation, and then a preset once more."""
-    loading, goes_on = threading.Event(), threading.Event()
-
-    def slow(name: str) -> LanguageModel:
-        loading.set()
-        assert goes_on.wait(60)
-        return load_model(name)
-
-    monkeypatch.setattr("widgets.editing.load_model", slow)
+    """Each action in the midst of a compilation, and then a preset once more."""
+    page.made.shown.editing.worker = held
+    held.begun.clear()
+    held.goes_on.clear()
     asked = act(page, first)
-    if first != "typed":  # That one needs no other model.
-        assert loading.wait(60)
+    assert held.begun.wait(60)
     later = act(page, second)
-    goes_on.set()
+    held.goes_on.set()
     answers = [page.answer(asked), page.answer(later)]
     assert all(answer["ok"] or answer.get("cancelled") for answer in answers), answers
     edits = second not in ("step", "reset", "fork", "again")

@@ -6,7 +6,7 @@ import base64
 import gc
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
 from xml.etree import ElementTree
 
@@ -19,17 +19,15 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
+from tests.evidence import calls_of
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import error_packet
 from widgets.editing import written_constraint
-from widgets.figures import snapshot as snapshots
-from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines import drawn as drawn_once
 from widgets.figures.machines.drawn import draw_whole
-from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.compare import Compare
@@ -252,7 +250,7 @@ def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
     assert any("widget-view" in kind for kind in bundle[0])
 
 
-def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_still_is_drawn_onto_the_drawing_of_the_page() -> None:
     # More arcs than are drawn: the still adds those of the path, and lays nothing out again.
     made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
     dfa = made.session.machine
@@ -267,16 +265,8 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
         if f"q{here}-q{dfa.char_state[dfa.step(made.session.state, token)]}" not in drawn
     )
     made.cursor.step(token)
-    laid: list[str] = []
-
-    def counted(figures: Mapping[str, MachineFigure]) -> dict[str, Layout]:
-        laid.extend(figures)
-        return lay_out_figures(figures)
-
-    for module in (snapshots, drawn_once):
-        monkeypatch.setattr(module, "lay_out_figures", counted)
+    assert calls_of(made.snapshot, lay_out_figures) == 1  # Of the text.
     root = ElementTree.fromstring(made.snapshot().svg)
-    assert laid == ["detokenizing_fst"]
     # A chain is as high as its states, however high the machine below it is.
     heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
     assert len(heights) == 3 and heights[0] < 60 < heights[2]

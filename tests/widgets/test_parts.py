@@ -18,6 +18,7 @@ from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
+from tests.evidence import calls_of
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.shown_place import PageData, ShownPlace
@@ -131,19 +132,10 @@ def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
     assert mask.page_data is strip.page_data
 
 
-def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_is_worked_out_once_for_all() -> None:
     steps = Stepper()
     others = [Mask(cursor=steps.cursor), TokenStrip(cursor=steps.cursor)]
-    made: list[PageData] = []
-    position = PageData.position
-
-    def counted(self: PageData, *place: Any) -> dict[str, object]:
-        made.append(self)
-        return position(self, *place)
-
-    monkeypatch.setattr(PageData, "position", counted)
-    steps.cursor.step()
-    assert made == [steps.page_data]
+    assert calls_of(steps.cursor.step, PageData.position) == 1
     others[0].close()
     steps.cursor.step()
     assert (others[0].position["k"], others[1].position["k"]) == (1, 2)

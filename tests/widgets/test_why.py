@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
+import threading
 from collections.abc import Iterator
-from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -159,17 +160,18 @@ def test_a_question_about_a_place_that_was_left_is_dropped(page: Page, kind: str
 def test_a_step_while_it_is_worked_out_drops_the_answer(page: Page, kind: str) -> None:
     moved: list[int] = []
 
-    class Moved(Thread):
-        """The thread of a long answer, before whose work the cursor moves."""
+    def move(*_: object) -> None:
+        """Before the first call of the thread that works the answer out."""
+        sys.setprofile(None)
+        threading.setprofile(None)
+        page.made.cursor.step()
+        moved.append(1)
 
-        def run(self) -> None:
-            page.made.cursor.step()
-            moved.append(1)
-            super().run()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("widgets.dialogue.dialogue.Thread", Moved)
+    threading.setprofile(move)
+    try:
         answer = page.ask(kind, k=0, **QUESTIONS[kind])
+    finally:
+        threading.setprofile(None)
     assert moved and answer["stale"] and not answer["ok"] and "error" not in answer
 
 

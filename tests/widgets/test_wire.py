@@ -107,13 +107,11 @@ def test_a_page_that_missed_a_move_asks_for_the_whole_line(reader: Page) -> None
     assert reader.wholes == 1
 
 
-def test_a_move_that_is_damaged_would_be_seen(
-    reader: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_that_is_damaged_would_be_seen(reader: Page) -> None:
     def forgetful(line: dict[str, Any], moved: dict[str, Any]) -> dict[str, Any]:
         return grown(line, {**moved, "tokens": moved["tokens"][1:]})
 
-    monkeypatch.setattr("tests.widgets.page.grown", forgetful)
+    reader.grown = forgetful
     with pytest.raises(AssertionError):
         wander(reader, 1, 30)
 

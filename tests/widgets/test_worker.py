@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,9 +26,7 @@ from explorer.languages.sources import registry
 from explorer.languages.sources.imported import Imported
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.trie import Trie, trie_of
 from widgets import kinds
-from widgets.compiling import worker_process
 from widgets.compiling.worker import CallOff, CompileWorker
 from widgets.dialogue.later import CalledOff
 from widgets.kinds import register_kind
@@ -136,31 +132,6 @@ def test_a_large_vocabulary_goes_over_once(
         np.testing.assert_array_equal(found.table, wanted.table)
         np.testing.assert_array_equal(found.token_class, wanted.token_class)
     assert worker.pid == pid
-
-
-def test_the_trie_is_made_when_the_vocabulary_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[str] = []
-
-    def noted(vocabulary: Vocabulary) -> Trie:
-        made.append(vocabulary.fingerprint)
-        return trie_of(vocabulary)
-
-    monkeypatch.setattr(worker_process, "trie_of", noted)
-    kept: OrderedDict[str, Vocabulary] = OrderedDict()
-    sent = Vocabulary.from_bytes([b"f", b"oo", b"fresh"], eos_ids=[3])
-    words = worker_process.TokenBytes(sent.fingerprint, sent.tokens, sent.eos_ids, {}, frozenset())
-    assert worker_process._keep(words, kept).outcome == "done"
-    assert made == [sent.fingerprint]
-    # A compilation only uses it: it is the same object.
-    before = trie_of(kept[sent.fingerprint])
-    job = worker_process.Job(
-        pickle.dumps((("regex", "foo"), ())), sent.fingerprint, LARGE, 3600, str(tmp_path / "a.dfa")
-    )
-    monkeypatch.setattr(worker_process, "_limit_memory", lambda more: more)  # Not of this process.
-    assert worker_process._run(job, kept).outcome == "done"
-    assert trie_of(kept[sent.fingerprint]) is before
 
 
 def test_errors_arrive_whole(worker: CompileWorker) -> None:
