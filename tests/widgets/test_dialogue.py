@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from explorer import Budget, Constraint, Sampler, Session
-from explorer.analysis.ahead import Ahead
+from explorer import Constraint, Sampler, Session
 from explorer.languages.sources import registry
 from tests.widgets.page import Held, Page
 from widgets.cursor import Cursor
@@ -273,34 +272,33 @@ def test_nothing_that_a_page_sends_raises(page: Page) -> None:
 
 
 class EndingSession(Session):
-    """A session whose steps and looks ahead end with an error."""
+    """A session whose steps end with an error."""
 
     error: BaseException | None = None
 
-    def _end(self) -> None:
+    def step(self, token: int | str | None = None) -> Any:
         if self.error is not None:
             raise self.error
-
-    def step(self, token: int | str | None = None) -> Any:
-        self._end()
         return super().step(token)
-
-    def ahead(self, k: int = 10, *, budget: Budget | None = None) -> tuple[Ahead, ...]:
-        self._end()
-        return super().ahead(k, budget=budget)
 
 
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), SystemExit(3), ValueError("fault")], ids=repr
 )
-@pytest.mark.parametrize("name", ["step", "ahead"])  # At once, and on a thread.
+@pytest.mark.parametrize("name", ["step", "edit"])  # At once, and on a thread.
 def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseException) -> None:
-    """An interrupt, or a model that wants to end the process: the page waits for no answer."""
+    """An interrupt, or a reader that wants to end the process: the page waits for no answer."""
     session = EndingSession(ToyModel(), toy_constraint())
-    page = Page(Explorer(cursor=Cursor(session)))
-    assert page.ask("step")["ok"]  # To a place where nobody has looked ahead yet.
-    session.error = error
-    answer = page.ask(name)
+    page, session.error = Page(Explorer(cursor=Cursor(session))), error
+
+    def ends(_: str) -> Constraint:
+        raise error
+
+    register_kind("ends", ends)
+    try:
+        answer = page.ask(name, **({"kind": "ends", "text": "a"} if name == "edit" else {}))
+    finally:
+        registry.forget("ends")
     assert (answer["ok"], answer["quiet"]) == (False, False)
     shown = cast("dict[str, str]", answer["error"])
     assert shown["title"] == {
@@ -309,19 +307,6 @@ def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseExcep
     session.error = None
     assert page.ask("step")["ok"]  # Nothing is left locked.
     page.made.close()
-
-
-def test_a_reader_that_ends_the_process_is_answered_too(page: Page) -> None:
-    def ends(_: str) -> Constraint:
-        raise SystemExit(3)
-
-    register_kind("ends", ends)
-    try:
-        answer = page.ask("edit", kind="ends", text="a")
-        assert (answer["ok"], answer["error"]["title"]) == (False, "SystemExit")
-        assert page.ask("step")["ok"]
-    finally:
-        registry.forget("ends")
 
 
 def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
