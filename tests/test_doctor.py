@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from explorer.cli.doctor import _kernel  # pyright: ignore[reportPrivateUsage]
+from explorer.cli import doctor
+
+pytest.importorskip("jupyter_client")
 
 
-def kernel_of(monkeypatch: pytest.MonkeyPatch, program: str) -> Any:
-    specs = pytest.importorskip("jupyter_client.kernelspec")
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The first folder for programs, and for descriptions of kernels."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    return tmp_path
 
-    def spec(*_: object) -> object:
-        return specs.KernelSpec(argv=[program, "-m", "ipykernel_launcher"])
 
-    monkeypatch.setattr(specs.KernelSpecManager, "get_kernel_spec", spec)
-    return _kernel()
+def finding(folder: Path, program: str) -> doctor.Finding:
+    """What is found of a kernel that is started by a program."""
+    described = folder / "kernels" / "python3" / "kernel.json"
+    described.parent.mkdir(parents=True)
+    argv = [program, "-m", "ipykernel_launcher"]
+    described.write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
+    return next(one for one in doctor.findings() if one.name == "kernel")
+
+
+def other_python(folder: Path, name: str) -> Path:
+    other = folder / name
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    return other
 
 
 @pytest.mark.parametrize("name", ["python", "python3"])
-def test_a_plain_name_is_the_python_that_runs_jupyter(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
-) -> None:
+def test_a_plain_name_is_the_python_that_runs_jupyter(folder: Path, name: str) -> None:
     """Jupyter puts its own program in the place of the name, whatever the search path says."""
-    other = tmp_path / name
-    other.write_text("#!/bin/sh\n")
-    other.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    kernel = kernel_of(monkeypatch, name)
+    other_python(folder, name)
+    kernel = finding(folder, name)
     assert (kernel.level, kernel.found) == ("ok", "notebooks run in this Python")
 
 
-def test_another_program_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    other = tmp_path / "python9"
-    other.write_text("#!/bin/sh\n")
-    other.chmod(0o755)
-    kernel = kernel_of(monkeypatch, str(other))
+def test_another_program_is_named(folder: Path) -> None:
+    other = other_python(folder, "python9")
+    kernel = finding(folder, str(other))
     assert kernel.level == "note" and str(other) in kernel.found
     assert sys.executable in str(kernel.remedy)

@@ -69,22 +69,6 @@ def test_a_pattern_and_several_prompts(capsys: pytest.CaptureFixture[str]) -> No
     assert "nan" not in said and "goes on" in said
 
 
-def test_a_violation_is_the_exit_status(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Seen with a method that is invasive: the language's machine refuses what is valid."""
-    from explorer.analysis.invasiveness import schemes as module
-
-    def invasive(lm: Any, prompt: Any, constraint: Any, **more: Any) -> Any:
-        more["machine"] = explorer.compile(explorer.choice([" Rome"]), lm.vocabulary)
-        return invasiveness(lm, prompt, constraint, **more)
-
-    monkeypatch.setattr(module, "invasiveness", invasive)
-    words = ["invasiveness", "--regex", " (Paris|Rome)", "--prompt", "The capital of France is"]
-    assert cli.main(words) == 1
-    assert "violation    token 0 is b' Rome'" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

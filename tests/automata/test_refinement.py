@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.automata.construction import minimize
 from explorer.automata.machine import Bool, Dfa
 from explorer.budget import Meter
-from tests.evidence import examples
+from tests.evidence import calls_of, examples
 
 
 @st.composite
@@ -84,13 +83,13 @@ def test_a_round_too_few_differs() -> None:
     assert not same_parts(blocks, in_rounds(dfa, useful, 4))
 
 
-def test_refinement_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minimize, "QUANTUM", 0)
-    looks: list[None] = []
-    monkeypatch.setattr(Meter, "check_time", lambda *_, **__: looks.append(None))
-    states = 300
-    table = np.full((states, 1), 0, np.int32)
-    table[:-1, 0] = np.arange(1, states)
-    accepting = np.arange(states) == 0
-    minimize.minimize(Dfa(np.zeros(256, np.int32), table, accepting, 0), Meter())
-    assert len(looks) > 100
+def test_refinement_looks_at_the_clock() -> None:
+    """Once for each piece of the work, of which a large machine has many."""
+
+    def looks(states: int) -> int:
+        table = np.random.default_rng(0).integers(0, states, (states, 20)).astype(np.int32)
+        symbol_class = np.minimum(np.arange(256), 19).astype(np.int32)
+        dfa = Dfa(symbol_class, table, np.arange(states) == 0, 0)
+        return calls_of(lambda: minimize.minimize(dfa, Meter()), Meter.check_time)
+
+    assert looks(200_000) > looks(6) + 2
