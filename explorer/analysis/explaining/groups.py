@@ -13,7 +13,9 @@ Cost: one walk of the trie and a few array operations: milliseconds at 131,072 i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -195,7 +197,8 @@ def explain_all(
             np.append(codes.offset, np.full(more, READ, np.int32)),
             codes.begun,
         )
-    return _grouped(codes, weights, _ExpectedNames(background, tail, state))
+    name = cache(partial(_expected_name, background, tail=tail))
+    return _grouped(codes, weights, _SENTINEL.get(state, ""), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,39 +300,24 @@ _SENTINEL: Final = {
 }
 
 
-class _ExpectedNames:
-    """The expected characters in words, by the state at which a character begins."""
-
-    def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
-        self._characters = background.characters
-        self._machine = background.byte_machine
-        self.sentinel = _SENTINEL.get(state, "")
-        self._state, self._tail = tail
-        self._known: dict[int, str] = {}
-
-    def __call__(self, state: int) -> str:
-        known = self._known.get(state)
-        if known is None:
-            known = self._known[state] = self._of(state)
-        return known
-
-    def _of(self, state: int) -> str:
-        if state == NO_ARC:
-            return "only the end of text"
-        if state == BEFORE:
-            chars = self._characters.expected(self._state, self._tail)
-            begun = f"the rest of {show_bytes(self._tail)}: " if self._tail else ""
-            return begun + show_characters(chars)
-        chars = self._characters.expected(state)
-        if not chars.ranges:
-            return "only the end of text"
-        ends = self._machine.is_accepting(state)
-        return show_characters(chars) + (", or the end of text" if ends else "")
+def _expected_name(background: Background, state: int, tail: tuple[int, bytes]) -> str:
+    """The expected characters in words, given the state at which a character begins."""
+    if state == NO_ARC:
+        return "only the end of text"
+    if state == BEFORE:
+        begun = f"the rest of {show_bytes(tail[1])}: " if tail[1] else ""
+        return begun + show_characters(background.characters.expected(*tail))
+    chars = background.characters.expected(state)
+    if not chars.ranges:
+        return "only the end of text"
+    ends = background.byte_machine.is_accepting(state)
+    return show_characters(chars) + (", or the end of text" if ends else "")
 
 
 def _grouped(
-    codes: _Codes, weights: NDArray[np.float64] | None, names: _ExpectedNames
+    codes: _Codes, weights: NDArray[np.float64] | None, sentinel: str, name: Callable[[int], str]
 ) -> MaskReasons:
+    """The reasons, given the expectation in words by the state at which a character begins."""
     code = codes.code
     size = len(STAGES) + len(codes.begun) * len(KINDS)
     counts = np.bincount(code, minlength=size)
@@ -341,15 +329,12 @@ def _grouped(
     for packed in present:
         if packed == allowed:
             continue
-        name: Stage = "constraint"
+        stage: Stage = STAGES[packed] if packed < len(STAGES) else "constraint"
         expected = offered = ""
-        if packed < len(STAGES):
-            name = STAGES[packed]
-        else:
+        if packed >= len(STAGES) and not sentinel:
             state, kind = divmod(packed - len(STAGES), len(KINDS))
-            if not names.sentinel:
-                expected, offered = names(codes.begun[state]), KINDS[kind]
-        member[packed] = number.setdefault((name, expected, offered), len(number))
+            expected, offered = name(codes.begun[state]), KINDS[kind]
+        member[packed] = number.setdefault((stage, expected, offered), len(number))
     masked = member >= 0
     count = np.zeros(len(number), np.int64)
     np.add.at(count, member[masked], counts[masked])
@@ -370,7 +355,7 @@ def _grouped(
     if len(number) > MOST_GROUPS:
         listed.append(None)
     groups = [
-        _group(label, np.flatnonzero(group == n), weights, names.sentinel)
+        _group(label, np.flatnonzero(group == n), weights, sentinel)
         for n, label in enumerate(listed)
     ]
     stage_of_code = np.full(size, _STAGE["constraint"], np.uint8)

@@ -1,8 +1,8 @@
 """Changes of a source that would let a token through: the smallest one, and the everyday ones.
 
 *The smallest* change is to one place of the source, which proposes replacements (`Source.wider`),
-fewest characters first. A change counts only if the changed constraint, compiled again for the same
-vocabulary, allows the token after the same text.
+fewest characters first. A change counts only if the changed constraint reads the text and the
+token, and the vocabulary can finish after them.
 
 *An everyday cause* is a change of the constraint: white space is allowed, the properties may come
 in any order, a keyword is left out, a code fence may surround the answer. A change is the cause
@@ -10,8 +10,8 @@ if the changed constraint reads the text and the token. So only a change that he
 whatever the wording of the source.
 
 What it does not do: combine two changes, or say that a change is what a user wants.
-Cost: up to four compilations for the smallest change; for a cause one discovered machine for each
-change that is tried, at most a dozen.
+Cost: up to four machines over bytes for the smallest change; for a cause one for each change that
+is tried, at most a dozen.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.phases.functions import any_tokens, token
-from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.failing import run
+from explorer.tokens.walks.finishing import Finishing
+from explorer.tokens.walks.trie import trie_for
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
 
@@ -90,29 +90,23 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     ways = ways_to(part.source, source)
     if place.start is None or place.end is None or not source.plain_text or len(ways) != 1:
         return None
+    written = verdict.prefix + (verdict.data or b"")
     try:
-        rest = (verdict.prefix + (verdict.data or b""))[verdict.char_begin :].decode()
+        rest = written[verdict.char_begin :].decode()
     except UnicodeDecodeError:
         return None
-    written = verdict.prefix + (verdict.data or b"")
     text = source.text
     for replacement in source.wider(place.start, place.end, rest):
         try:
             changed = type(source).read(text[: place.start] + replacement + text[place.end :])
             constraint = Constraint(put_source(whole.source, (*part.path, *ways[0]), changed))
-            char_dfa = constraint.build(Meter(LIMITS))
-            start = char_dfa.start
-            if start == NO_ARC or run(char_dfa, start, written)[-1] == NO_ARC:
-                continue
-            compiled = compile(constraint, machine.vocabulary, LIMITS, lazy=False)
-            here = int(run(char_dfa, start, verdict.prefix)[-1])
-            state = {int(q): k for k, q in enumerate(compiled.char_state)}.get(here)
+            byte_machine = constraint.machine
+            after = state_after(byte_machine, written)
+            finishing = Finishing(byte_machine, trie_for(machine.vocabulary, byte_machine))
+            if after != NO_ARC and finishing.can_finish(after, Meter(LIMITS)):
+                return Widening(text, place.start, place.end, replacement, constraint)
         except ExplorerError:
             continue  # The change does not parse, or makes too large a machine.
-        if state is not None and verdict.token is not None:
-            if compiled.step(state, verdict.token) is None:
-                continue
-            return Widening(text, place.start, place.end, replacement, constraint)
     return None
 
 

@@ -11,7 +11,6 @@ byte-by-byte check a pass over the allowed tokens of at most `MOST_STATES` state
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Final, Protocol
 
@@ -208,25 +207,14 @@ def _visited_only(machine: TokenMachine, count: int, stopped: BudgetExceeded | N
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Sorts:
-    """The ids that are all white space, and those with a whole character that is not white space.
-
-    Args:
-        blank: bool[ids].
-        telling: bool[ids].
-    """
-
-    blank: Bool
-    telling: Bool
-
-
 @memo
-def _sorts(vocabulary: Vocabulary) -> _Sorts:
+def _blank_and_telling(vocabulary: Vocabulary) -> tuple[Bool, Bool]:
+    """bool[ids] each: the ids that are all white space, and those with a whole character that is
+    not."""
     tokens = vocabulary.tokens
     blank = [data is not None and not data.strip() for data in tokens]
     telling = [data is not None and bool(data.decode(errors="ignore").strip()) for data in tokens]
-    return _Sorts(np.array(blank, np.bool_), np.array(telling, np.bool_))
+    return np.array(blank, np.bool_), np.array(telling, np.bool_)
 
 
 def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -240,7 +228,7 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
 
 def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
     """Find the loops; each is a trap, either of white space alone or of text."""
-    sorts = _sorts(background.machine.vocabulary)
+    blank, telling = _blank_and_telling(background.machine.vocabulary)
     edges: list[list[int]] = []
     held = 0
     for state in arcs.states:
@@ -251,11 +239,8 @@ def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterato
     for members in _components(edges):
         meter.check_time(STAGE)
         # A class may hold white space, parts of a character of white space, and other text.
-        only_blank = arcs.some_stay(members, sorts.blank) and not arcs.some_stay(
-            members, sorts.telling
-        )
-        if only_blank:
-            yield _whitespace_loop(background, members, sorts.blank, meter)
+        if arcs.some_stay(members, blank) and not arcs.some_stay(members, telling):
+            yield _whitespace_loop(background, members, blank, meter)
         else:
             yield _endless(background, members, meter)
 

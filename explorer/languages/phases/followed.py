@@ -73,14 +73,14 @@ class PartMark:
 
     Args:
         kind: A ``phase`` or its ``content``; in a structural tag a ``tag``, free ``text``, a
-            ``value``, or a ``turn`` of something that repeats.
-        name: The name of a phase or a tag.
+            ``value``, a ``turn`` of something that repeats, or the ``name`` of a parameter.
+        name: The name of a phase, a tag or a parameter.
         role: The writer of a phase; empty for the model.
         source: The source that parses the text; ``None`` where the value is the text itself.
         behind: The characters at the end of free text that belong to the tag behind it.
     """
 
-    kind: Literal["phase", "content", "tag", "text", "value", "turn"]
+    kind: Literal["phase", "content", "tag", "text", "value", "turn", "name"]
     name: str = ""
     role: str = ""
     source: Source | None = None

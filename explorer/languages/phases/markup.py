@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, cast
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
 from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.phases.followed import PartMark, PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.options import USUAL, SchemaOptions
@@ -138,15 +139,27 @@ class XmlArguments(Source):
 
     def lower(self) -> Node:
         """The parameters in sequence, with white space between them."""
+        return self._laid({})
+
+    def _laid(self, marks: dict[int, list[PartMark]], *, json_first: bool = False) -> Node:
+        """The tree; adds the marks of names and values.
+
+        Args:
+            json_first: Whether a text that is JSON is no string where it could be either.
+        """
         style, nodes, number = STYLES[self.style], list[Node](), 0
         for each in self._read:
             several = len({kind for kind, _ in each.values}) > 1
             options: list[Node] = []
-            for kind, value in each.values:
+            for kind, value in sorted(each.values, key=_is_text) if json_first else each.values:
                 label = f"parameter `{each.name or '…'}`"
-                tree = replace(value.tree, child=number, label=label)
+                tree, key = replace(value.tree, child=number, label=label), _key(each.name)
                 number += 1
-                options.append(_parameter(style, each, kind, tree, several=several))
+                parsed_by = None if _is_text((kind, value)) else value
+                marks[id(tree)] = [PartMark("value", each.name, source=parsed_by)]
+                if not each.name:
+                    marks[id(key)] = [PartMark("name")]
+                options.append(_parameter(style, each, kind, key, tree, several=several))
             one: Node = options[0] if len(options) == 1 else Branch(0, 0, tuple(options))
             one = Concat(0, 0, (_white(), one))
             if not each.name:
@@ -157,24 +170,26 @@ class XmlArguments(Source):
         nodes.append(_white())
         return Concat(0, 0, tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
+    @cached_property
+    def _division(self) -> PartNet:
+        marks: dict[int, list[PartMark]] = {}
+        tree = self._laid(marks, json_first=True)
+        return PartNet(tree, lambda node: marks.get(id(node), ()))
+
     def parse(self, text: str) -> dict[str, object]:
         """The arguments by name: the text itself for strings, else the value of the JSON."""
-        style = STYLES[self.style]
-        before = re.escape(style.before).replace("\\\n", r"[ \n\t\r]*")
-        before = before.replace(re.escape(_KEY), "(?P<key>.*?)")
-        before = before.replace(re.escape(_KIND), "(?P<kind>[a-z]*)")
-        pattern = f"{before}(?P<value>.*?){re.escape(style.after)}"
-        known = {each.name: {kind for kind, _ in each.values} for each in self._read}
-        listed = {each.name: {text for _, value in each.values for text in value.choices}
-                  for each in self._read if each.listed}  # fmt: skip
+        whole = self._division.division(data := text.encode(), whole=True)
+        if whole is None:
+            raise ConstraintError("The text does not divide into parameters.")
         parsed: dict[str, object] = {}
-        for match in re.finditer(pattern, text, re.DOTALL):
-            key, value = match["key"], match["value"]
-            kinds = known.get(key) or known.get("") or {"string"}
-            said = match.groupdict().get("kind") or ""
-            if key in listed and value not in listed[key]:
-                value = value.strip(" \n\t\r")  # White space may stand around it.
-            parsed[key] = _value_of(value, kinds, said)
+        name = ""
+        for each in whole.inside:
+            read, mark = data[each.begin : each.end].decode(), each.mark
+            if mark is None or mark.kind == "name":
+                name = read
+            else:
+                value = read if mark.source is None else mark.source.parse(read)
+                parsed[mark.name or name] = value
         return parsed
 
     def fields(self) -> dict[str, object]:
@@ -353,8 +368,19 @@ class _MarkupReader:
         return Intersection(source, AnyText(self.source.excluded))
 
 
+def _is_text(value: tuple[str, Source]) -> bool:
+    """Whether a value is text without quotes."""
+    return value[0] == "string"
+
+
 def _parameter(
-    style: MarkupStyle, each: _MarkupParameter, kind: str, value: Written, *, several: bool
+    style: MarkupStyle,
+    each: _MarkupParameter,
+    kind: str,
+    key: Node,
+    value: Written,
+    *,
+    several: bool,
 ) -> Node:
     """The tree of one parameter: its marks, its key and its value."""
     body: Node = value
@@ -366,7 +392,7 @@ def _parameter(
     nodes: list[Node] = []
     for piece in re.split(f"({_KEY}|{_KIND}|\n)", style.before):
         if piece == _KEY:
-            nodes.append(_key(each.name))
+            nodes.append(key)
         elif piece == _KIND:
             nodes.append(Choice(written).tree)
         elif piece == "\n":
@@ -394,15 +420,6 @@ def _key(name: str) -> Node:
 
 def _white() -> Node:
     return Regex.read(r"[ \n\t\r]*").tree
-
-
-def _value_of(text: str, kinds: set[str], said: str) -> object:
-    if said in ("true", "string") or (kinds == {"string"} and said != "false"):
-        return text
-    try:
-        return cast("object", json.loads(text))
-    except ValueError:
-        return text
 
 
 def _refused(pointer: str, reason: str) -> ConstraintError:

@@ -85,6 +85,8 @@ class WrittenProgram:
     Attributes:
         names: The name of each rule; empty for what stands around a grammar.
         entry: The point at which each rule begins.
+        begins: The bytes that each rule can begin with, as `first` gives them.
+        may_be_empty: Whether each rule has the empty word.
         is_empty: Whether there is no text.
     """
 
@@ -123,8 +125,8 @@ class WrittenProgram:
         self._inside = self._inside_one_token()
         self._moves: dict[Point, Moves] = {}
         self._ahead: dict[Point, tuple[int, bool]] = {}
-        self._empty: list[bool] = []
-        self._begins: list[int] = []
+        self.may_be_empty: list[bool] = []
+        self.begins: list[int] = []
         self._look_into_rules()
 
     def rule(self, point: Point) -> int:
@@ -197,20 +199,12 @@ class WrittenProgram:
         """Whether a rule can only end at its points."""
         return all(self.may_end(point) and not self.first(point) for point in points)
 
-    def begins(self, rule: int) -> int:
-        """The bytes that a rule can begin with, as `first` gives them."""
-        return self._begins[rule]
-
-    def may_be_empty(self, rule: int) -> bool:
-        """Whether a rule has the empty word."""
-        return self._empty[rule]
-
     def _looked(self, point: Point) -> tuple[int, bool]:
         known = self._ahead.get(point)
         if known is None:
             bits, rules, ends = self._look(point)
             for rule in rules:
-                bits |= self._begins[rule]
+                bits |= self.begins[rule]
             known = self._ahead[point] = bits, ends
         return known
 
@@ -225,7 +219,7 @@ class WrittenProgram:
                 bits |= (1 << high + 1) - (1 << low)
             for rule, after, _ in moves.calls:
                 rules.add(rule)
-                if self._empty[rule] and after not in seen:
+                if self.may_be_empty[rule] and after not in seen:
                     seen.add(after)
                     waiting.append(after)
         return bits, rules, ends
@@ -233,23 +227,22 @@ class WrittenProgram:
     def _look_into_rules(self) -> None:
         """Find the rules that may be empty, and the bytes that each can begin with."""
         numbers = range(len(self.names))
-        self._empty = [False for _ in numbers]
-        while more := [
-            rule for rule in numbers if not self._empty[rule] and self._look(self.entry[rule])[2]
-        ]:
-            for rule in more:
-                self._empty[rule] = True
+        self.may_be_empty = [False for _ in numbers]
+        changed = True
+        while changed:
+            ends = [self._look(self.entry[rule])[2] for rule in numbers]
+            changed, self.may_be_empty = ends != self.may_be_empty, ends
         looked = [self._look(self.entry[rule]) for rule in numbers]
-        self._begins = [bits for bits, _, _ in looked]
+        self.begins = [bits for bits, _, _ in looked]
         changed = True
         while changed:
             changed = False
             for rule, (_, called, _) in enumerate(looked):
-                bits = self._begins[rule]
+                bits = self.begins[rule]
                 for callee in called:
-                    bits |= self._begins[callee]
-                changed |= bits != self._begins[rule]
-                self._begins[rule] = bits
+                    bits |= self.begins[callee]
+                changed |= bits != self.begins[rule]
+                self.begins[rule] = bits
 
     def _inside_one_token(self) -> frozenset[int]:
         pieces = [k for k, each in enumerate(self._origins) if _is_one_token(each.node)]
@@ -536,10 +529,10 @@ class Configuration:
         for item in waiting:  # The list grows while it is read.
             moves = program.moves(item.point)
             for rule, after, origin in moves.calls:
-                if program.begins(rule) & wanted:
+                if program.begins[rule] & wanted:
                     closed.calls.setdefault(rule, []).append((item, after, origin))
                     add(program.entry[rule], closed, None, None)
-                if program.may_be_empty(rule):  # Then it begins and ends here.
+                if program.may_be_empty[rule]:  # Then it begins and ends here.
                     add(after, item.begun, item, None)
             if moves.ends and item.begun is not closed:
                 for caller, after, _ in item.begun.calls.get(program.rule(item.point), ()):

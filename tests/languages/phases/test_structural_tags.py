@@ -122,6 +122,20 @@ def test_free_text_is_short_and_values_are_long(
     assert named == wanted
 
 
+def test_a_value_in_markup_may_hold_the_closing_mark_in_its_strings() -> None:
+    properties = {"data": {"type": "object"}, "either": {"type": ["string", "integer"]}}
+    schema = {"type": "object", "properties": properties, "additionalProperties": {"type": "null"}}
+    given = {"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}
+    text = (
+        '<parameter=data>{"a": "</parameter>"}</parameter>'
+        "<parameter=either>12</parameter> <parameter=more>null</parameter>"
+    )
+    (part,) = explorer.structural_tag(given).parse(text)
+    assert part == {"value": {"data": {"a": "</parameter>"}, "either": 12, "more": None}}
+    (part,) = explorer.structural_tag(given).parse("<parameter=either>a 1</parameter>")
+    assert part == {"value": {"either": "a 1"}}
+
+
 def test_the_older_form_is_read() -> None:
     older = {
         "type": "structural_tag",
