@@ -184,8 +184,7 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
-        written: The tree that the source was written as, where that says the places: it goes on at
-            those of them that read what the machine expects.
+        written: The tree that the source was written as, where its places are those of the source.
         is_late: Whether it may wait until a text comes to it.
         calls: Whether the outline calls rules; the node then has no other form.
     """
