@@ -44,7 +44,9 @@ if TYPE_CHECKING:
         text_until,
         token,
     )
-    from explorer.languages.schema.functions import json, json_schema, profile
+    from explorer.languages.schema.diagnosis.profiling import profile
+    from explorer.languages.schema.free import json
+    from explorer.languages.schema.source import json_schema
     from explorer.languages.template.functions import gen, many, template
     from explorer.languages.tools.functions import tools
     from explorer.languages.types.functions import from_type
@@ -124,11 +126,11 @@ _LATER = {
     "from_type": "explorer.languages.types.functions",
     "gen": "explorer.languages.template.functions",
     "grammar": "explorer.languages.grammar.functions",
-    "json": "explorer.languages.schema.functions",
-    "json_schema": "explorer.languages.schema.functions",
+    "json": "explorer.languages.schema.free",
+    "json_schema": "explorer.languages.schema.source",
     "literal": "explorer.languages.constraint",
     "many": "explorer.languages.template.functions",
-    "profile": "explorer.languages.schema.functions",
+    "profile": "explorer.languages.schema.diagnosis.profiling",
     "regex": "explorer.languages.constraint",
     "structural_tag": "explorer.languages.phases.functions",
     "template": "explorer.languages.template.functions",

@@ -26,7 +26,7 @@ from explorer.cli.options import (
 )
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
-from explorer.languages.schema.functions import profile
+from explorer.languages.schema.diagnosis.profiling import profile
 from explorer.tokens.machine import storable_of
 from explorer.vocabulary import Vocabulary
 

@@ -21,8 +21,8 @@ from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.phases.functions import structural_tag
-from explorer.languages.schema.functions import json_schema
 from explorer.languages.schema.options import Order, Recursion
+from explorer.languages.schema.source import json_schema
 from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read

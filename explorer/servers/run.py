@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, cast
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.grammar.functions import grammar
-from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.source import json_schema
 from explorer.servers.log import LogPlace
 from explorer.servers.phases import (
     REASONING_PARSERS,

@@ -21,7 +21,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.diagnosis.locating import spot_of
+from explorer.languages.schema.reading.text import spot_of
 from explorer.languages.schema.source import JsonSchema
 from explorer.servers.phases import after_reasoning
 from explorer.servers.sentences import MARKERS, shown_bytes

@@ -12,7 +12,7 @@ from explorer.arguments import wrong
 from explorer.automata.drawn import DrawnTransducer
 from explorer.course.transducers import ROOT, given_arcs, written_by
 from explorer.languages.constraint import Constraint, regex
-from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.source import json_schema
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import LINE, OK, PANEL, SOFT, box, document, machine, text

@@ -202,7 +202,7 @@ def cause_of(
         offered: The token and the text asked about after it, or the name of a control token.
 
     Example:
-        >>> from explorer.languages.schema.functions import json_schema
+        >>> from explorer.languages.schema.source import json_schema
         >>> from explorer.analysis.explaining.answer import explain_text
         >>> asked = json_schema({"properties": {"name": {"type": "string"}}})
         >>> explain_text(asked, '{"name": ').cause.change.sentence

@@ -22,8 +22,8 @@ from explorer.languages.phases.followed import PartMark, PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.source import JsonSchema, indented
+from explorer.languages.schema.reading.text import indented, text_of_data
+from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import Intersection
 from explorer.languages.sources.choice import Choice
 from explorer.languages.sources.registry import register

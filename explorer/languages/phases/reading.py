@@ -47,8 +47,8 @@ from explorer.languages.phases.free import (
 from explorer.languages.phases.markup import STYLES, XmlArguments
 from explorer.languages.phases.objects import Object, TagObject, wrong_tag
 from explorer.languages.regex.source import Regex
-from explorer.languages.schema.diagnosis.locating import spans_of
-from explorer.languages.schema.source import JsonSchema, indented
+from explorer.languages.schema.reading.text import indented, spans_of
+from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import Intersection, Union
 from explorer.languages.template.limited import Limited
 

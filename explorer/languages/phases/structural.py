@@ -29,8 +29,7 @@ from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
 from explorer.languages.phases.followed import PartNet, Stretch
 from explorer.languages.phases.reading import TagReader
-from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.source import indented
+from explorer.languages.schema.reading.text import indented, text_of_data
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 

@@ -20,13 +20,13 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
-from explorer.languages.schema.diagnosis.locating import spot_of
+from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import prepared
 from explorer.languages.schema.reading.subschemas import root_of
-from explorer.languages.schema.reading.text import value_of_json
+from explorer.languages.schema.reading.text import spot_of, value_of_json
 from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.registry import register
 
@@ -144,3 +144,29 @@ class FreeJson(Source):
 
     def __str__(self) -> str:
         return self.text
+
+
+def json(
+    max_object_depth: int = 3, max_array_depth: int = 3, *, whitespace: Whitespace = "compact"
+) -> Constraint:
+    """Every JSON text whose objects and arrays nest no deeper than two limits; no schema.
+
+    Args:
+        max_object_depth: How many objects may nest inside each other; 0 for no object.
+        max_array_depth: How many arrays may nest inside each other; 0 for no array. The machine
+            grows with the number of ways in which both can nest.
+        whitespace: As in `json_schema`.
+
+    Raises:
+        ConstraintError: A limit is not a whole number from 0 to 50.
+        BudgetExceeded: When the machine is built: the limits are too large.
+
+    Source:
+        Koo, Liu, He 2024, section 5.1.
+
+    Example:
+        >>> flat = json(max_object_depth=1, max_array_depth=0)
+        >>> flat.accepts('{"a":1}'), flat.accepts('{"a":{}}'), flat.accepts("[]")
+        (True, False, False)
+    """
+    return Constraint(FreeJson(max_object_depth, max_array_depth, whitespace))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
@@ -19,8 +19,8 @@ from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
 from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.keywords import every_part, prepared
-from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
+from explorer.languages.schema.reading.keywords import every_part
+from explorer.languages.schema.reading.subschemas import Schema, Subschema, not_too_deep
 from explorer.languages.schema.values.places import Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
@@ -30,46 +30,16 @@ WHOLE = "the whole schema"
 ANY_VALUE = "any value"
 """The name of the rule of values that nothing describes."""
 
-T = TypeVar("T")
-Ignored = list[UnsupportedSchema]
-Guard = Callable[[Callable[[], tuple[Outline, Ignored]]], Outline]
-"""A wrapper around a function that may refuse a schema: calls it, notes what the function ignored
-and returns the outline that it made."""
+Guard = Callable[[ValueSets, Callable[[], Outline]], Outline]
+"""A wrapper around a function that may refuse a schema: calls it, notes what the sets of values
+ignored and returns the outline that it made."""
 
 
-def root_in(
-    sets: ValueSets, schema: Schema, remotes: Mapping[str, Schema] | None
-) -> tuple[Wanted, Site]:
-    """The set of values of a whole schema, and the root place.
-
-    Raises:
-        UnsupportedSchema: A keyword is not well formed, or subschemas nest too deep.
-    """
-    stage = "The machine of a schema"
-    few, addressed = prepared(schema)
-    sets.meter.check_time(stage)
-    root = root_of(few, remotes or {}, addressed=addressed)
-    return Wanted((root,)), sets.place([root])
-
-
-def _nested(make: Callable[[], T]) -> T:
-    try:
-        return make()
-    except RecursionError as error:
-        raise UnsupportedSchema(
-            "Subschemas are nested too deep, or references lead through too many of them.",
-            pointer="", keyword="",
-            remedy="Nest at most about a hundred of them inside each other.",
-        ) from error  # fmt: skip
-
-
-def outline_schema(
-    schema: Schema,
-    meter: Meter,
-    options: SchemaOptions = USUAL,
+def compile_schema(
+    schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
-) -> tuple[Outline, Ignored]:
-    """The automaton of a schema, with nodes for inner values, and the keywords that were ignored.
+) -> tuple[Dfa, list[UnsupportedSchema]]:  # fmt: skip
+    """The minimal machine of a schema, and the keywords that were ignored.
 
     Args:
         schema: A JSON Schema as Python data.
@@ -81,20 +51,6 @@ def outline_schema(
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
         BudgetExceeded: A limit was reached.
     """
-    sets = ValueSets(options, meter)
-
-    def make() -> Outline:
-        wanted, site = root_in(sets, schema, remotes)
-        return JsonTexts(sets, options, late=True).whole(wanted, site, options.depth)
-
-    return _nested(make), sets.ignored
-
-
-def compile_schema(
-    schema: Schema, meter: Meter, options: SchemaOptions = USUAL,
-    remotes: Mapping[str, Schema] | None = None,
-) -> tuple[Dfa, Ignored]:  # fmt: skip
-    """The minimal machine of a schema, and the ignored keywords; arguments as `outline_schema`."""
     closed = ClosedSchema(options, meter)
     return closed.whole(schema, remotes), closed.sets.ignored
 
@@ -105,30 +61,7 @@ def is_possible(
 ) -> bool:  # fmt: skip
     """Whether some value within the depth of the options satisfies a schema."""
     sets = ValueSets(options, meter)
-    wanted, site = root_in(sets, schema, remotes)
-    return sets.is_possible(wanted, site, options.depth)
-
-
-def can_wait(
-    schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None,
-    *, all_used: bool = False,
-) -> bool:  # fmt: skip
-    """Whether a schema surely has values and every keyword in it can be followed.
-
-    If so, its machine may be built later. Nothing is built here: where the answer cannot be seen at
-    a glance, it is ``False``.
-
-    Args:
-        all_used: Whether the schema has no definitions and no addresses, so that all of it is
-            checked here and need not be prepared.
-    """
-    sets = ValueSets(options, Meter())
-    try:
-        few, addressed = (schema, False) if all_used else prepared(schema)
-        root = root_of(few, remotes or {}, addressed=addressed)
-        return sets.may_wait(Wanted((root,)), options.depth)
-    except (UnsupportedSchema, RecursionError):
-        return False
+    return sets.is_possible(*sets.root(schema, remotes), options.depth)
 
 
 MOST_ON_STACK: Final = 500
@@ -145,9 +78,9 @@ class SchemaRules(Mapping[str, Node]):
     Each rule is made when it is laid out.
 
     Args:
-        schema, remotes: As for `outline_schema`.
+        schema, remotes: As for `compile_schema`.
         guarded: A wrapper around every function that may refuse the schema.
-        options: As for `outline_schema`; the white space is not ``"pretty"``.
+        options: As for `compile_schema`; the white space is not ``"pretty"``.
     """
 
     def __init__(
@@ -165,7 +98,7 @@ class SchemaRules(Mapping[str, Node]):
 
     @cached_property
     def _root(self) -> tuple[Wanted, Site]:
-        return root_in(self._sets, self._schema, self._remotes)
+        return self._sets.root(self._schema, self._remotes)
 
     def best_recursion(self) -> Literal["", "stack", "unroll"]:
         """The best way to follow recursion; empty if the schema is not recursive.
@@ -174,7 +107,7 @@ class SchemaRules(Mapping[str, Node]):
         """
         deepening = self._sets.deepening
         try:
-            back = _nested(lambda: deepening.leads_back(self._root[0].held[0]))
+            back = not_too_deep(lambda: deepening.leads_back(self._root[0].held[0]))
         except UnsupportedSchema:
             return ""
         if not back:
@@ -229,9 +162,7 @@ class SchemaRules(Mapping[str, Node]):
     def _outline(self, name: str, meter: Meter) -> Outline:
         if name not in self._outlines:
             self._sets.watch(meter)
-            self._outlines[name] = self._guarded(
-                lambda: (_nested(lambda: self._drawn(name)), self._sets.ignored)
-            )
+            self._outlines[name] = self._guarded(self._sets, lambda: self._drawn(name))
         return self._outlines[name]
 
     def _drawn(self, name: str) -> Outline:
@@ -277,15 +208,15 @@ class ClosedSchema:
 
     def whole(self, schema: Schema, remotes: Mapping[str, Schema] | None = None) -> Dfa:
         """The machine of a whole schema, with white space around it."""
-        return _nested(lambda: self._laid(
-            self._spelled.whole(*root_in(self.sets, schema, remotes), self._depth)
-        ))  # fmt: skip
+        return self._laid(
+            lambda: self._spelled.whole(*self.sets.root(schema, remotes), self._depth)
+        )
 
     def of(self, sub: Subschema) -> Dfa:
         """The machine of a subschema."""
         wanted, site = Wanted((sub,)), self.sets.place([sub])
-        return _nested(lambda: self._laid(self._spelled.inside(wanted, site, self._depth)))
+        return self._laid(lambda: self._spelled.inside(wanted, site, self._depth))
 
-    def _laid(self, outline: Outline) -> Dfa:
-        node = Deferred(0, 0, lambda _: empty_dfa(NUM_BYTES), outline=lambda _: outline)
-        return minimal_dfa(lay_out(node, self.sets.meter), self.sets.meter)
+    def _laid(self, drawn: Callable[[], Outline]) -> Dfa:
+        node = Deferred(0, 0, lambda _: empty_dfa(NUM_BYTES), outline=lambda _: drawn())
+        return not_too_deep(lambda: minimal_dfa(lay_out(node, self.sets.meter), self.sets.meter))

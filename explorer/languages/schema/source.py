@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from os import PathLike
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
-
-import msgspec
 
 from explorer.arguments import (
     instance,
@@ -31,7 +29,7 @@ from explorer.errors import (
     UnsatisfiableSchema,
     UnsupportedSchema,
 )
-from explorer.files import read_text
+from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
 from explorer.languages.schema.diagnosis.deciding import (
     conflict,
@@ -39,7 +37,6 @@ from explorer.languages.schema.diagnosis.deciding import (
     endless_reference,
     excluding,
 )
-from explorer.languages.schema.diagnosis.locating import Spot, spans_of, spot_of
 from explorer.languages.schema.diagnosis.remedies import (
     LOOP_REMEDIES,
     UNKNOWN_PROPERTY,
@@ -49,26 +46,36 @@ from explorer.languages.schema.diagnosis.remedies import (
 )
 from explorer.languages.schema.machine import (
     WHOLE,
+    ClosedSchema,
     SchemaRules,
-    can_wait,
-    compile_schema,
     finite_form,
     is_possible,
-    outline_schema,
 )
-from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.subschemas import Schema, root_of
+from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
+from explorer.languages.schema.reading.keywords import prepared
+from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, root_of
 from explorer.languages.schema.reading.text import (
+    BYTE_ORDER_MARK,
+    Spot,
     as_python,
+    indented,
+    is_response_format,
     read_schema,
     repeated_names,
+    requested_schema,
+    spans_of,
+    spot_of,
     text_of_data,
+    schemas_in,
     value_of_json,
 )
+from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.schema.values.containers import MOST_TRACKED
-from explorer.languages.schema.values.places import Site
+from explorer.languages.schema.values.places import Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
-from explorer.languages.sources.registry import register
+from explorer.languages.schema.values.spelled import JsonTexts
+from explorer.languages.sources.registry import kind_of, register
+from explorer.languages.types.schema import is_type, type_name
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """The budget of the search for keywords that exclude each other."""
@@ -97,9 +104,6 @@ _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
 _DEFINING: Final = re.compile(r'"(?:\$|(?:id|definitions)")')
 """A member that may define or address a subschema; without one there are none of either."""
 
-_BYTE_ORDER_MARK: Final = "\ufeff"
-"""The mark with which some editors begin a file."""
-
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
 
@@ -126,7 +130,7 @@ class JsonSchema(Source):
     @cached_property
     def parsed(self) -> Schema:
         """The schema as Python data."""
-        return parsed(self.schema)
+        return read_schema(self.schema)
 
     @property
     def space_remedy(self) -> str:
@@ -148,8 +152,15 @@ class JsonSchema(Source):
     @cached_property
     def may_wait(self) -> bool:
         """Whether it is clear at a glance that the schema is sound and has values."""
-        plain = not _DEFINING.search(self.schema)
-        return can_wait(self.parsed, self.options, self.remote_schemas, all_used=plain)
+        sets = ValueSets(self.options, Meter())
+        schema, addressed = self.parsed, False
+        try:
+            if _DEFINING.search(self.schema):  # Else all of it is checked as it is used.
+                schema, addressed = prepared(schema)
+            root = root_of(schema, self.remote_schemas, addressed=addressed)
+            return sets.may_wait(Wanted((root,)), self.options.depth)
+        except (UnsupportedSchema, RecursionError):
+            return False
 
     @property
     def late_tree(self) -> Written:
@@ -185,7 +196,8 @@ class JsonSchema(Source):
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
             BudgetExceeded: A limit was reached.
         """
-        return self._compiled(meter)
+        closed = ClosedSchema(self.options, meter)
+        return self._noting(closed.sets, lambda: closed.whole(self.parsed, self.remote_schemas))
 
     def parse(self, text: str) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
@@ -278,7 +290,7 @@ class JsonSchema(Source):
     @property
     def remote_schemas(self) -> dict[str, Schema]:
         """The schemas that references may name, by their address, as Python data."""
-        return {address: parsed(text) for address, text in self.remotes}
+        return {address: read_schema(text) for address, text in self.remotes}
 
     @cached_property
     def _noted(self) -> list[list[UnsupportedSchema]]:
@@ -359,22 +371,19 @@ class JsonSchema(Source):
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
         """
-        return self._noting(
-            lambda: outline_schema(self.parsed, meter, self.options, self.remote_schemas)
-        )
+        sets = ValueSets(self.options, meter)
+        texts = JsonTexts(sets, self.options, late=True)
+        return self._noting(sets, lambda: texts.whole(
+            *sets.root(self.parsed, self.remote_schemas), self.options.depth
+        ))  # fmt: skip
 
-    def _compiled(self, meter: Meter) -> Dfa:
-        return self._noting(
-            lambda: compile_schema(self.parsed, meter, self.options, self.remote_schemas)
-        )
-
-    def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
+    def _noting(self, sets: ValueSets, make: Callable[[], _T]) -> _T:
         """Call a function: note the keywords it ignored, and add the place to its error."""
         try:
-            made, ignored = make()
+            made = not_too_deep(make)
         except UnsupportedSchema as error:
             raise error.at(self._place(error.pointer)) from error
-        self._noted[:] = [ignored]
+        self._noted[:] = [sets.ignored]
         return made
 
     def fields(self) -> dict[str, object]:
@@ -401,7 +410,7 @@ class JsonSchema(Source):
     @classmethod
     def read(cls, text: str) -> Self:
         """The source of a schema that is given as JSON text."""
-        made = cls(text.removeprefix(_BYTE_ORDER_MARK))
+        made = cls(text.removeprefix(BYTE_ORDER_MARK))
         _ = made.parsed  # It is JSON.
         return made
 
@@ -416,14 +425,14 @@ class JsonSchema(Source):
             given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
             text = indented(text_of_data(given))
         elif isinstance(schema, str):
-            text = plain(schema).removeprefix(_BYTE_ORDER_MARK)
+            text = plain(schema).removeprefix(BYTE_ORDER_MARK)
         else:
             raise wrong(
                 "schema", schema, "a JSON Schema", error=ConstraintError,
                 remedy="Give a dict, True or False, the schema as JSON text, or a class, such as a "
                 "pydantic model or a dataclass (not an instance of it).",
             )  # fmt: skip
-        made = cls(text, SchemaOptions(**options), _texts_of(folder))
+        made = cls(text, SchemaOptions(**options), schemas_in(folder))
         _ = made.parsed  # It is JSON.
         return made
 
@@ -440,64 +449,113 @@ class JsonSchema(Source):
         return f"json_schema({short if len(short) <= 80 else short[:77] + '…'})"
 
 
-def indented(text: str) -> str:
-    """JSON laid out as by ``json.dumps(indent=2)``, in a tenth of its time.
+def json_schema(
+    schema: Mapping[str, object] | bool | str | type[Any],
+    *,
+    whitespace: Whitespace = "compact",
+    property_order: Order = "schema",
+    strict: bool = True,
+    formats: bool = True,
+    max_depth: int | None = None,
+    free_depth: int = 3,
+    recursion: Recursion = "auto",
+    folder: str | PathLike[str] | None = None,
+    escapes: EscapesOf = "free",
+    whitespace_pattern: str | None = None,
+) -> Constraint:
+    """The JSON texts of the values that a JSON Schema allows.
+
+    Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default.
+    ``dependencies`` is followed in every draft.
+
+    Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to 1.797…e308, the
+    largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
+    99 after them (``12e3``). All other numbers, under bounds, ``multipleOf``, ``enum``, ``const``
+    or ``not``, are written as Python and JavaScript write them, and a little more freely: plain
+    (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
+    in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
+    point, an exponent from 16 on). So what ``json.dumps`` writes is taken. Integers of draft 4 are
+    digits only, and a ``multipleOf`` of thousands of remainders has no large spelling.
+
+    A string may always be written as ``json.dumps(ensure_ascii=False)`` writes it. ``escapes`` says
+    where other spellings are allowed too, alike for values and names, whether they are listed
+    (``enum``, ``const``, ``properties``), bounded, under a ``pattern``, or left over
+    (``additionalProperties``). With ``"free"`` every escape is allowed from the place on from which
+    any text may follow: in all of an unconstrained string, after the beginning that a pattern asks
+    for or that distinguishes a name from those listed, and after ``minLength`` characters; so never
+    in a listed text or one with a maximal length. With ``"any"`` every escape is allowed
+    everywhere.
+
+    ``minProperties``, and ``maxProperties`` that must not hold, count a name that is written
+    twice as two members, unless there are at most twelve names beside ``properties``; where this
+    happens stands in ``report.warnings`` of the compiled constraint.
 
     Args:
-        text: JSON that `json.dumps` wrote; if it holds half of a surrogate pair, it is returned
-            unchanged.
-
-    Example:
-        >>> print(indented('{"a": [1, {}]}'))
-        {
-          "a": [
-            1,
-            {}
-          ]
-        }
-    """
-    try:
-        return msgspec.json.format(text, indent=2)
-    except UnicodeEncodeError:
-        return text
-
-
-def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
-    """The texts of the schemas in a folder, by path and, where they have one, by ``$id``."""
-    if folder is None:
-        return ()
-    if not isinstance(folder, str | Path):
-        raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
-    root = Path(plain(folder))
-    try:
-        is_there = root.is_dir()
-    except (OSError, ValueError):  # A name that is too long, or holds a zero byte.
-        is_there = False
-    if not is_there:
-        raise ConstraintError(
-            f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
-        )
-    pairs: list[tuple[str, str]] = []
-    for path in sorted(root.rglob("*.json")):
-        text = read_text(path).removeprefix(_BYTE_ORDER_MARK)
-        try:
-            content = parsed(text)
-        except ConstraintError as error:
-            name = path.relative_to(root).as_posix()
-            raise ConstraintError(
-                f"The file {name!r} of the folder: {error.message}", remedy=error.remedy,
-                evidence=error.evidence,
-            ) from error  # fmt: skip
-        pairs.append((path.relative_to(root).as_posix(), text))
-        if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
-            pairs.append((own, text))
-    return tuple(pairs)
-
-
-def parsed(text: str) -> Schema:
-    """A schema from its JSON text, as `read_schema` reads it.
+        schema: The schema as Python data or as JSON text; or OpenAI's ``response_format``, whose
+            ``{"type": "json_object"}`` is any object; or a pydantic model, a dataclass or another
+            type, which `explorer.from_type` reads.
+        whitespace: ``"compact"`` for none, ``"dumps"`` for that of plain `json.dumps` (``", "``
+            and ``": "``), ``"pretty"`` for ``json.dumps(indent=2)``, ``"flexible"`` for any between
+            tokens and around the text.
+        property_order: ``"schema"`` writes the members of an object in the order of its
+            ``properties``, others after them; ``"any"`` in every order.
+        strict: Whether a keyword that no automaton can follow exactly is an error. Otherwise it is
+            ignored, and ``report.warnings`` of the compiled constraint names it.
+        formats: Whether ``format`` constrains, or is an annotation, as the drafts allow. A host
+            name with labels that encode others (``xn--``) is judged by what they encode where the
+            schema lists it (``enum``, ``const``, ``properties``), and not written elsewhere; leap
+            seconds may have an offset of whole quarters of an hour.
+        max_depth: How often a reference of a recursive schema is followed again inside the first
+            one: references are followed ``max_depth + 1`` deep. If given, the schema is unrolled;
+            without it, an unrolled schema has 5.
+        free_depth: How deep arrays and objects nest in a value that the schema does not describe.
+            On a stack they nest without limit.
+        recursion: ``"unroll"`` builds a finite machine to ``max_depth``; ``"stack"`` a machine
+            with a stack (a push-down automaton), without a limit; ``"auto"`` takes a stack where
+            references lead back and ``max_depth`` is not given. ``report.decisions`` of the
+            compiled constraint says which was taken, and ``report.warnings`` names each limit.
+        folder: A folder of schemas that references may name, by their path in it or their ``$id``.
+            Nothing is fetched.
+        escapes: ``"any"`` allows ``\\uXXXX`` for every character in names and all strings, at
+            several times the states; ``"free"`` only where any text may follow.
+        whitespace_pattern: A pattern of the white space between two tokens of JSON, in place of
+            ``whitespace``: ``"[ ]?"``, ``r"[\\n\\t ]*"``. As in Outlines it is allowed before and
+            after every bracket, comma, colon and name, not around the text.
 
     Raises:
-        ConstraintError: As `read_schema`.
+        ConstraintError: ``whitespace_pattern`` matches nothing, or something that is not white
+            space of JSON; the schema is not JSON, or a part of a ``response_format`` is malformed.
+        UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
+
+    Example:
+        >>> age = {"type": "integer", "minimum": 0}
+        >>> person = {"properties": {"age": age}, "required": ["age"], "type": "object"}
+        >>> c = json_schema(person)
+        >>> c.accepts('{"age":7}'), c.accepts('{"age":-7}')
+        (True, False)
     """
-    return cast("Schema", read_schema(text))
+    options: dict[str, Any] = {
+        "whitespace": whitespace, "property_order": property_order, "strict": strict,
+        "formats": formats, "max_depth": max_depth, "free_depth": free_depth,
+        "recursion": recursion, "escapes": escapes, "whitespace_pattern": whitespace_pattern,
+    }  # fmt: skip
+    if isinstance(schema, bool | str | Mapping) or not is_type(schema):
+        return Constraint(JsonSchema.of(_asked(schema), folder, **options))
+    if folder is not None:
+        raise ConstraintError(
+            f"A folder of schemas does not go with the type {type_name(schema)}.",
+            remedy="Leave folder out.",
+        )
+    typed: Any = kind_of("type")  # It reads types by way of schemas, so it is not imported here.
+    return Constraint(typed.of(schema, **options))
+
+
+def _asked(schema: object) -> object:
+    """The schema inside a ``response_format``; anything else is returned unchanged."""
+    given = schema = plain(schema)
+    if isinstance(schema, str) and '"type"' in schema:
+        with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
+            given = read_schema(plain(schema).removeprefix(BYTE_ORDER_MARK))
+    if is_response_format(given):
+        return requested_schema(cast("Mapping[str, object]", given))
+    return schema

@@ -15,7 +15,7 @@ from typing import ClassVar, Self, cast
 from explorer.arguments import listed, plain, wrong
 from explorer.automata.tree.nodes import Branch, Node, Source, Written, letters
 from explorer.errors import ConstraintError, Located, caret
-from explorer.languages.schema.diagnosis.locating import spans_of
+from explorer.languages.schema.reading.text import pointer_to, spans_of
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
@@ -49,9 +49,9 @@ class Aliases(Source):
         spans = spans_of(self.text)
         options: list[Node] = []
         for name, texts in self.entries:
-            pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+            pointer = pointer_to(name)
             for k, text in enumerate(texts):
-                start, end = spans[pointer if len(texts) == 1 else f"{pointer}/{k}"]
+                start, end = spans[pointer if len(texts) == 1 else pointer_to(name, k)]
                 node = letters(text, lambda _, span=(start, end): span)
                 options.append(Written(start, end, node, label=f"choice `{name}`"))
         return options[0] if len(options) == 1 else Branch(0, len(self.text), tuple(options))

@@ -10,9 +10,12 @@ from explorer.arguments import flag, instance, listed, named_way, plain, shown
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
-from explorer.languages.schema.functions import is_response_format, requested_schema
-from explorer.languages.schema.reading.text import text_of_data
-from explorer.languages.schema.source import indented
+from explorer.languages.schema.reading.text import (
+    indented,
+    is_response_format,
+    requested_schema,
+    text_of_data,
+)
 from explorer.languages.tools.markups import model_tag
 from explorer.languages.tools.source import ToolsTag
 from explorer.vocabulary import Vocabulary

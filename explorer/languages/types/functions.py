@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar, cast, get_args
 from explorer.arguments import plain, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.functions import json_schema
+from explorer.languages.schema.source import json_schema
 from explorer.languages.types.remarks import OF_A_FUNCTION
 from explorer.languages.types.source import CallType, JsonType
 

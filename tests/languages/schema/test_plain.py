@@ -14,7 +14,7 @@ from explorer.automata.machine import ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import UnsatisfiableSchema, UnsupportedSchema
-from explorer.languages.schema.machine import outline_schema
+from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
@@ -125,7 +125,8 @@ def test_it_goes_on_in_another_process() -> None:
 def test_a_large_object_is_within_its_budget() -> None:
     names = {f"name_{k}": {"type": "string"} for k in range(2000)}
     schema = {"type": "object", "properties": names, "additionalProperties": False}
-    outline, ignored = outline_schema(schema, Meter())
-    assert not ignored and len(outline.parts) == 2000
+    source = JsonSchema.of(schema)
+    outline = source.outline(Meter())
+    assert not source.ignored() and len(outline.parts) == 2000
     with pytest.raises(explorer.errors.BudgetExceeded):
-        outline_schema(schema, Meter(explorer.Budget(states=10_000)))
+        source.outline(Meter(explorer.Budget(states=10_000)))

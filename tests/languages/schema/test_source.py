@@ -10,7 +10,7 @@ import pytest
 
 import explorer
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
-from explorer.languages.schema.diagnosis.locating import spans_of, spot_of
+from explorer.languages.schema.reading.text import spans_of, spot_of
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources import registry
 from explorer.languages.sources.serial import source_from_dict, source_to_dict

@@ -1,6 +1,6 @@
-"""Everything that tells a person about a schema: errors, places, sizes.
+"""Everything that tells a person about a schema: errors, remarks, sizes.
 
-Read in this order: `locating` (the place of a text in its schema), `deciding` (which keywords
-decide there, or exclude each other), `annotations` (keywords that constrain nothing), `remedies`
-(changes that allow more, and the keywords that end endless text), `profiling` (sizes by subschema).
+Read in this order: `deciding` (which keywords decide at a place, or exclude each other),
+`annotations` (keywords that constrain nothing), `remedies` (changes that allow more, and the
+keywords that end endless text), `profiling` (sizes by subschema).
 """

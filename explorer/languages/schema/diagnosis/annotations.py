@@ -20,7 +20,8 @@ from explorer.languages.schema.reading.keywords import (
     is_number,
     parts_of,
 )
-from explorer.languages.schema.reading.subschemas import Schema, pointer_to
+from explorer.languages.schema.reading.subschemas import Schema
+from explorer.languages.schema.reading.text import pointer_to
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED
 

@@ -20,11 +20,11 @@ from typing import Any, Final, cast
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.diagnosis.locating import Spot
 from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import Order, SchemaOptions
 from explorer.languages.schema.reading.keywords import REMARKS, parts_of
-from explorer.languages.schema.reading.subschemas import DRAFTS, Schema, Subschema, pointer_to
+from explorer.languages.schema.reading.subschemas import DRAFTS, Schema, Subschema
+from explorer.languages.schema.reading.text import Spot, pointer_to
 from explorer.languages.schema.values.places import Site
 
 LIMITS: Final = Budget(states=50_000, seconds=10.0)

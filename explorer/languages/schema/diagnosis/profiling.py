@@ -11,16 +11,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from inspect import signature
 from typing import Any, Final
 
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.keywords import parts_of, prepared
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
-from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.source import JsonSchema, json_schema
+from explorer.languages.types.schema import type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,44 @@ class Profile:
                 f"{row.states:>9,} {row.arcs:>9,} {row.milliseconds:>9.1f}  {place}{remark}"
             )
         return "\n".join(lines)
+
+
+def profile(
+    schema: Mapping[str, object] | bool | str, budget: Budget | None = None, **options: Any
+) -> Profile:
+    """States, arcs and milliseconds of each subschema, to find what makes a schema too large.
+
+    Args:
+        schema: As in `json_schema`.
+        budget: The limits for each subschema. A subschema that needs more is listed as such, and
+            those around it are still tried.
+        **options: Those of `json_schema`.
+
+    Returns:
+        The sizes; printed, a table with the largest first; ``figure()`` is the data of a treemap.
+
+    Raises:
+        ConstraintError: There is no such option, or one of the errors of `json_schema`.
+
+    Example:
+        >>> sizes = profile({"items": {"enum": ["red", "green"]}})
+        >>> [(row.pointer, row.states) for row in sizes.rows][1]
+        ('/items', 10)
+    """
+    known = [name for name in signature(json_schema).parameters if name != "schema"]
+    if unknown := [name for name in options if name not in known]:
+        raise ConstraintError(
+            f"profile has no option {unknown[0]!r}.",
+            remedy=f"Leave it out; the options are {', '.join(known)}.",
+            evidence={"option": unknown[0]},
+        )
+    constraint = json_schema(schema, **options)
+    if not isinstance(constraint.source, JsonSchema):
+        raise ConstraintError(
+            f"profile measures a JSON Schema; {type_name(schema)} is a type.",
+            remedy="Give its schema, such as Model.model_json_schema().",
+        )
+    return profile_of(constraint.source, budget)
 
 
 def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:

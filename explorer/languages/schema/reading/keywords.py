@@ -21,8 +21,8 @@ from explorer.languages.schema.reading.subschemas import (
     DRAFTS,
     Schema,
     Subschema,
-    pointer_to,
 )
+from explorer.languages.schema.reading.text import pointer_to
 
 _Check = Callable[[Any], bool]
 Number = int | float | Decimal

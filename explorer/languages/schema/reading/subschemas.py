@@ -9,8 +9,8 @@ for the place (`malformed_address`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
 import referencing.exceptions
@@ -18,6 +18,7 @@ import referencing.jsonschema
 from referencing import Registry, Resource, Specification
 
 from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.reading.text import pointer_to
 
 if TYPE_CHECKING:
     from referencing._core import Resolver
@@ -34,6 +35,7 @@ DRAFTS: Final[dict[str, tuple[int, Specification[Any]]]] = {
 DEFAULT_DRAFT: Final = 2020
 
 Schema = bool | dict[str, Any]
+_T = TypeVar("_T")
 
 
 class Subschema:
@@ -185,6 +187,22 @@ class Subschema:
         return Subschema(content, resolved.resolver, pointer, draft, self.owners, referenced=True)
 
 
+def not_too_deep(make: Callable[[], _T]) -> _T:
+    """Call a function that follows subschemas.
+
+    Raises:
+        UnsupportedSchema: They nest too deep for Python.
+    """
+    try:
+        return make()
+    except RecursionError as error:
+        raise UnsupportedSchema(
+            "Subschemas are nested too deep, or references lead through too many of them.",
+            pointer="", keyword="",
+            remedy="Nest at most about a hundred of them inside each other.",
+        ) from error  # fmt: skip
+
+
 _NOBODY: Final[frozenset[int]] = frozenset()
 _NO_WORDS: Final[dict[str, Any]] = {}
 
@@ -195,22 +213,6 @@ def _scope_of(resolver: Resolver[Any], draft: int) -> tuple[str, tuple[str, ...]
     if draft >= 2019:
         scope = tuple(uri for uri, _ in resolver.dynamic_scope())
     return resolver._base_uri, scope  # pyright: ignore[reportPrivateUsage]
-
-
-def pointer_to(*path: str | int) -> str:
-    """A path as a JSON Pointer (RFC 6901).
-
-    Example:
-        >>> pointer_to("properties", "a/b", 0)
-        '/properties/a~1b/0'
-    """
-    pointer = ""
-    for step in path:
-        text = step if type(step) is str else str(step)
-        if "~" in text or "/" in text:
-            text = text.replace("~", "~0").replace("/", "~1")
-        pointer += "/" + text
-    return pointer
 
 
 def _addresses(

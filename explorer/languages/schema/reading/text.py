@@ -1,4 +1,4 @@
-"""The one reader of schemas that are given as text, and the way back to text.
+"""The one reader of JSON text: schemas from it and back to it, and the places in it.
 
 A bound is exactly the number that is written, so numbers with a fraction or an exponent are read as
 exact decimals, never as floats: ``1e400`` is not infinite, and twenty digits stay twenty digits.
@@ -6,6 +6,15 @@ exact decimals, never as floats: ``1e400`` is not infinite, and twenty digits st
 and so is a number so long that machines over its digits make no sense. A name that an object gives
 twice is not refused, because RFC 8259 leaves its meaning open: the last one holds, and a remark
 names it.
+
+One walk (`tokens`) knows the place of every token. From it come the span of each part of a schema,
+which an explanation underlines, and the spot in a value at which the text of a model stops.
+
+A schema may also be given as OpenAI's ``response_format``, in three forms: ``{"type":
+"json_schema", "json_schema": {"name": …, "schema": {…}, "strict": true}}``, the same with these
+members beside ``type`` (the ``text.format`` of newer interfaces), and ``{"type": "json_object"}``,
+any object. No JSON Schema has such a ``type``, so the two cannot be confused. ``strict`` says
+whether the service holds its model to the schema; here the schema always holds.
 """
 
 from __future__ import annotations
@@ -14,11 +23,16 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Final, NoReturn, cast
+from pathlib import Path
+from typing import Any, Final, Literal, NoReturn, cast
 
-from explorer.arguments import check_whole_characters
+import msgspec
+
+from explorer.arguments import check_whole_characters, plain, shown, wrong
 from explorer.errors import ConstraintError, Located, caret
+from explorer.files import read_text
 from explorer.languages.sources.choice import check_encodable
 
 MOST_CHARACTERS: Final = 10_000_000
@@ -33,9 +47,14 @@ MOST_NESTED: Final = 500
 EXACT: Final = Context(prec=4 * MOST_DIGITS, Emax=10**6, Emin=-(10**6))
 """Arithmetic on numbers of schemas; Python's own context rounds to 28 digits."""
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][0-9.eE+-]*|[{}\[\]]', re.S)
-"""Strings, numbers and brackets of a text that `json` could read."""
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""The mark with which some editors begin a file."""
 
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
+"""The tokens of JSON; a string may end with the text."""
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+"""The brackets of JSON, and the strings that may hold others."""
 
 _SHOWN_DIGITS: Final = 24
 """The digits of a long number that a message shows."""
@@ -73,18 +92,24 @@ def read_schema(text: str) -> bool | dict[str, object]:
         value: object = json.loads(
             text, parse_float=_decimal, parse_int=_whole, parse_constant=_constant
         )
-        _check_whole(text, value)
+        check_whole_characters("The schema", text, error=ConstraintError)
+        if "\\ud" in text.lower():  # Half of a surrogate pair may be written as an escape.
+            for token, _, _ in tokens(text):
+                if token[0] == '"':
+                    check_encodable(cast("str", json.loads(token)))
     except json.JSONDecodeError as error:
         reason = f"The schema is not JSON: {error.msg}"
         remedy = "Check quotes, commas and brackets there."
         raise _at(text, error.pos, reason, remedy) from error
     except _WrongNumber as error:
-        place = next(start for start, token in _tokens(text) if _is_wrong(token))
+        place = next(start for token, start, _ in tokens(text) if _is_wrong(token))
         raise _at(text, place, str(error), error.remedy) from error
     except RecursionError as error:
-        raise _too_deep(text) from error
-    if _depth(text) > MOST_NESTED:
-        raise _too_deep(text)
+        raise _too_deep(text) or ConstraintError(
+            "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
+        ) from error
+    if too_deep := _too_deep(text):
+        raise too_deep
     if not isinstance(value, bool | dict):
         raise ConstraintError(
             "A schema is an object, true or false.", remedy='Write {"type": ...} or {"enum": ...}.'
@@ -168,6 +193,28 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
     return known[place]
 
 
+def indented(text: str) -> str:
+    """JSON laid out as by ``json.dumps(indent=2)``, in a tenth of its time.
+
+    Args:
+        text: JSON that `json.dumps` wrote; if it holds half of a surrogate pair, it is returned
+            unchanged.
+
+    Example:
+        >>> print(indented('{"a": [1, {}]}'))
+        {
+          "a": [
+            1,
+            {}
+          ]
+        }
+    """
+    try:
+        return msgspec.json.format(text, indent=2)
+    except UnicodeEncodeError:
+        return text
+
+
 def json_of(value: object) -> str:
     """The result of `read_schema` as JSON text with the same numbers.
 
@@ -198,36 +245,6 @@ def as_python(text: str) -> str:
     except ConstraintError:  # Some number became infinite.
         is_exact = False
     return repr(data if is_exact else text)
-
-
-def repeated_names(text: str) -> tuple[str, ...]:
-    """One sentence for each name that an object of a schema gives twice.
-
-    Example:
-        >>> repeated_names('{"minimum": 1,\\n "minimum": 2}')
-        ('The name "minimum" in line 2, column 2 was there before in the same object; the last ...
-    """
-    said: list[str] = []
-    stack: list[set[str]] = []
-    for start, token in _tokens(text):
-        if token in "{[":
-            stack.append(set())
-        elif token in "}]":
-            stack.pop()
-        elif token[0] == '"' and _NAME_ENDS.match(text, start + len(token)):
-            name = cast("str", json.loads(token))
-            if name in stack[-1]:
-                line = text.count("\n", 0, start) + 1
-                column = start - text.rfind("\n", 0, start)
-                said.append(
-                    f"The name {token} in line {line}, column {column} was there before in the "
-                    "same object; the last one holds."
-                )
-            stack[-1].add(name)
-    return tuple(said)
-
-
-_NAME_ENDS: Final = re.compile(r"[ \t\n\r]*:")
 
 
 def _decimal(digits: str) -> Decimal:
@@ -261,7 +278,7 @@ def _constant(word: str) -> NoReturn:
 
 def _is_wrong(token: str) -> bool:
     """Whether a token is a number that `read_schema` refuses."""
-    if token[0] in '"{}[]':
+    if token[0] in '"{}[],:tfn':
         return False
     try:
         json.loads(token, parse_float=_decimal, parse_int=_whole, parse_constant=_constant)
@@ -270,42 +287,30 @@ def _is_wrong(token: str) -> bool:
     return False
 
 
-def _tokens(text: str) -> Iterator[tuple[int, str]]:
-    """The strings, numbers and brackets of a JSON text, each with its start."""
-    return ((match.start(), match.group()) for match in _TOKEN.finditer(text))
-
-
-def _depth(text: str) -> int:
-    """An upper bound of the depth of a JSON text: the depth, or the number of brackets if small."""
-    opened = text.count("{") + text.count("[")
-    if opened <= MOST_NESTED:
-        return opened
-    deepest = depth = 0
-    for _, token in _tokens(text):
-        depth += (token in "{[") - (token in "}]")
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _too_deep(text: str) -> ConstraintError:
+def _too_deep(text: str) -> ConstraintError | None:
+    """The error for a text that nests too deep; ``None`` for any other text."""
     depth = 0
-    for start, token in _tokens(text):
-        depth += (token in "{[") - (token in "}]")
+    brackets = text.count("{") + text.count("[")
+    for match in _BRACKET.finditer(text) if brackets > MOST_NESTED else ():
+        depth += (match.group() in "{[") - (match.group() in "}]")
         if depth > MOST_NESTED:
             return _at(
-                text, start, f"The schema nests more than {MOST_NESTED} deep",
+                text, match.start(), f"The schema nests more than {MOST_NESTED} deep",
                 "Nest fewer subschemas, or give the inner ones names under $defs.",
             )  # fmt: skip
-    return ConstraintError("The schema nests too deep to be read.", remedy="Nest fewer subschemas.")
+    return None
+
+
+def _line_of(text: str, offset: int) -> str:
+    line = text.count("\n", 0, offset) + 1
+    return f"in line {line}, column {offset - text.rfind(chr(10), 0, offset)}"
 
 
 def _at(text: str, offset: int, reason: str, remedy: str) -> ConstraintError:
     """The error for a place of the text."""
-    line = text.count("\n", 0, offset) + 1
-    column = offset - text.rfind("\n", 0, offset)
     place = Located(text, offset, offset + 1)
     return ConstraintError(
-        f"{reason} in line {line}, column {column}:\n{caret(text, offset)}\n",
+        f"{reason} {_line_of(text, offset)}:\n{caret(text, offset)}\n",
         remedy=remedy,
         evidence={"offset": offset, **place.evidence(f"{reason}.")},
     )
@@ -342,8 +347,7 @@ def _fault_of_data(
     above[own] = pointer
     for step, below in entries:
         name = _first_digits(step) if isinstance(step, int) and _is_too_long(step) else str(step)
-        name = name.replace("~", "~0").replace("/", "~1")
-        if (fault := _fault_of_data(below, f"{pointer}/{name}", above, clean)) is not None:
+        if (fault := _fault_of_data(below, pointer + pointer_to(name), above, clean)) is not None:
             return fault
     del above[own]
     clean.add(own)
@@ -361,26 +365,319 @@ def _first_digits(number: int) -> str:
     return f"{'-' if number < 0 else ''}{head}…"
 
 
-def _check_whole(text: str, value: object) -> None:
-    """Refuse a schema that holds half of a surrogate pair, which no JSON text can hold.
+# Places in a text.
+
+
+def pointer_to(*path: str | int) -> str:
+    """A path as a JSON Pointer (RFC 6901).
+
+    Example:
+        >>> pointer_to("properties", "a/b", 0)
+        '/properties/a~1b/0'
+    """
+    pointer = ""
+    for step in path:
+        text = step if type(step) is str else str(step)
+        if "~" in text or "/" in text:
+            text = text.replace("~", "~0").replace("/", "~1")
+        pointer += "/" + text
+    return pointer
+
+
+@dataclass(slots=True)
+class Level:
+    """An array or object that is open at a place in a JSON text.
 
     Args:
-        value: The schema as Python data, where a half may also come from an escape.
+        pointer: Its JSON Pointer.
+        start: Where it begins; the value of a member begins with the name.
+        awaits_name: Whether a name comes next, or was just written.
+        key: The name of the present member, and where it begins.
+        index: The number of items or members before the present one.
+    """
+
+    is_object: bool
+    pointer: str
+    start: int
+    awaits_name: bool
+    key: str = ""
+    key_start: int = 0
+    index: int = 0
+
+    def below(self, start: int) -> tuple[str, int]:
+        """The pointer of the present item or member, whose value begins at an offset; its start."""
+        if not self.is_object:
+            return f"{self.pointer}/{self.index}", start
+        return self.pointer + pointer_to(self.key), self.key_start
+
+
+def tokens(text: str) -> Iterator[tuple[str, int, list[Level]]]:
+    """The tokens of a JSON text or of its beginning, each with its start and the open containers.
+
+    Brackets are given with their own container, which comes last.
+    """
+    stack: list[Level] = []
+    for match in _TOKEN.finditer(text):
+        token, start = match.group(), match.start()
+        if token in "{[":
+            pointer, begin = stack[-1].below(start) if stack else ("", start)
+            stack.append(Level(token == "{", pointer, begin, awaits_name=token == "{"))
+        elif stack and token in ",:":
+            stack[-1].awaits_name = token == "," and stack[-1].is_object
+            stack[-1].index += token == ","
+        elif stack and stack[-1].awaits_name:
+            stack[-1].key_start = start
+            if "\\" not in token:
+                stack[-1].key = token[1:-1]
+            elif _is_whole(token):
+                stack[-1].key = json.loads(token, strict=False)
+        yield token, start, stack
+        if stack and token in "}]":
+            stack.pop()
+
+
+def _is_whole(token: str) -> bool:
+    """Whether a token is not the beginning of a string."""
+    return token[0] != '"' or _STRING.fullmatch(token) is not None
+
+
+def spans_of(text: str, whole: frozenset[str] = frozenset()) -> dict[str, tuple[int, int]]:
+    """The span of each value of a JSON text, by JSON Pointer; a member's span includes its name.
+
+    Args:
+        whole: The names of members whose values get one span, without spans inside.
+
+    Example:
+        >>> text = '{"properties": {"age": {"minimum": 0}}}'
+        >>> start, end = spans_of(text)["/properties/age/minimum"]
+        >>> text[start:end]
+        '"minimum": 0'
+    """
+    spans: dict[str, tuple[int, int]] = {}
+    for token, start, stack in tokens(text):
+        if token in "{[,:" or (stack and stack[-1].awaits_name and token != "}"):
+            continue
+        around = stack[:-1] if token in "]}" else stack
+        if whole and any(level.key in whole for level in around[:-1] if level.is_object):
+            continue
+        pointer, begin = stack[-1].below(start) if stack else ("", start)
+        if token in "]}":
+            pointer, begin = stack[-1].pointer, stack[-1].start
+        spans[pointer] = (begin, start + len(token))
+    return spans
+
+
+def repeated_names(text: str) -> tuple[str, ...]:
+    """One sentence for each name that an object of a schema gives twice.
+
+    Example:
+        >>> repeated_names('{"minimum": 1,\\n "minimum": 2}')
+        ('The name "minimum" in line 2, column 2 was there before in the same object; the last ...
+    """
+    said: list[str] = []
+    met: list[set[str]] = []
+    for token, start, stack in tokens(text):
+        if token in "{[":
+            met.append(set())
+        elif token in "}]":
+            met.pop()
+        elif stack and stack[-1].awaits_name and token != ",":
+            if stack[-1].key in met[-1]:
+                said.append(
+                    f"The name {token} {_line_of(text, start)} was there before in the same "
+                    "object; the last one holds."
+                )
+            met[-1].add(stack[-1].key)
+    return tuple(said)
+
+
+Step = tuple[Literal["member"], str] | tuple[Literal["item"], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The spot at which the beginning of a JSON text stops.
+
+    Args:
+        steps: The members and items on the way to the value there. Before and inside a name, the
+            way to its object.
+        value: The text of that value so far; empty before it and inside a name.
+        outline: The compact text of the innermost open array or object so far, with each finished
+            value in it written ``0``; ``None`` outside of all.
+        is_finished: Whether the value may be complete: a closed string, array or object, or a
+            number or word, which could still go on.
+    """
+
+    steps: tuple[Step, ...]
+    value: bytes
+    outline: bytes | None
+    is_finished: bool
+
+    @property
+    def awaits_value(self) -> bool:
+        """Whether a value may begin here: at the start, after a colon, where an item may stand."""
+        around = self.outline
+        inside = around is None or around[:1] == b"[" or around.endswith(b":")
+        return inside and not self.value
+
+
+def spot_of(data: bytes) -> Spot:
+    """The spot at which a text stops.
+
+    Example:
+        >>> spot = spot_of(b'{"a": [1, 2], "b": "x')
+        >>> spot.steps, spot.value, spot.outline
+        ((('member', 'b'),), b'"x', b'{"a":0,"b":')
+        >>> spot_of(b'{"a": 1, "b').outline
+        b'{"a":0,"b'
+    """
+    outlines: list[str] = []
+    value, finished = "", False
+    around: list[Level] = []
+    for token, _, around in tokens(data.decode(errors="surrogateescape")):
+        if token in "}]":
+            del outlines[-1:]
+            value, finished = "0", True
+        elif token in "{[,:":
+            if token in "{[":
+                outlines.append(token)
+            elif outlines:
+                outlines[-1] += "0," if token == "," else ":"
+            value, finished = "", False
+        elif around and around[-1].awaits_name:
+            outlines[-1] += token
+        else:
+            value, finished = token, _is_whole(token)
+    steps: list[Step] = []
+    for level in around:
+        if not level.is_object:
+            steps.append(("item", level.index))
+        elif not level.awaits_name:
+            steps.append(("member", level.key))
+    outline = outlines[-1].encode(errors="surrogateescape") if outlines else None
+    return Spot(tuple(steps), value.encode(errors="surrogateescape"), outline, finished)
+
+
+# Other forms in which a schema is given.
+
+
+def schemas_in(folder: object) -> tuple[tuple[str, str], ...]:
+    """The texts of the schemas in a folder, by path and, where they have one, by ``$id``."""
+    if folder is None:
+        return ()
+    if not isinstance(folder, str | Path):
+        raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
+    root = Path(plain(folder))
+    try:
+        is_there = root.is_dir()
+    except (OSError, ValueError):  # A name that is too long, or holds a zero byte.
+        is_there = False
+    if not is_there:
+        raise ConstraintError(
+            f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
+        )
+    pairs: list[tuple[str, str]] = []
+    for path in sorted(root.rglob("*.json")):
+        text = read_text(path).removeprefix(BYTE_ORDER_MARK)
+        try:
+            content = read_schema(text)
+        except ConstraintError as error:
+            name = path.relative_to(root).as_posix()
+            raise ConstraintError(
+                f"The file {name!r} of the folder: {error.message}", remedy=error.remedy,
+                evidence=error.evidence,
+            ) from error  # fmt: skip
+        pairs.append((path.relative_to(root).as_posix(), text))
+        if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
+            pairs.append((own, text))
+    return tuple(pairs)
+
+
+_FORMS: Final = ("json_schema", "json_object", "text")
+_MEMBERS: Final = ("name", "schema", "strict", "description")
+_NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+_REMEDY: Final = (
+    'Write {"type": "json_schema", "json_schema": {"name": "answer", "schema": {...}, '
+    '"strict": true}}.'
+)
+
+
+def is_response_format(given: object) -> bool:
+    """Whether data has the ``type`` of a ``response_format``, which no JSON Schema has.
+
+    Example:
+        >>> is_response_format({"type": "json_object"}), is_response_format({"type": "object"})
+        (True, False)
+    """
+    if not isinstance(given, Mapping):
+        return False
+    kind = cast("Mapping[str, object]", given).get("type")
+    return isinstance(kind, str) and kind in _FORMS
+
+
+def requested_schema(given: Mapping[str, object]) -> object:
+    """The JSON Schema that a ``response_format`` asks for.
 
     Raises:
-        ConstraintError: The text or the data holds such a half.
+        ConstraintError: The format asks for any text, or a part of it is malformed; the message
+            names the part by its JSON Pointer.
+
+    Example:
+        >>> asked = {"name": "n", "schema": {"type": "integer"}, "strict": True}
+        >>> requested_schema({"type": "json_schema", "json_schema": asked})
+        {'type': 'integer'}
     """
-    check_whole_characters("The schema", text, error=ConstraintError)
-    if "\\ud" not in text.lower():
-        return
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            check_encodable(part)
-        elif isinstance(part, list):
-            waiting.extend(cast("list[object]", part))
-        elif isinstance(part, dict):
-            members = cast("dict[object, object]", part)
-            waiting.extend(members)
-            waiting.extend(members.values())
+    kind = given["type"]
+    if kind == "json_schema":
+        if "json_schema" not in given and "schema" in given:
+            members = {name: part for name, part in given.items() if name != "type"}
+            return _schema(members, "")
+        _only(given, ("type", "json_schema"), "")
+        inner = _part(given, "json_schema", "", Mapping, "an object")
+        return _schema(cast("Mapping[str, object]", inner), "/json_schema")
+    if kind == "json_object":
+        _only(given, ("type",), "")
+        return {"type": "object"}
+    raise ConstraintError(
+        'The response_format {"type": "text"} asks for any text, which is not JSON.',
+        remedy='Leave the constraint out, or write regex("(?s).*").',
+        evidence={"pointer": "/type"},
+    )
+
+
+def _schema(members: Mapping[str, object], pointer: str) -> object:
+    _only(members, _MEMBERS, pointer)
+    name = _part(members, "name", pointer, str, "a text")
+    if not _NAME.fullmatch(cast("str", name)):
+        reason = f"{shown(name)} is not 1 to 64 letters, digits, underscores and hyphens"
+        raise _malformed(f"{pointer}/name", reason)
+    for optional, kind, what in (("strict", bool, "true or false"), ("description", str, "a text")):
+        if members.get(optional) is not None:
+            _part(members, optional, pointer, kind, what)
+    return _part(members, "schema", pointer, Mapping, "an object")
+
+
+def _part(
+    owner: Mapping[str, object], name: str, pointer: str, kind: type[Any], what: str
+) -> object:
+    if name not in owner:
+        raise _malformed(f"{pointer}/{name}", "it is missing")
+    part = owner[name]
+    if not isinstance(part, kind):
+        raise _malformed(f"{pointer}/{name}", f"{shown(part)} is not {what}")
+    return part
+
+
+def _only(owner: Mapping[str, object], known: tuple[str, ...], pointer: str) -> None:
+    for name in owner:
+        if name not in known:
+            names = ", ".join(known)
+            raise _malformed(f"{pointer}/{name}", f"there is no such member; there are {names}")
+
+
+def _malformed(pointer: str, reason: str) -> ConstraintError:
+    return ConstraintError(
+        f"The response_format is malformed at {pointer}: {reason}.",
+        remedy=_REMEDY,
+        evidence={"pointer": pointer, "reason": reason},
+    )

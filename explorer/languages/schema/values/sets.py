@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache, partial
 from itertools import chain
@@ -24,9 +24,10 @@ from explorer.languages.schema.reading.keywords import (
     constants_of,
     decimal,
     is_number,
+    prepared,
     types_of,
 )
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.text.ecma import translated
 from explorer.languages.schema.text.formats import FORMATS, LONGEST, TESTED
@@ -237,6 +238,17 @@ class ValueSets:
         self.meter.check("The machine of a schema", arcs=listed)
 
     # Places.
+
+    def root(self, schema: Schema, remotes: Mapping[str, Schema] | None) -> tuple[Wanted, Site]:
+        """The set of values of a whole schema, and the place of the whole value.
+
+        Raises:
+            UnsupportedSchema: A keyword is not well formed.
+        """
+        few, addressed = prepared(schema)
+        self.meter.check_time("The machine of a schema")
+        root = root_of(few, remotes or {}, addressed=addressed)
+        return Wanted((root,)), self.place([root])
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
         """The place at which some subschemas apply."""
