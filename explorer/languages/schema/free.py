@@ -24,8 +24,7 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import prepared
-from explorer.languages.schema.reading.subschemas import root_of
+from explorer.languages.schema.reading.subschemas import prepared, root_of
 from explorer.languages.schema.reading.text import spot_of, value_of_json
 from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.registry import register

@@ -19,8 +19,7 @@ from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Meter
 from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
-from explorer.languages.schema.reading.keywords import every_part
-from explorer.languages.schema.reading.subschemas import Schema, Subschema, not_too_deep
+from explorer.languages.schema.reading.subschemas import Schema, Subschema, every_part, not_too_deep
 from explorer.languages.schema.values.places import Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts

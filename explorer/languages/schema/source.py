@@ -52,8 +52,7 @@ from explorer.languages.schema.machine import (
     is_possible,
 )
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
-from explorer.languages.schema.reading.keywords import prepared
-from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, root_of
+from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
     BYTE_ORDER_MARK,
     Spot,
@@ -63,10 +62,10 @@ from explorer.languages.schema.reading.text import (
     read_schema,
     repeated_names,
     requested_schema,
+    schemas_in,
     spans_of,
     spot_of,
     text_of_data,
-    schemas_in,
     value_of_json,
 )
 from explorer.languages.schema.text.strings import EscapesOf, Whitespace

@@ -8,7 +8,7 @@ import plotly.graph_objects as graph  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
 import explorer
-from explorer.languages.schema.reading.keywords import prepared
+from explorer.languages.schema.reading.subschemas import prepared
 
 SHORT: dict[str, Any] = {"type": "string", "maxLength": 20, "description": "short"}
 SCHEMA: dict[str, Any] = {

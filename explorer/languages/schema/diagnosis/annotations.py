@@ -13,14 +13,14 @@ from typing import Any, Final, cast
 
 from explorer.languages.schema.diagnosis.deciding import need_not_hold
 from explorer.languages.schema.reading.cases import IN_PLACE
-from explorer.languages.schema.reading.keywords import (
+from explorer.languages.schema.reading.subschemas import (
     REMARKS,
     WELL_FORMED,
+    Schema,
     every_part,
     is_number,
     parts_of,
 )
-from explorer.languages.schema.reading.subschemas import Schema
 from explorer.languages.schema.reading.text import pointer_to
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.containers import MISCOUNTED, MOST_TRACKED

@@ -22,8 +22,13 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
 from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import Order, SchemaOptions
-from explorer.languages.schema.reading.keywords import REMARKS, parts_of
-from explorer.languages.schema.reading.subschemas import DRAFTS, Schema, Subschema
+from explorer.languages.schema.reading.subschemas import (
+    DRAFTS,
+    REMARKS,
+    Schema,
+    Subschema,
+    parts_of,
+)
 from explorer.languages.schema.reading.text import Spot, pointer_to
 from explorer.languages.schema.values.places import Site
 

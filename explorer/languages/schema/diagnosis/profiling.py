@@ -19,8 +19,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import parts_of, prepared
-from explorer.languages.schema.reading.subschemas import Subschema, root_of
+from explorer.languages.schema.reading.subschemas import Subschema, parts_of, prepared, root_of
 from explorer.languages.schema.source import JsonSchema, json_schema
 from explorer.languages.types.schema import type_name
 

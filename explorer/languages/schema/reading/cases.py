@@ -1,4 +1,4 @@
-"""The subschemas of one value as alternatives without ``anyOf``, ``oneOf``, ``if`` or ``$ref``.
+"""The keywords of one value: what each says, and the subschemas as alternatives without choices.
 
 A value has to satisfy a conjunction of subschemas. Each keyword that chooses among subschemas
 splits it: ``anyOf`` into one case per branch; ``oneOf`` into one case per branch, which excludes
@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, cast
 
+from explorer.automata.tree.nodes import MAX_REPEAT
 from explorer.errors import UnsupportedSchema
-from explorer.languages.schema.reading.keywords import decimal, equal
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.reading.subschemas import Number, Schema, Subschema, is_number
 
-TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
+_SIX_TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
+TYPES: Final = frozenset((*_SIX_TYPES, "integer"))
 
 _OBJECT: Final = frozenset(("object",))
 
@@ -190,6 +191,145 @@ def _is_one(value: tuple[str, object], types: frozenset[str]) -> bool:
         return "integer" in types
     return kind in types
 
+
+# What single keywords say.
+
+
+def equal(a: object, b: object) -> bool:
+    """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, list) and isinstance(b, list):
+        left, right = cast("list[object]", a), cast("list[object]", b)
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(a, dict) and isinstance(b, dict):
+        one, two = cast("dict[str, object]", a), cast("dict[str, object]", b)
+        return one.keys() == two.keys() and all(equal(one[key], two[key]) for key in one)
+    return a == b
+
+
+def decimal(value: Number) -> Decimal:
+    """A number of a schema, exactly as it is written."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def types_of(subs: tuple[Subschema, ...]) -> frozenset[str]:
+    """The types that some subschemas leave.
+
+    Raises:
+        UnsupportedSchema: A ``type`` is not known.
+    """
+    types = TYPES
+    for sub in subs:
+        wanted = types_given(sub.keyword("type"))
+        if unknown := wanted - TYPES:
+            raise UnsupportedSchema(
+                f"{min(unknown)!r} is not a type.",
+                pointer=sub.pointer + "/type", keyword="type",
+                remedy=f"The types are {', '.join(_SIX_TYPES)} and integer.",
+            )  # fmt: skip
+        types &= wanted
+    return types
+
+
+def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
+    """The scalars that ``enum`` and ``const`` allow; ``None`` where neither lists only scalars."""
+    left: list[object] | None = None
+    for sub in subs:
+        for keyword in ("const", "enum"):
+            schema = cast("dict[str, Any]", sub.schema)
+            if (keyword == "const" and sub.draft < 6) or keyword not in schema:
+                continue
+            given = [schema["const"]] if keyword == "const" else list(schema["enum"])
+            if any(isinstance(value, dict | list) for value in given):
+                continue
+            left = given if left is None else [v for v in left if any(equal(v, g) for g in given)]
+    return left
+
+
+LARGEST_SIZE: Final = 2**64
+"""The largest number of items or properties that a keyword may give, beyond every real text."""
+
+LONGEST_STRING: Final = MAX_REPEAT - 1
+"""The largest length of a string that a keyword may give: that of repeats in patterns."""
+
+
+def size(sub: Subschema, keyword: str) -> int | None:
+    """The size that a keyword gives; ``None`` if the keyword is missing."""
+    value = sub.keyword(keyword)
+    if not is_number(value):
+        return None
+    most = LONGEST_STRING if keyword.endswith("Length") else LARGEST_SIZE
+    if value > most:
+        digits = len(str(int(value)))
+        written = f"{int(value):,}" if digits <= 24 else f"a number of {digits:,} digits"
+        raise UnsupportedSchema(
+            f"{keyword} is {written}; at most {most:,} is followed.",
+            pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy="Give a smaller size, or leave the keyword out.",
+        )  # fmt: skip
+    if value < 0 or value != int(value):
+        raise UnsupportedSchema(
+            f"{value} is not a size.", pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy="Give a whole number, 0 or more.",
+        )  # fmt: skip
+    return int(value)
+
+
+def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, int | None]:
+    """The largest of the lower bounds on a size, and the smallest of the upper bounds."""
+    minimum, maximum = 0, None
+    for sub in subs:
+        minimum = max(minimum, size(sub, fewest) or 0)
+        upper = size(sub, most)
+        if upper is not None:
+            maximum = upper if maximum is None else min(maximum, upper)
+    return minimum, maximum
+
+
+def prefix_keyword(sub: Subschema) -> str:
+    """The keyword that lists schemas for the first items, which depends on the draft."""
+    return "prefixItems" if sub.draft >= 2020 else "items"
+
+
+def prefix(sub: Subschema) -> list[Schema]:
+    """The schemas of the first items, one for each index."""
+    value = sub.keyword(prefix_keyword(sub))
+    return cast("list[Schema]", value) if isinstance(value, list) else []
+
+
+def rest_of_items(sub: Subschema) -> tuple[Schema, str] | None:
+    """The schema of the items after the prefix, and its keyword; ``None`` if there is none."""
+    items = sub.keyword("items")
+    if isinstance(items, bool | dict):
+        return cast("Schema", items), "items"
+    additional = sub.keyword("additionalItems")
+    if sub.draft < 2020 and isinstance(items, list) and isinstance(additional, bool | dict):
+        return cast("Schema", additional), "additionalItems"
+    return None
+
+
+def evaluates_item(sub: Subschema, index: int, owner: int) -> bool:
+    """Whether a subschema constrains the item at an index."""
+    if index < len(prefix(sub)) or rest_of_items(sub) is not None:
+        return True
+    own = sub.keyword("unevaluatedItems")
+    return own is not None and id(sub.schema) != owner
+
+
+def has_contains(sub: Subschema) -> bool:
+    """Whether a subschema has ``contains`` and its draft knows the keyword."""
+    return sub.draft >= 6 and isinstance(sub.keyword("contains"), bool | dict)
+
+
+def contains_bounds(sub: Subschema) -> tuple[int, int | None]:
+    """The fewest and the most items that may satisfy ``contains``."""
+    minimum = size(sub, "minContains") if sub.draft >= 2019 else None
+    maximum = size(sub, "maxContains") if sub.draft >= 2019 else None
+    return 1 if minimum is None else minimum, maximum
+
+
+# Alternatives.
 
 MOST_CASES: Final = 256
 """The most cases; beyond them, choices are built separately and intersected as machines."""

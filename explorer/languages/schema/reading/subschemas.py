@@ -1,16 +1,23 @@
-"""A subschema at its place: its content, its address, and the targets of its references.
+"""A subschema at its place: its keywords, its address, and the targets of its references.
 
 The ``referencing`` library resolves addresses and references: ``$id``, ``$anchor``,
 ``$dynamicRef``, embedded resources, and the older drafts. Nothing is ever fetched; other schemas
 that a reference may name are given as a folder. The library reads the addresses in every subschema
-before any keyword is checked, and its errors name no place; only after such an error a walk looks
-for the place (`malformed_address`).
+before they are checked, and its errors name no place; only after such an error a walk looks for the
+place (`malformed_address`).
+
+Equal subschemas become one object (`prepared`), so that each is built once. Real schemas repeat
+themselves: a string of at most 255 characters, twenty times. The compiler knows a subschema by its
+identity, so equal ones are made identical before it starts. Annotations (``title``,
+``description``) are left out first, because they would make equal subschemas differ. A subschema
+that has an address of its own, or an ``unevaluated...`` keyword, is never shared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
 import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
 import referencing.exceptions
@@ -36,6 +43,298 @@ DEFAULT_DRAFT: Final = 2020
 
 Schema = bool | dict[str, Any]
 _T = TypeVar("_T")
+_Object = dict[str, Any]
+
+Number = int | float | Decimal
+"""A number of a schema: whole or an exact decimal if read from text, else possibly a float."""
+
+
+_Check = Callable[[Any], bool]
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, bool | dict)
+
+
+def _a(kind: type[object]) -> _Check:
+    return lambda value: isinstance(value, kind)
+
+
+def _list_of(of: _Check) -> _Check:
+    return lambda value: isinstance(value, list) and all(map(of, cast("list[Any]", value)))
+
+
+def _named(of: _Check) -> _Check:
+    return lambda value: isinstance(value, dict) and all(map(of, cast("_Object", value).values()))
+
+
+def _either(*checks: _Check) -> _Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+def is_number(value: object) -> TypeGuard[Number]:
+    """Whether a value of a schema is a number."""
+    return isinstance(value, Number) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    return is_number(value) and value > 0
+
+
+class Keyword(NamedTuple):
+    """The values that a keyword may have: a check, what they are, and one of them as JSON."""
+
+    fits: _Check
+    what: str
+    example: str
+
+
+_NAMES: Final = _list_of(_a(str))
+_SCHEMA: Final = Keyword(_is_schema, "a schema: an object, true or false", '{"type": "string"}')
+_SCHEMAS: Final = Keyword(
+    _list_of(_is_schema), "a list of schemas", '[{"type": "string"}, {"type": "null"}]'
+)
+_NAMED: Final = Keyword(
+    _named(_is_schema), "an object whose values are schemas", '{"name": {"type": "string"}}'
+)
+_NUMBER: Final = Keyword(is_number, "a number", "3")
+_TEXT: Final = Keyword(_a(str), "a string", '"..."')
+
+WELL_FORMED: Final[dict[str, Keyword]] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _SCHEMAS),
+    **dict.fromkeys(
+        ("not", "if", "then", "else", "contains", "propertyNames", "additionalProperties",
+         "unevaluatedProperties", "additionalItems", "unevaluatedItems"),
+        _SCHEMA,
+    ),
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), _NAMED),
+    **dict.fromkeys(
+        ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+         "minContains", "maxContains", "minProperties", "maxProperties"),
+        _NUMBER,
+    ),
+    "multipleOf": Keyword(_is_positive, "a number above 0", "0.5"),
+    **dict.fromkeys(("pattern", "format", "$ref", "$dynamicRef", "$recursiveRef"), _TEXT),
+    # In draft 3 a member said by itself that it was required; no later draft reads that.
+    "required": Keyword(_either(_a(bool), _NAMES), "a list of strings", '["name"]'),
+    "enum": Keyword(_a(list), "a list of values", '["red", "green"]'),
+    "items": Keyword(
+        _either(_is_schema, _SCHEMAS.fits), "a schema, or a list of them", _SCHEMA.example
+    ),
+    "type": Keyword(_either(_a(str), _NAMES), "a type, or a list of them", '"string"'),
+    "uniqueItems": Keyword(_a(bool), "true or false", "true"),
+    "dependentRequired": Keyword(
+        _named(_NAMES), "an object whose values are lists of names", '{"name": ["age"]}'
+    ),
+    "dependencies": Keyword(
+        _named(_either(_is_schema, _NAMES)),
+        "an object whose values are schemas or lists of names", '{"name": ["age"]}',
+    ),
+}  # fmt: skip
+"""The values of each keyword that constrains, in all drafts."""
+
+BY_NAME: Final = frozenset(
+    ("$defs", "definitions", "dependencies",
+     *(word for word, kind in WELL_FORMED.items() if kind is _NAMED))
+)  # fmt: skip
+"""The keywords that hold subschemas by name."""
+
+_HOLDING: Final = BY_NAME.union(
+    ("items",), (word for word, kind in WELL_FORMED.items() if kind in (_SCHEMA, _SCHEMAS))
+)
+"""The keywords that may hold subschemas: one, a list of them, or some by name."""
+
+LEADING: Final = _HOLDING | {"$ref"}
+"""The keywords that may lead to subschemas, but for dynamic references."""
+
+_ADDRESSES: Final = frozenset(
+    ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema")
+)
+"""Keywords that the ``referencing`` library reads; it reports the faults in them."""
+
+REMARKS: Final = frozenset(
+    ("title", "description", "$comment", "default", "examples", "deprecated", "readOnly",
+     "writeOnly")
+)  # fmt: skip
+"""Annotations: keywords that do not constrain values."""
+
+_APART: Final = _ADDRESSES | {"$vocabulary", "unevaluatedProperties", "unevaluatedItems"}
+"""The keywords of a subschema that is never made one with an equal one."""
+
+
+def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
+    """The subschemas in the keywords of a schema, each with its path.
+
+    Malformed keywords are passed over.
+    """
+    if _HOLDING.isdisjoint(schema):
+        return
+    for keyword, value in schema.items():
+        if keyword not in _HOLDING:
+            continue
+        if keyword in BY_NAME:
+            for name, part in cast("_Object", value).items() if isinstance(value, dict) else ():
+                if _is_schema(part):
+                    yield (keyword, name), part
+        elif isinstance(value, list):
+            for index, part in enumerate(cast("list[Any]", value)):
+                if _is_schema(part):
+                    yield (keyword, index), part
+        elif _is_schema(value):
+            yield (keyword,), cast("Schema", value)
+
+
+def every_part(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """The pointer, keywords and draft of each subschema that is an object, in order."""
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
+    while todo:
+        pointer, here, draft = todo.pop()
+        if isinstance(here, dict):
+            draft = draft_of(here, draft)
+            yield pointer, here, draft
+            below = [(pointer + pointer_to(*path), part, draft) for path, part in parts_of(here)]
+            todo += reversed(below)
+
+
+def draft_of(schema: dict[str, Any], around: int) -> int:
+    """The draft that a subschema names, or else the one around it."""
+    dialect = schema.get("$schema")
+    known = DRAFTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
+    return around if known is None else known[0]
+
+
+class Checked(dict[str, Any]):
+    """The keywords of a subschema that were checked, as those of a draft."""
+
+    __slots__ = ("draft",)
+
+    def __init__(self, draft: int) -> None:
+        super().__init__()
+        self.draft = draft
+
+
+def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
+    """Raise for a keyword of a wrong type in a subschema.
+
+    Raises:
+        UnsupportedSchema: A keyword does not have the required type.
+    """
+    if type(schema) is Checked and schema.draft == draft:
+        return
+    for keyword, value in schema.items():
+        expected = WELL_FORMED.get(keyword)
+        if expected is not None and not expected.fits(value):
+            shown = repr(value) if not isinstance(value, Decimal) else str(value)
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+            raise UnsupportedSchema(
+                f"{keyword} is {shown}, not {expected.what}.",
+                pointer=f"{pointer}/{keyword}",
+                keyword=keyword,
+                remedy=f'For example "{keyword}": {expected.example}.',
+            )
+    if draft >= 2020 and isinstance(schema.get("items"), list):
+        raise UnsupportedSchema(
+            "items is a list; in draft 2020-12 it is one schema, and prefixItems is the list.",
+            pointer=f"{pointer}/items", keyword="items",
+            remedy="Write prefixItems for the list and items for what was additionalItems, or say "
+            'that the schema is older: "$schema": "http://json-schema.org/draft-07/schema#".',
+        )  # fmt: skip
+
+
+def prepared(schema: Schema) -> tuple[Schema, bool]:
+    """The schema checked, with equal subschemas made the same object.
+
+    Returns:
+        The schema, and whether some subschema may have an address of its own.
+
+    Raises:
+        UnsupportedSchema: A keyword does not have the required type.
+
+    Example:
+        >>> both, _ = prepared({"properties": {"a": {"type": "null"}, "b": {"type": "null"}}})
+        >>> both["properties"]["a"] is both["properties"]["b"]
+        True
+    """
+    sharing = _Sharing()
+    try:
+        return sharing.of(schema, DEFAULT_DRAFT), sharing.addressed
+    except UnsupportedSchema:  # The pointer is worked out only now.
+        for pointer, here, draft in every_part(schema):
+            check_well_formed(here, pointer, draft)
+        raise
+
+
+class _Sharing:
+    """Copies of subschemas without annotations; equal ones are one object."""
+
+    def __init__(self) -> None:
+        self.addressed = False
+        self._made: dict[int, Checked] = {}
+        self._known: dict[object, Checked] = {}
+
+    def of(self, here: Schema, draft: int) -> Schema:
+        """The shared copy of a subschema.
+
+        Raises:
+            UnsupportedSchema: A keyword does not have the required type.
+        """
+        if not isinstance(here, dict):
+            return here
+        made = self._made.get(id(here))
+        if made is not None:
+            return made
+        if "$schema" in here:
+            draft = draft_of(here, draft)
+        self.addressed = self.addressed or not _ADDRESSES.isdisjoint(here)
+        copy = Checked(draft)
+        content: list[tuple[str, object]] = []
+        for keyword, value in here.items():
+            expected = WELL_FORMED.get(keyword)
+            if expected is None:
+                # A reference may lead into an object or a list.
+                if keyword in REMARKS and not isinstance(value, dict | list):
+                    continue
+                if keyword in BY_NAME and not _NAMED.fits(value):
+                    self.addressed = True  # The library reports the fault.
+            elif not expected.fits(value):
+                check_well_formed(here, "", draft)
+            held, said = self._held(keyword, value, draft)
+            copy[keyword] = held
+            content.append((keyword, said))
+        if draft >= 2020 and isinstance(here.get("items"), list):
+            check_well_formed(here, "", draft)
+        key = id(here) if not _APART.isdisjoint(here) else frozenset(content)
+        made = self._made[id(here)] = self._known.setdefault(key, copy)
+        return made
+
+    def _held(self, keyword: str, value: Any, draft: int) -> tuple[object, object]:
+        """The value of a keyword with the shared subschemas in it, and what tells it apart."""
+        if keyword not in _HOLDING:
+            return value, _said(value)
+        if isinstance(value, list):
+            parts = [self.of(part, draft) for part in cast("list[Schema]", value)]
+            return parts, tuple(map(id, parts))
+        if keyword in BY_NAME and isinstance(value, dict):
+            named: dict[str, object] = {
+                name: self.of(part, draft) if _is_schema(part) else part
+                for name, part in cast("_Object", value).items()
+            }
+            return named, tuple(
+                (name, id(part) if type(part) is Checked else _said(part))
+                for name, part in named.items()
+            )
+        part = self.of(value, draft)
+        return part, id(part)
+
+
+def _said(value: object) -> object:
+    """A key that two values of a keyword share exactly if they have the same content."""
+    if type(value) is str:
+        return value, None  # Not the number that would be shown so.
+    try:
+        return repr(value)
+    except RecursionError:
+        return id(value)
 
 
 class Subschema:
@@ -271,33 +570,28 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = 
     try:
         registry, base = _addresses(schema, remotes, _specification(draft), addressed)
     except (AttributeError, TypeError) as error:  # Keywords are not checked yet.
-        raise malformed_address(schema, draft) from error
+        raise malformed_address(schema) from error
     return Subschema(schema, registry.resolver(base), "", draft)
 
 
-_ONE: Final = (
-    "not", "if", "then", "else", "contains", "propertyNames", "items", "additionalItems",
-    "additionalProperties", "unevaluatedItems", "unevaluatedProperties",
-)  # fmt: skip
-_LIST: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_NAMED: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_TEXTS: Final = ("$schema", "$id", "$ref", "$anchor", "$dynamicRef", "$dynamicAnchor")
+_TEXTS: Final = ("$schema", "$id", "$anchor", "$dynamicAnchor")
 
 
-def malformed_address(schema: Any, draft: int) -> UnsupportedSchema:
+def malformed_address(schema: Schema) -> UnsupportedSchema:
     """The error of a schema whose addresses cannot be read.
 
     Example:
-        >>> malformed_address({"properties": {"a": {"$id": 5}}}, 2020).pointer
+        >>> malformed_address({"properties": {"a": {"$id": 5}}}).pointer
         '/properties/a/$id'
     """
-    for path, keyword, value, wanted in _faults(schema, (), draft):
-        return UnsupportedSchema(
-            f"{keyword} is {value!r:.80}, not {wanted}.",
-            pointer="".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path),
-            keyword=keyword,
-            remedy="Write the value that the keyword asks for, or leave the keyword out.",
-        )
+    for pointer, here, draft in every_part(schema):
+        for path, value, wanted in _faults(here, draft):
+            return UnsupportedSchema(
+                f"{path[0]} is {value!r:.80}, not {wanted}.",
+                pointer=pointer + pointer_to(*path),
+                keyword=str(path[0]),
+                remedy="Write the value that the keyword asks for, or leave the keyword out.",
+            )
     return UnsupportedSchema(
         "An address in the schema cannot be read.",
         pointer="",
@@ -306,35 +600,20 @@ def malformed_address(schema: Any, draft: int) -> UnsupportedSchema:
     )
 
 
-def _faults(
-    schema: Any, path: tuple[str, ...], draft: int
-) -> Iterator[tuple[tuple[str, ...], str, Any, str]]:
-    """The malformed values at and below a schema: path, keyword, value, and what was expected."""
+def _faults(here: _Object, draft: int) -> Iterator[tuple[tuple[str | int, ...], object, str]]:
+    """The values in a subschema on which the library fails: path, value, and what was expected."""
     wanted = "a schema: an object" + (" in draft 4" if draft == 4 else ", true or false")
-    rest = [(schema, path, path[-1] if path else "schema")]
-    while rest:
-        part, place, keyword = rest.pop()
-        if isinstance(part, bool) and draft > 4:
+    for name in (*_TEXTS, *(("id",) if draft == 4 else ())):
+        if name in here and not isinstance(here[name], str):
+            yield (name,), here[name], _TEXT.what
+    for name in ("$defs", "definitions"):
+        if not isinstance(here.get(name, {}), dict):
+            yield (name,), here[name], _NAMED.what
             continue
-        if not isinstance(part, dict):
-            yield place, keyword, part, wanted
-            continue
-        held = cast("dict[str, Any]", part)
-        for name in (*_TEXTS, *(("id",) if draft == 4 else ())):
-            if name in held and not isinstance(held[name], str):
-                yield (*place, name), name, held[name], "a string"
-        for name in _ONE:
-            # Draft 4 allows true and false only in these two places.
-            switch = isinstance(held.get(name), bool) and name.startswith("additional")
-            if name in held and not isinstance(held[name], list) and not switch:
-                rest.append((held[name], (*place, name), name))
-        for name in _LIST:
-            if isinstance(held.get(name), list):
-                entries = enumerate(cast("list[Any]", held[name]))
-                rest += [(entry, (*place, name, str(at)), name) for at, entry in entries]
-        for name in _NAMED:
-            if isinstance(held.get(name), dict):
-                entries = cast("dict[str, Any]", held[name]).items()
-                rest += [(entry, (*place, name, key), name) for key, entry in entries]
-            elif name in held:
-                yield (*place, name), name, held[name], "an object whose values are schemas"
+        for key, part in here.get(name, {}).items():
+            if not _is_schema(part):
+                yield (name, key), part, wanted
+    for path, part in parts_of(here) if draft == 4 else ():
+        # Draft 4 allows true and false only in two places.
+        if isinstance(part, bool) and not path[0].startswith("additional"):
+            yield path, part, wanted

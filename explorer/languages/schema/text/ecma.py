@@ -114,6 +114,24 @@ def translated(pattern: str) -> str:
     return "".join(out)
 
 
+def searched(python: str) -> str:
+    """The pattern of the texts in which a translated pattern is found.
+
+    Example:
+        >>> searched(r"^ab\\Z"), searched("ab")
+        ('ab', '(?s:.*)(?:ab)(?s:.*)')
+    """
+    inner = python[1:-2]
+    is_anchored = python.startswith("^") and python.endswith(r"\Z")
+    if is_anchored and not (python.endswith(r"\\Z") or _NOT_ALONE.search(inner)):
+        return inner
+    return f"(?s:.*)(?:{python})(?s:.*)"
+
+
+_NOT_ALONE: Final = re.compile(r"[|^]|\\Z|\(\?")
+"""Signs that a pattern may not be anchored at both ends as a whole."""
+
+
 def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:
     """An escape in Python's syntax, and the position after it."""
     letter = pattern[position + 1 : position + 2]

@@ -37,21 +37,21 @@ from explorer.languages.schema.reading.cases import (
     IN_PLACE,
     TYPES,
     are_apart,
+    decimal,
     told,
     types_given,
 )
-from explorer.languages.schema.reading.keywords import (
+from explorer.languages.schema.reading.subschemas import (
     LEADING,
     REMARKS,
     WELL_FORMED,
-    anchored,
+    Schema,
+    Subschema,
     check_well_formed,
-    decimal,
     is_number,
     parts_of,
 )
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
-from explorer.languages.schema.text.ecma import translated
+from explorer.languages.schema.text.ecma import searched, translated
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.amounts import Numbers, can_divide
 from explorer.languages.schema.values.places import Conjunction, Depth
@@ -323,7 +323,7 @@ def shortest(pattern: str) -> int | None:
         inner = python.removeprefix("^")
         if inner.endswith(r"\Z") and not inner.endswith(r"\\Z"):
             inner = inner[:-2]
-        parse(anchored(python) or f"(?s:.*)(?:{python})(?s:.*)")
+        parse(searched(python))
         return _shortest(inner)
     except (RegexError, UnsupportedSyntax, ValueError, IndexError):
         return None

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, cast
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.schema.reading.keywords import (
+from explorer.languages.schema.reading.cases import (
     bounds,
     contains_bounds,
     evaluates_item,
@@ -24,7 +24,10 @@ from explorer.languages.schema.reading.keywords import (
     prefix_keyword,
     rest_of_items,
 )
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.reading.subschemas import (
+    Schema,
+    Subschema,
+)
 from explorer.languages.schema.values.places import Conjunction, Wanted, conjunction
 from explorer.languages.schema.values.texts import Strings
 

@@ -15,8 +15,12 @@ from typing import Final, Literal, Protocol
 from explorer.automata.rules.pieces import components
 from explorer.budget import Meter
 from explorer.languages.schema.reading.cases import in_place
-from explorer.languages.schema.reading.keywords import check_well_formed, parts_of
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
+from explorer.languages.schema.reading.subschemas import (
+    Schema,
+    Subschema,
+    check_well_formed,
+    parts_of,
+)
 
 Conjunction = tuple[Subschema, ...]
 """Subschemas that all hold."""

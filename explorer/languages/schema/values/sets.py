@@ -16,20 +16,26 @@ from explorer.budget import Meter
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.cases import CHOOSING, Case, Expansion, in_place, synthetic
-from explorer.languages.schema.reading.keywords import (
-    TYPES,
-    anchored,
+from explorer.languages.schema.reading.cases import (
+    CHOOSING,
+    Case,
+    Expansion,
     bounds,
     constants_of,
     decimal,
-    is_number,
-    prepared,
+    in_place,
+    synthetic,
     types_of,
 )
-from explorer.languages.schema.reading.subschemas import Schema, Subschema, root_of
+from explorer.languages.schema.reading.subschemas import (
+    Schema,
+    Subschema,
+    is_number,
+    prepared,
+    root_of,
+)
 from explorer.languages.schema.text import numbers
-from explorer.languages.schema.text.ecma import translated
+from explorer.languages.schema.text.ecma import searched, translated
 from explorer.languages.schema.text.formats import FORMATS, LONGEST, TESTED
 from explorer.languages.schema.text.strings import among
 from explorer.languages.schema.values.amounts import (
@@ -169,9 +175,8 @@ class Scalars:
         """The texts in which an ECMA-262 pattern is found; ``None`` if the pattern is ignored."""
         if pattern not in self._machines:
             try:
-                python = translated(pattern)
-                python_pattern = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
-                self._machines[pattern] = compile_pattern(python_pattern, self.meter)[1]
+                python = searched(translated(pattern))
+                self._machines[pattern] = compile_pattern(python, self.meter)[1]
             except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
                 reason = error.reason if isinstance(error, RegexError) else str(error)
                 self._refuse(
@@ -188,7 +193,7 @@ class Scalars:
         return machine is None or machine.accepts(name.encode(errors="surrogatepass"))
 
 
-SCALARS: Final = (*TYPES[:4], "integer")
+SCALARS: Final = ("null", "boolean", "number", "string", "integer")
 WORDS: Final = {"null": None, "true": True, "false": False}
 MOST_UNIQUE: Final = 256
 """The most values of an item under ``uniqueItems``."""
@@ -217,7 +222,7 @@ class ValueSets:
         self._scalars = Scalars(meter, refuse=self.refuse)
         self._places: dict[object, Site] = {}
         self._cases: dict[object, list[Case]] = {}
-        self._types_of: dict[object, set[str]] = {}
+        self._types_of: dict[object, frozenset[str]] = {}
         self._known: dict[object, object] = {}
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
         self._possible: dict[object, bool] = {}
@@ -330,11 +335,13 @@ class ValueSets:
             self._cases[key] = self._expansion.cases(held)
         return self._cases[key]
 
-    def _may_be_of(self, wanted: Wanted) -> set[str]:
+    def _may_be_of(self, wanted: Wanted) -> frozenset[str]:
         """The types that values of a set may have."""
         types = self._types_of.get(wanted.key)
         if types is None:
-            types = set[str]().union(*(types_of(case.plain) for case in self._looking(wanted)))
+            types = frozenset[str]().union(
+                *(types_of(case.plain) for case in self._looking(wanted))
+            )
             self._types_of[wanted.key] = types
         return types
 

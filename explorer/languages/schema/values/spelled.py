@@ -24,7 +24,7 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.keywords import check_well_formed
+from explorer.languages.schema.reading.subschemas import check_well_formed
 from explorer.languages.schema.text.sketch import STAGE, Sketch
 from explorer.languages.schema.text.strings import (
     ESCAPED,
