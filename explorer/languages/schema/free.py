@@ -22,9 +22,8 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
-from explorer.languages.schema.machine import ClosedSchema
+from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import prepared, root_of
 from explorer.languages.schema.reading.text import spot_of, value_of_json
 from explorer.languages.schema.text.strings import Whitespace
 from explorer.languages.sources.registry import register
@@ -95,13 +94,8 @@ class FreeJson(Source):
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        schema, _ = prepared(self._schema())
-        closed = ClosedSchema(SchemaOptions(whitespace=self.whitespace), meter)
-        root = root_of(schema, {})
-        if self.whitespace != "pretty":  # Pretty machines depend on the depth: none is shared.
-            for name in root.named_at("$defs"):  # Inner values come first.
-                closed.of(root.target(f"#/$defs/{name}", "$ref"))
-        return closed.whole(schema)
+        options = SchemaOptions(whitespace=self.whitespace)
+        return compile_schema(self._schema(), meter, options)[0]
 
     def _schema(self) -> dict[str, Any]:
         """A schema with one definition for each pair of remaining depths."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
@@ -547,6 +548,29 @@ def json_schema(
         )
     typed: Any = kind_of("type")  # It reads types by way of schemas, so it is not imported here.
     return Constraint(typed.of(schema, **options))
+
+
+OPTIONS: Final = tuple(name for name in signature(json_schema).parameters if name != "schema")
+"""The names of the options of `json_schema`."""
+
+
+def check_options(of: str, given: Iterable[str], known: Sequence[str] = OPTIONS) -> None:
+    """Refuse an option that a function does not have.
+
+    Args:
+        of: The function, for the message.
+
+    Raises:
+        ConstraintError: There is no such option.
+    """
+    for name in given:
+        if name not in known:
+            where = 'It is an option of style="json"' if name in OPTIONS else "Leave it out"
+            raise ConstraintError(
+                f"{of} has no option {name!r}.",
+                remedy=f"{where}; the options are {', '.join(known)}.",
+                evidence={"option": name},
+            )
 
 
 def _asked(schema: object) -> object:

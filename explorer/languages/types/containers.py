@@ -1,7 +1,7 @@
 """Shapes with parts (unions, sequences, mappings, calls of constructors), and the reader of types.
 
 Types are read with `typing`, without pydantic. A recursive type is followed to a stated depth;
-beyond it a part has no text (`NoText`), so an optional one is left out and a list is empty.
+beyond it a part has no text, so an optional one is left out and a list is empty.
 """
 
 from __future__ import annotations
@@ -34,21 +34,11 @@ from explorer.languages.types.shapes import (
 
 
 @dataclass(frozen=True)
-class NoText:
-    """A shape without texts, where a recursive type would exceed its depth."""
-
-    def source(self) -> None:
-        """No constraint."""
-        return None
-
-    def value(self, node: ast.expr) -> object:
-        """No value."""
-        raise OtherShape
-
-
-@dataclass(frozen=True)
 class Either:
-    """A union; the first alternative that fits a text gives its value."""
+    """A union; the first alternative that fits a text gives its value.
+
+    One without alternatives has no text: there a recursive type would exceed its depth.
+    """
 
     options: tuple[Shape, ...]
 
@@ -330,7 +320,7 @@ class Reader:
 
     def _class(self, described: type) -> Shape:
         if self._inside.get(described, 0) > self._max_depth:
-            return NoText()
+            return Either(())
         self._inside[described] = self._inside.get(described, 0) + 1
         try:
             return self._record(described)
@@ -341,7 +331,10 @@ class Reader:
         hints = typing.get_type_hints(described, include_extras=True)
         name = described.__name__
         make = cast("Callable[..., Any]", described)
+        own: Mapping[str, Any] = cast("type[Any]", described).__dict__
+        parts: list[tuple[str, Any, bool]]
         if typing.is_typeddict(described) or type(described).__name__ == "_TypedDictMeta":
+            name, make = "", dict
             required = cast("frozenset[str]", cast("Any", described).__required_keys__)
             # Hints written as strings show Required only once they are evaluated.
             said: dict[object, bool] = {Required: True, NotRequired: False}
@@ -349,37 +342,35 @@ class Reader:
                 (key, hint, said.get(get_origin(hint), key in required))
                 for key, hint in hints.items()
             ]
-            return Record("", self._parts(parts), dict)
-        if dataclasses.is_dataclass(described):
+        elif dataclasses.is_dataclass(described):
             missing = dataclasses.MISSING
             parts = [
                 (each.name, hints[each.name],
                  each.default is missing and each.default_factory is missing)
                 for each in dataclasses.fields(described) if each.init
             ]  # fmt: skip
-            return Record(name, self._parts(parts), make)
-        own: Mapping[str, Any] = cast("type[Any]", described).__dict__
-        if issubclass(described, tuple) and "_fields" in own:
+        elif issubclass(described, tuple) and "_fields" in own:
             defaults = cast("dict[str, object]", own["_field_defaults"])
             parts = [(key, hint, key not in defaults) for key, hint in hints.items()]
-            return Record(name, self._parts(parts), make)
-        if "__pydantic_fields__" in own:
-            fields = cast("dict[str, Any]", own["__pydantic_fields__"])
-            made: list[Part] = []
-            for key, field in fields.items():
-                limits = _limits(tuple(field.metadata))
-                called = field.validation_alias if isinstance(field.validation_alias, str) else key
-                shape = self.shape(field.annotation, limits)
-                made.append(Part(called, shape, bool(field.is_required())))
-            return Record(name, tuple(made), make)
-        raise refused(
-            f"{name} does not say which texts its values are written as",
-            "Use str, int, float, bool, None, a container of those, Literal, an Enum, a dataclass, "
-            "a NamedTuple or a pydantic model.",
-        )
-
-    def _parts(self, given: list[tuple[str, object, bool]]) -> tuple[Part, ...]:
-        return tuple(Part(name, self.shape(hint), required) for name, hint, required in given)
+        elif "__pydantic_fields__" in own:
+            annotated: Any = Annotated
+            parts = [
+                (
+                    field.validation_alias if isinstance(field.validation_alias, str) else key,
+                    annotated[(field.annotation, *field.metadata)]
+                    if field.metadata else field.annotation,
+                    bool(field.is_required()),
+                )
+                for key, field in cast("dict[str, Any]", own["__pydantic_fields__"]).items()
+            ]  # fmt: skip
+        else:
+            raise refused(
+                f"{name} does not say which texts its values are written as",
+                "Use str, int, float, bool, None, a container of those, Literal, an Enum, a "
+                "dataclass, a NamedTuple or a pydantic model.",
+            )
+        shaped = (Part(key, self.shape(hint), required) for key, hint, required in parts)
+        return Record(name, tuple(shaped), make)
 
 
 def _limits(metadata: tuple[object, ...]) -> dict[str, Any]:

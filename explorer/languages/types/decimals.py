@@ -109,53 +109,39 @@ def _beyond(bound: Decimal, name: str, exponent: str) -> str:
     is_least, is_open = name in ("ge", "gt"), name in ("gt", "lt")
     # The bound cuts its own side of zero; the other side is allowed as a whole or not at all.
     toward = bound if is_least else -bound
-    free = f"{_WHOLE}{_FRACTION}"
     if toward > 0 or (is_open and not bound):
-        cut, other = _at_least(abs(bound), is_open), None
+        cut, other = _digits(abs(bound), is_open, at_least=True), ""
     else:
-        cut, other = free, _at_most(abs(bound), is_open)
+        cut, other = f"{_WHOLE}{_FRACTION}", _digits(abs(bound), is_open, at_least=False)
     positive, negative = (cut, other) if is_least else (other, cut)
     sides = ([positive] if positive else []) + ([f"-(?:{negative})"] if negative else [])
     return f"(?:{'|'.join(sides)}){exponent}"
 
 
-def _parts(bound: Decimal) -> tuple[str, str]:
+def _digits(bound: Decimal, is_open: bool, *, at_least: bool) -> str:
+    """A pattern of the digits of numbers from a bound on, or of those up to it; empty if none."""
     whole, _, fraction = f"{bound:f}".partition(".")
-    return whole.lstrip("0") or "0", fraction.rstrip("0")
-
-
-def _at_least(bound: Decimal, is_open: bool) -> str:
-    whole, fraction = _parts(bound)
-    options = [rf"[1-9][0-9]{{{len(whole)},}}{_FRACTION}"]
-    for k, digit in enumerate(whole):
-        if digit < "9":
-            left = len(whole) - k - 1
-            options.append(f"{whole[:k]}[{int(digit) + 1}-9][0-9]{{{left}}}{_FRACTION}")
-    more = "[0-9]*[1-9][0-9]*" if is_open else "[0-9]*"
-    for k, digit in enumerate(fraction):
-        if digit < "9":
-            options.append(rf"{whole}\.{fraction[:k]}[{int(digit) + 1}-9][0-9]*")
-    if fraction or is_open:
-        options.append(rf"{whole}\.{fraction}{more}")
-    else:
-        options.append(whole + _FRACTION)
-    return f"(?:{'|'.join(options)})"
-
-
-def _at_most(bound: Decimal, is_open: bool) -> str:
-    whole, fraction = _parts(bound)
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     options: list[str] = []
-    if len(whole) > 1:
+    if at_least:
+        options.append(f"[1-9][0-9]{{{len(whole)},}}{_FRACTION}")
+    elif len(whole) > 1:
         options.append(f"(?:0|[1-9][0-9]{{0,{len(whole) - 2}}}){_FRACTION}")
-    for k, digit in enumerate(whole):
-        least = 1 if k == 0 and len(whole) > 1 else 0
-        if int(digit) > least:
-            left = len(whole) - k - 1
-            options.append(f"{whole[:k]}[{least}-{int(digit) - 1}][0-9]{{{left}}}{_FRACTION}")
-    for k, digit in enumerate(fraction):
-        options.append(rf"{whole}\.{fraction[:k]}" if k else whole)
-        if digit > "0":
-            options.append(rf"{whole}\.{fraction[:k]}[0-{int(digit) - 1}][0-9]*")
-    if not is_open:
+    for k, digit in enumerate(map(int, whole + fraction)):
+        left = len(whole) - k - 1  # The digits of the whole part that follow.
+        same = whole[:k] if left >= 0 else rf"{whole}\.{fraction[: k - len(whole)]}"
+        rest = f"[0-9]{{{left}}}{_FRACTION}" if left >= 0 else "[0-9]*"
+        if left < 0 and not at_least:  # A fraction that ends here is less.
+            options.append(same.removesuffix(r"\."))
+        smallest = 1 if k == 0 and len(whole) > 1 else 0
+        low, high = (digit + 1, 9) if at_least else (smallest, digit - 1)
+        if low <= high:
+            options.append(f"{same}[{low}-{high}]{rest}")
+    if at_least and (fraction or is_open):
+        more = "[0-9]*[1-9][0-9]*" if is_open else "[0-9]*"
+        options.append(rf"{whole}\.{fraction}{more}")
+    elif at_least:
+        options.append(whole + _FRACTION)
+    elif not is_open:
         options.append(rf"{whole}\.{fraction}0*" if fraction else rf"{whole}(?:\.0+)?")
     return f"(?:{'|'.join(options)})" if options else ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
+from inspect import isroutine
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from explorer.arguments import plain, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.source import json_schema
+from explorer.languages.schema.source import OPTIONS, check_options
 from explorer.languages.types.remarks import OF_A_FUNCTION
 from explorer.languages.types.source import CallType, JsonType
 
@@ -63,43 +63,29 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         )
     _check_type(described)
     kind = JsonType if style == "json" else CallType
-    known = _OPTIONS if style == "json" else ("max_depth",)
-    if unknown := [name for name in options if name not in known]:
-        where = 'It is an option of style="json"' if unknown[0] in _OPTIONS else "Leave it out"
-        raise ConstraintError(
-            f'from_type(style="{style}") has no option {unknown[0]!r}.',
-            remedy=f"{where}; the options are {', '.join(known)}.",
-        )
+    known = OPTIONS if style == "json" else ("max_depth",)
+    check_options(f'from_type(style="{style}")', options, known)
     return Constraint(kind.of(described, **options))
 
 
-_OPTIONS: Final = tuple(
-    name for name in inspect.signature(json_schema).parameters if name != "schema"
-)
-
-
-_WRAPPED: Final = (
-    functools.partial, functools.partialmethod, classmethod, staticmethod,
-    type(functools.cache(len)),
+_NO_TYPES: Final[tuple[tuple[tuple[type, ...], str], ...]] = (
+    (
+        (functools.partial, functools.partialmethod, classmethod, staticmethod,
+         type(functools.cache(len))),
+        OF_A_FUNCTION,
+    ),
+    ((TypeVar,), "Give the type that the variable stands for."),
+    (
+        (dict, list, tuple, set, frozenset, bytes, int, float, complex),
+        "Give a type such as list[int], dict[str, int], a dataclass or a TypedDict.",
+    ),
 )  # fmt: skip
-"""Wrappers of functions, which are not types either."""
-
-_VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
-"""Plain data that people write in place of a type, such as ``[int]`` for ``list[int]``."""
+"""Wrapped functions, and plain data in place of a type (``[int]``), with the remedies."""
 
 
 def _check_type(described: object) -> None:
     """Refuse a function, a type variable and plain data."""
-    if inspect.isroutine(described) or isinstance(described, _WRAPPED):
-        function = cast("object", described)
-        raise wrong("described", function, "a type", error=ConstraintError, remedy=OF_A_FUNCTION)
-    if isinstance(described, TypeVar):
-        raise wrong(
-            "described", described, "a type", error=ConstraintError,
-            remedy="Give the type that the variable stands for.",
-        )  # fmt: skip
-    if isinstance(described, _VALUES):
-        raise wrong(
-            "described", cast("object", described), "a type", error=ConstraintError,
-            remedy="Give a type such as list[int], dict[str, int], a dataclass or a TypedDict.",
-        )  # fmt: skip
+    for kinds, remedy in _NO_TYPES:
+        if isinstance(described, kinds) or (remedy is OF_A_FUNCTION and isroutine(described)):
+            given = cast("object", described)
+            raise wrong("described", given, "a type", error=ConstraintError, remedy=remedy)

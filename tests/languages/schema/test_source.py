@@ -281,6 +281,8 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
         ),
         ({"items": {"required": True}}, "The keyword at /items/required is true, as in draft 3, "),
         ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
+        ({"not": {"maxProperties": 1}}, "/not/maxProperties counts a name that is written twice"),
+        ({"allOf": [{"$ref": "#"}]}, "The reference at /allOf/0/$ref leads back to itself"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )  # fmt: skip
@@ -297,8 +299,11 @@ def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> Non
         {"minProperties": 1}, {"minProperties": 2, "required": ["a"]}, {"required": False},
         {"exclusiveMinimum": 3}, {"minimum": 3, "exclusiveMinimum": False},
         {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
+        {"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}},
+        {"properties": {"a": {"$ref": "#"}}, "type": "object"},
     ],
-    ids=["names", "remarks", "one", "needed", "required", "bound", "no bound", "closed"],
+    ids=["names", "remarks", "one", "needed", "required", "bound", "no bound", "closed", "listed",
+         "inside"],
 )  # fmt: skip
 def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
     assert remarks(explorer.json_schema(schema)) == ()

@@ -7,7 +7,7 @@ remark says it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
@@ -48,118 +48,146 @@ MOST_REMARKS: Final = 30
 _CLOSE: Final = 0.8
 """The least similarity of two words, from 0 to 1, to take one for a misspelling of the other."""
 
+Part = tuple[str, dict[str, Any], int]
+"""The JSON Pointer, the keywords and the draft of a subschema."""
 
-def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The formats of a schema that are not followed, each with its JSON Pointer, in order.
-
-    Example:
-        >>> unknown_formats({"items": {"format": "color"}, "contains": {"format": "date"}})
-        (('/items/format', 'color'),)
-    """
-    return tuple(
-        (f"{pointer}/format", name)
-        for pointer, here, _ in every_part(schema)
-        if isinstance(name := here.get("format"), str) and name not in FORMATS
-    )
+_NOTHING: Final = "so it constrains nothing."
 
 
-def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The unknown keywords of a schema: the JSON Pointer, and a similar known keyword or "".
+def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
+    """One sentence for each thing in a schema that constrains nothing, or less than it seems to.
 
-    Keywords that begin with ``x-`` are extensions on purpose and are not listed.
+    Args:
+        formats: Whether ``format`` constrains.
 
     Example:
-        >>> unknown_keywords({"requird": ["a"], "divisibleBy": 3, "x-order": 3})
-        (('/requird', 'required'), ('/divisibleBy', ''))
+        >>> for said in schema_remarks({"items": {"format": "hue"}, "requird": []}, formats=True):
+        ...     print(said)
+        The format 'hue' at /items/format is not known, so it constrains nothing.
+        The keyword at /requird is not known, so it constrains nothing. Did you mean 'required'?
     """
-    notes: list[tuple[str, str]] = []
-    for pointer, here, _ in every_part(schema):
-        for keyword in here:
-            if keyword in _KEYWORDS or keyword.startswith("x-"):
-                continue
+    parts = list(every_part(schema))
+
+    def said(remarks: Callable[[Part], Iterator[str]]) -> list[str]:
+        return [sentence for part in parts for sentence in remarks(part)]
+
+    def first(remarks: Callable[[Part], Iterator[str]]) -> list[str]:
+        every = said(remarks)
+        more = len(every) - MOST_REMARKS
+        rest = [f"{more:,} more keywords constrain nothing."] if more > 0 else []
+        return every[:MOST_REMARKS] + rest
+
+    return (
+        *(said(_unknown_formats) + said(_host_names) if formats else ()),
+        *first(_unknown_keywords), *first(_outdated_keywords), *first(_silent_keywords),
+        *said(_miscounted_names),
+        *(
+            f"The reference at {pointer} leads back to itself, {_NOTHING}"
+            for pointer in _empty_references(parts)
+        ),
+    )  # fmt: skip
+
+
+def _unknown_formats(part: Part) -> Iterator[str]:
+    pointer, here, _ = part
+    name = here.get("format")
+    if isinstance(name, str) and name not in FORMATS:
+        known = "followed here" if name in NOT_FOLLOWED else "known"
+        close = () if name in NOT_FOLLOWED else get_close_matches(name, FORMATS, 1, _CLOSE)
+        yield f"The format {name!r} at {pointer}/format is not {known}, {_NOTHING}" + _meant(close)
+
+
+def _host_names(part: Part) -> Iterator[str]:
+    pointer, here, _ = part
+    if here.get("format") == "hostname" and not here.keys() & {"enum", "const"}:
+        yield (
+            f"The format 'hostname' at {pointer}/format takes labels that encode others (xn--) "
+            "only in names that the schema lists, because only a whole label tells what it encodes."
+        )
+
+
+def _unknown_keywords(part: Part) -> Iterator[str]:
+    """Keywords that begin with ``x-`` are extensions on purpose."""
+    pointer, here, _ = part
+    for keyword in here:
+        if keyword not in _KEYWORDS and not keyword.startswith("x-"):
             close = get_close_matches(keyword, _KEYWORDS, 1, _CLOSE)
-            notes.append((pointer + pointer_to(keyword), close[0] if close else ""))
-    return tuple(notes)
+            place = pointer + pointer_to(keyword)
+            yield f"The keyword at {place} is not known, {_NOTHING}" + _meant(close)
 
 
-def outdated_keywords(schema: Schema) -> tuple[str, ...]:
-    """Sentences on keywords that have the form of another draft than the schema's.
+def _meant(close: Sequence[str]) -> str:
+    return f" Did you mean {close[0]!r}?" if close else ""
 
-    Example:
-        >>> outdated_keywords({"minimum": 3, "exclusiveMinimum": True})[0][:48]
-        'The keyword at /exclusiveMinimum is not a number'
-        >>> outdated_keywords({"minimum": 3, "exclusiveMinimum": False})
-        ()
-    """
-    said: list[str] = []
-    for pointer, here, draft in every_part(schema):
-        for keyword in ("exclusiveMinimum", "exclusiveMaximum"):
-            value = here.get(keyword, False)
-            if value is False or (value is True if draft == 4 else is_number(value)):
-                continue
-            wanted, remedy = (
-                ("true or false, as in draft 4", "Name a later draft in $schema.")
-                if draft == 4
-                else ("a number, as from draft 6 on", "Write the bound there, or name draft 4 in "
-                      "$schema.")
-            )  # fmt: skip
-            said.append(
-                f"The keyword at {pointer}/{keyword} is not {wanted}, so it constrains nothing. "
-                + remedy
-            )
-        if here.get("required") is True:
-            said.append(
-                f"The keyword at {pointer}/required is true, as in draft 3, so it constrains "
-                "nothing. List the name under required of the object around it."
-            )
-    return tuple(said)
+
+def _outdated_keywords(part: Part) -> Iterator[str]:
+    """Keywords that have the form of another draft than the schema's."""
+    pointer, here, draft = part
+    for keyword in ("exclusiveMinimum", "exclusiveMaximum"):
+        value = here.get(keyword, False)
+        if value is False or (value is True if draft == 4 else is_number(value)):
+            continue
+        wanted, remedy = (
+            ("true or false, as in draft 4", "Name a later draft in $schema.")
+            if draft == 4
+            else ("a number, as from draft 6 on", "Write the bound there, or name draft 4 in "
+                  "$schema.")
+        )  # fmt: skip
+        yield f"The keyword at {pointer}/{keyword} is not {wanted}, {_NOTHING} {remedy}"
+    if here.get("required") is True:
+        yield (
+            f"The keyword at {pointer}/required is true, as in draft 3, {_NOTHING} List the name "
+            "under required of the object around it."
+        )
+
+
+def _silent_keywords(part: Part) -> Iterator[str]:
+    pointer, here, _ = part
+    for keyword, why in _SAY_NOTHING.items():
+        if keyword in here:
+            yield f"The keyword at {pointer}/{keyword} {why}, {_NOTHING}"
 
 
 _REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
 """The keywords below which a schema may be required not to hold."""
 
 
-def miscounted_names(schema: Schema) -> tuple[str, ...]:
-    """The JSON Pointers of the keywords that count a name written twice as two members.
+def _miscounted_names(part: Part) -> Iterator[str]:
+    """The keywords that count a name written twice as two members.
 
     They are ``minProperties``, and ``maxProperties`` where it must not hold.
-
-    Example:
-        >>> miscounted_names({"minProperties": 2})
-        ('/minProperties',)
-        >>> miscounted_names({"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}})
-        ()
-        >>> miscounted_names({"not": {"maxProperties": 1}})
-        ('/not/maxProperties',)
     """
-    pointers: list[str] = []
-    for pointer, here, _ in every_part(schema):
-        fewest = here.get("minProperties", 0)
-        needed = here.get("required")
-        required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
-        many = is_number(fewest) and fewest >= required + MISCOUNTED
-        refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
-        if (many or refused) and not _names_are_few(here):
-            pointers += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused
-    return tuple(pointers)
+    pointer, here, _ = part
+    fewest = here.get("minProperties", 0)
+    needed = here.get("required")
+    required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
+    many = is_number(fewest) and fewest >= required + MISCOUNTED
+    refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
+    for keyword, counts in (("minProperties", many), ("maxProperties", refused)):
+        if counts and not _names_are_few(here):
+            yield (
+                f"{pointer}/{keyword} counts a name that is written twice as two members where "
+                f"there are more than {MOST_TRACKED} other names."
+            )
 
 
-def empty_references(schema: Schema) -> tuple[str, ...]:
-    """The JSON Pointers of references that lead back to themselves before anything is said.
+def _names_are_few(here: dict[str, Any]) -> bool:
+    names = here.get("propertyNames")
+    if isinstance(names, dict):
+        given = cast("dict[str, Any]", names)
+        listed = given.get("enum")
+        few = isinstance(listed, list) and len(cast("list[Any]", listed)) <= MOST_TRACKED
+        return few or "const" in given
+    closed = here.get("additionalProperties", here.get("unevaluatedProperties"))
+    return closed is False and not here.get("patternProperties")
 
-    Example:
-        >>> empty_references({"allOf": [{"$ref": "#"}]})
-        ('/allOf/0/$ref',)
-        >>> empty_references({"properties": {"a": {"$ref": "#"}}})
-        ()
-    """
-    known = {pointer: here for pointer, here, _ in every_part(schema)}
-    pointers: list[str] = []
+
+def _empty_references(parts: list[Part]) -> Iterator[str]:
+    """The pointers of references that lead back to themselves before anything is said."""
+    known = {pointer: here for pointer, here, _ in parts}
     for pointer, here in known.items():
-        if not isinstance(here.get("$ref"), str):
-            continue
         seen: set[str] = set()
-        todo = [here["$ref"][1:]]
+        todo = [here["$ref"][1:]] if isinstance(here.get("$ref"), str) else []
         while todo:
             target = todo.pop()
             if target in seen or target not in known:
@@ -170,8 +198,7 @@ def empty_references(schema: Schema) -> tuple[str, ...]:
                 todo.append(reference[1:])
             todo += [f"{target}/allOf/{k}" for k in range(len(at.get("allOf", ())))]
         if pointer in seen:
-            pointers.append(f"{pointer}/$ref")
-    return tuple(pointers)
+            yield f"{pointer}/$ref"
 
 
 _BRANCHES: Final = frozenset(("allOf", "anyOf", "oneOf", "then", "else"))
@@ -218,62 +245,3 @@ def leaves_free(schema: Schema) -> bool:
         ):
             return True
     return False
-
-
-def _names_are_few(here: dict[str, Any]) -> bool:
-    names = here.get("propertyNames")
-    if isinstance(names, dict):
-        given = cast("dict[str, Any]", names)
-        listed = given.get("enum")
-        few = isinstance(listed, list) and len(cast("list[Any]", listed)) <= MOST_TRACKED
-        return few or "const" in given
-    closed = here.get("additionalProperties", here.get("unevaluatedProperties"))
-    return closed is False and not here.get("patternProperties")
-
-
-def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
-    """One sentence for each thing in a schema that constrains nothing, or less than it seems to."""
-    said: list[str] = []
-    nothing = "so it constrains nothing."
-    for pointer, name in unknown_formats(schema) if formats else ():
-        known = "followed here" if name in NOT_FOLLOWED else "known"
-        close = () if name in NOT_FOLLOWED else get_close_matches(name, FORMATS, 1, _CLOSE)
-        said.append(
-            f"The format {name!r} at {pointer} is not {known}, {nothing}"
-            + (f" Did you mean {close[0]!r}?" if close else "")
-        )
-    said += [
-        f"The format 'hostname' at {pointer}/format takes labels that encode others (xn--) only in "
-        "names that the schema lists, because only a whole label tells what it encodes."
-        for pointer, here, _ in (every_part(schema) if formats else ())
-        if here.get("format") == "hostname" and not here.keys() & {"enum", "const"}
-    ]
-    said += _first(
-        f"The keyword at {pointer} is not known, {nothing}"
-        + (f" Did you mean {close!r}?" if close else "")
-        for pointer, close in unknown_keywords(schema)
-    )
-    said += _first(outdated_keywords(schema))
-    said += _first(
-        f"The keyword at {pointer + pointer_to(keyword)} {why}, {nothing}"
-        for pointer, here, _ in every_part(schema)
-        for keyword, why in _SAY_NOTHING.items()
-        if keyword in here
-    )
-    said += [
-        f"{pointer} counts a name that is written twice as two members where there are more than "
-        f"{MOST_TRACKED} other names."
-        for pointer in miscounted_names(schema)
-    ]
-    said += [
-        f"The reference at {pointer} leads back to itself, {nothing}"
-        for pointer in empty_references(schema)
-    ]
-    return tuple(said)
-
-
-def _first(sentences: Iterable[str]) -> list[str]:
-    every = list(sentences)
-    more = len(every) - MOST_REMARKS
-    shown = every[:MOST_REMARKS]
-    return [*shown, f"{more:,} more keywords constrain nothing."] if more > 0 else shown

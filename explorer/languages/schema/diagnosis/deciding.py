@@ -13,7 +13,8 @@ there would be a value. Cost: one machine per keyword of the schema, made when s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, cast
 
@@ -23,6 +24,7 @@ from explorer.errors import BudgetExceeded, UnsupportedSchema
 from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import Order, SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
+    BY_NAME,
     DRAFTS,
     REMARKS,
     Schema,
@@ -46,9 +48,6 @@ _OF_MEMBERS: Final = (
     "required", "minProperties", "maxProperties", "dependentRequired", "properties",
 )  # fmt: skip
 _OF_ITEMS: Final = ("minItems", "maxItems", "items", "additionalItems", "unevaluatedItems")
-_NAMED: Final = (
-    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
-)  # fmt: skip
 _HARD: Final = ("contains", "uniqueItems")
 """Keywords that an outline cannot decide; they are named where no other keyword decides."""
 
@@ -80,13 +79,30 @@ def _hard(place: Site) -> list[str]:
     return [f"{sub.pointer}/{keyword}" for sub, keyword in _keywords(place, _HARD)]
 
 
+def _keywords_in(pointer: str) -> Iterator[tuple[str, str]]:
+    """The keywords in a pointer, each with the pointer up to it; names of members are left out."""
+    path, *rest = pointer.split("/")
+    steps = iter(rest)
+    for step in steps:
+        path += f"/{step}"
+        yield step, path
+        if step in BY_NAME:
+            path += f"/{next(steps, '')}"
+
+
 def excluding(pointer: str) -> str:
-    """The pointer of the ``not`` that a subschema is in; empty if it is not in one."""
-    steps = pointer.split("/")
-    for count, step in enumerate(steps):
-        if step == "not" and (count == 0 or steps[count - 1] not in _NAMED):
-            return "/".join(steps[: count + 1])
-    return ""
+    """The pointer of the ``not`` that a subschema is in; empty if it is not in one.
+
+    Example:
+        >>> excluding("/properties/not/not/type"), excluding("/properties/not")
+        ('/properties/not/not', '')
+    """
+    return next((path for step, path in _keywords_in(pointer) if step == "not"), "")
+
+
+def need_not_hold(pointer: str) -> bool:
+    """Whether a subschema need not hold: it is below a ``not``, an ``if`` or a ``contains``."""
+    return any(step in ("not", "if", "contains") for step, _ in _keywords_in(pointer))
 
 
 class _Question:
@@ -177,17 +193,6 @@ def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschem
             for keyword in keywords:
                 if keyword in sub.schema:
                     yield sub, keyword
-
-
-def need_not_hold(pointer: str) -> bool:
-    """Whether a subschema need not hold: it is below a ``not``, an ``if`` or a ``contains``."""
-    steps = iter(pointer.split("/"))
-    for step in steps:
-        if step in ("not", "if", "contains"):
-            return True
-        if step in _NAMED:
-            next(steps, None)  # The name of a member or a definition, whatever it is.
-    return False
 
 
 def _alone(sub: Subschema, keyword: str) -> dict[str, Any]:
@@ -303,46 +308,40 @@ def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str
         >>> endless_reference(endless, lambda it: bool(it["properties"]["p"]))
         '/properties/p/$ref'
     """
-    every = _references(schema)
-    for path, target in every:
-        pointer = pointer_to(*path)
-        if pointer.startswith(f"{target}/"):
-            try:
-                if not is_empty(_only(schema, [path], [])):
+    for path, here in _level_by_level(schema):
+        target = here.get("$ref") if isinstance(here, dict) else None
+        pointer = pointer_to(*path, "$ref")
+        if isinstance(target, str) and target[:1] == "#" and pointer.startswith(f"{target[1:]}/"):
+            with suppress(BudgetExceeded, UnsupportedSchema):
+                if not is_empty(_only(schema, [(*path, "$ref")], [])):
                     return pointer
-            except (BudgetExceeded, UnsupportedSchema):
-                continue
     return ""
 
 
-def _references(schema: Schema) -> list[tuple[Path, str]]:
-    """The references into the schema itself: where each stands, and the pointer that it names."""
-    conflicts: list[tuple[Path, str]] = []
+def _level_by_level(
+    schema: Schema, through: Container[str] | None = None
+) -> Iterator[tuple[Path, Schema]]:
+    """A schema and the subschemas in it, the outer ones first.
+
+    Args:
+        through: The keywords whose subschemas are wanted; ``None`` for all.
+    """
     todo: list[tuple[Path, Schema]] = [((), schema)]
-    while todo:
-        path, here = todo.pop(0)
-        if isinstance(here, dict):
-            named = here.get("$ref")
-            if isinstance(named, str) and named.startswith("#"):
-                conflicts.append(((*path, "$ref"), named[1:]))
-            todo += [((*path, *below), part) for below, part in parts_of(here)]
-    return conflicts
+    for path, here in todo:  # The list grows while it is read.
+        yield path, here
+        for below, part in parts_of(here) if isinstance(here, dict) else ():
+            if through is None or below[0] in through:
+                todo.append(((*path, *below), part))
 
 
 def _removable(schema: Schema) -> list[Path]:
     """The keywords that can be taken away; a subschema ``false`` counts as one."""
     paths: list[Path] = []
-    todo: list[tuple[Path, Schema]] = [((), schema)]
-    while todo:
-        path, here = todo.pop(0)
+    for path, here in _level_by_level(schema, _CONTAINERS):
         if here is False:
             paths.append(path)
-        if not isinstance(here, dict):
-            continue
-        paths += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
-        for below, part in parts_of(here):
-            if below[0] in _CONTAINERS:
-                todo.append(((*path, *below), part))
+        elif isinstance(here, dict):
+            paths += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
     return list(dict.fromkeys(paths))
 
 
@@ -352,11 +351,11 @@ def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
 
     def copied(value: Any, path: Path) -> Any:
         if isinstance(value, dict):
-            entries = cast("dict[str, Any]", value).items()
+            named = bool(path) and path[-1] in BY_NAME
             return {
                 name: copied(part, (*path, name))
-                for name, part in entries
-                if (*path, name) not in gone or (isinstance(part, bool) and _is_place(path))
+                for name, part in cast("dict[str, Any]", value).items()
+                if (*path, name) not in gone or (named and isinstance(part, bool))
             }
         if isinstance(value, list):
             parts = cast("list[Any]", value)
@@ -364,8 +363,3 @@ def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
         return True if path in gone else value
 
     return copied(schema, ())
-
-
-def _is_place(path: Path) -> bool:
-    """Whether the object at a path maps names to subschemas, so that its keys are not keywords."""
-    return bool(path) and path[-1] in ("properties", "patternProperties", "$defs", "definitions")

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from inspect import signature
 from typing import Any, Final
 
 from explorer.automata.construction.operations import dfa_to_nfa
@@ -20,7 +19,7 @@ from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import Subschema, parts_of, prepared, root_of
-from explorer.languages.schema.source import JsonSchema, json_schema
+from explorer.languages.schema.source import JsonSchema, check_options, json_schema
 from explorer.languages.types.schema import type_name
 
 
@@ -121,13 +120,7 @@ def profile(
         >>> [(row.pointer, row.states) for row in sizes.rows][1]
         ('/items', 10)
     """
-    known = [name for name in signature(json_schema).parameters if name != "schema"]
-    if unknown := [name for name in options if name not in known]:
-        raise ConstraintError(
-            f"profile has no option {unknown[0]!r}.",
-            remedy=f"Leave it out; the options are {', '.join(known)}.",
-            evidence={"option": unknown[0]},
-        )
+    check_options("profile", options)
     constraint = json_schema(schema, **options)
     if not isinstance(constraint.source, JsonSchema):
         raise ConstraintError(
