@@ -41,7 +41,6 @@ from explorer.languages.schema.diagnosis.deciding import (
 from explorer.languages.schema.diagnosis.remedies import (
     LOOP_REMEDIES,
     UNKNOWN_PROPERTY,
-    in_any_order,
     relaxed_keywords,
     relaxed_options,
 )
@@ -252,7 +251,7 @@ class JsonSchema(Source):
             yield change, changed
             if change.cause == UNKNOWN_PROPERTY:  # It may also come before required properties.
                 remedy = f'{change.remedy[:-1]}, and with property_order="any".'
-                freer = replace(changed, options=in_any_order(self.options))
+                freer = replace(changed, options=replace(self.options, property_order="any"))
                 yield replace(change, remedy=remedy), freer
 
     def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:

@@ -8,7 +8,7 @@ equals another one takes no time.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
@@ -127,26 +127,15 @@ def profile(
             f"profile measures a JSON Schema; {type_name(schema)} is a type.",
             remedy="Give its schema, such as Model.model_json_schema().",
         )
-    return profile_of(constraint.source, budget)
-
-
-def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
-    """The sizes of the subschemas of a source.
-
-    Args:
-        budget: The limits for each subschema. A subschema that needs more is listed with the
-            limit that it reached.
-    """
+    source = constraint.source
     few, _ = prepared(source.parsed)
     warm_up()
-    root = root_of(few, source.remote_schemas)
-    places = _inside(root)
-    meter = _Renewed(budget)
-    closed = ClosedSchema(source.options, meter)
+    places = list(_inside(root_of(few, source.remote_schemas)))
+    closed = ClosedSchema(source.options, Meter(budget))
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
-        meter.renew()
+        closed.sets.watch(Meter(budget))
         rows[sub.pointer] = _row(sub, closed, first)
     return Profile(tuple(rows[sub.pointer] for sub in places))
 
@@ -163,46 +152,32 @@ _SMALL: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
-class _Renewed(Meter):
-    """A meter whose clock can be set back: each subschema has the whole budget."""
-
-    __slots__ = ()
-
-    def renew(self) -> None:
-        """Start the budget again."""
-        Meter.__init__(self, self.budget)
-
-
-def _row(
-    sub: Subschema, closed: ClosedSchema, first: Mapping[int, str]
-) -> Row:  # fmt: skip
-    same = first[id(sub.schema)]
-    same_as = "" if same == sub.pointer else (same or WHOLE)
+def _row(sub: Subschema, closed: ClosedSchema, first: Mapping[int, str]) -> Row:
+    states = arcs = 0
+    machine, error = None, ""
     begin = time.perf_counter()
     try:
         machine = closed.of(sub)
-    except BudgetExceeded as error:
-        reached = f"{error.reached:,.6g} {error.resource}; the limit is {error.limit:,.6g}"
-        spent = 1e3 * (time.perf_counter() - begin)
-        return Row(sub.pointer, 0, 0, spent, same_as, f"over budget: {reached}")
-    except UnsupportedSchema as error:
-        return Row(sub.pointer, 0, 0, 1e3 * (time.perf_counter() - begin), same_as, error.message)
+    except BudgetExceeded as reached:
+        error = (
+            f"over budget: {reached.reached:,.6g} {reached.resource}; the limit is "
+            f"{reached.limit:,.6g}"
+        )
+    except UnsupportedSchema as refused:
+        error = refused.message
     spent = 1e3 * (time.perf_counter() - begin)
-    arcs = len(dfa_to_nfa(machine).arcs) if machine.num_states else 0
-    return Row(sub.pointer, machine.num_states, arcs, spent, same_as)
+    if machine is not None and machine.num_states:
+        states, arcs = machine.num_states, len(dfa_to_nfa(machine).arcs)
+    same = first[id(sub.schema)]
+    same_as = "" if same == sub.pointer else (same or WHOLE)
+    return Row(sub.pointer, states, arcs, spent, same_as, error)
 
 
-def _inside(root: Subschema) -> list[Subschema]:
-    """A schema and the subschemas in it, in order."""
-    parts: list[Subschema] = []
-    todo = [root]
-    while todo:
-        sub = todo.pop()
-        parts.append(sub)
-        if isinstance(sub.schema, dict):
-            below = [sub.below(part, *path) for path, part in parts_of(sub.schema)]
-            todo += reversed(below)
-    return parts
+def _inside(sub: Subschema) -> Iterator[Subschema]:
+    """A subschema and those in it, in order."""
+    yield sub
+    for path, part in parts_of(sub.words):
+        yield from _inside(sub.below(part, *path))
 
 
 def _around(pointer: str, known: set[str]) -> str:

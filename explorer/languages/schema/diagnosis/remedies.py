@@ -108,11 +108,6 @@ def relaxed_options(options: SchemaOptions) -> Iterator[tuple[Change, SchemaOpti
             yield change, replace(options, **changed)
 
 
-def in_any_order(options: SchemaOptions) -> SchemaOptions:
-    """The options with properties in any order."""
-    return replace(options, property_order="any")
-
-
 def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[Change, Schema]]:
     """The schema without one of the deciding keywords, for each that may be dropped.
 

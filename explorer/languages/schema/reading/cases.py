@@ -468,8 +468,7 @@ class Expansion:
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             reference = schema.get(keyword)
             if isinstance(reference, str):
-                target = sub.target(reference, keyword)
-                here.append(target.with_owners(owners))
+                here.append(sub.target(reference, keyword, owners))
                 if sub.draft <= 7:
                     case.todo += reversed(here)
                     return [case]

@@ -381,13 +381,6 @@ class Subschema:
             self.scope,
         )  # fmt: skip
 
-    def with_owners(self, owners: frozenset[int]) -> Subschema:
-        """The same subschema with other owners."""
-        return Subschema(
-            self.schema, self.resolver, self.pointer, self.draft, owners, self.referenced,
-            self.scope,
-        )  # fmt: skip
-
     def alone(self) -> Subschema:
         """The same subschema without owners, as if no reference had led here."""
         if not self.owners and not self.referenced:
@@ -436,21 +429,21 @@ class Subschema:
         resolver = self.resolver
         draft = self.draft
         if isinstance(schema, dict) and ("$id" in schema or "id" in schema):
-            dialect = schema.get("$schema")
             identifier = schema.get("id" if draft == 4 else "$id")
             if isinstance(identifier, str) and not (draft <= 7 and "$ref" in schema):
                 specification = _specification(draft)
                 resolver = resolver.in_subresource(specification.create_resource(schema))
-                if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
-                    draft = known[0]
+                draft = draft_of(schema, draft)
         same = resolver is self.resolver and draft == self.draft
         pointer = self.pointer + pointer_to(*path)
         return Subschema(
             schema, resolver, pointer, draft, owners or _NOBODY, scope=self.scope if same else None
         )
 
-    def target(self, reference: str, keyword: str) -> Subschema:
-        """Follow a reference.
+    def target(
+        self, reference: str, keyword: str, owners: frozenset[int] | None = None
+    ) -> Subschema:
+        """Follow a reference; the target has this subschema's owners unless others are given.
 
         Raises:
             UnsupportedSchema: The reference leads nowhere.
@@ -460,6 +453,7 @@ class Subschema:
                 resolved = referencing.jsonschema.lookup_recursive_ref(self.resolver)
             else:
                 resolved = self.resolver.lookup(reference)
+            content: object = resolved.contents
         except (referencing.exceptions.Unresolvable, ValueError, AttributeError) as error:
             raise UnsupportedSchema(
                 f"Nothing is at {reference!r}.",
@@ -468,7 +462,6 @@ class Subschema:
                 remedy="Put it under $defs, or give the folder that holds it as folder=...; "
                 "nothing is fetched from the network.",
             ) from error
-        content: object = resolved.contents
         if not isinstance(content, bool | dict):
             raise UnsupportedSchema(
                 f"What is at {reference!r} is not a schema.",
@@ -476,14 +469,11 @@ class Subschema:
                 keyword=keyword,
                 remedy="Let the reference name an object, true or false.",
             )
-        draft = self.draft
         content = cast("Schema", content)
-        if isinstance(content, dict):
-            dialect = content.get("$schema")
-            if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
-                draft = known[0]
+        draft = draft_of(content, self.draft) if isinstance(content, dict) else self.draft
         pointer = reference[1:] if reference.startswith("#") else reference
-        return Subschema(content, resolved.resolver, pointer, draft, self.owners, referenced=True)
+        owners = self.owners if owners is None else owners
+        return Subschema(content, resolved.resolver, pointer, draft, owners, referenced=True)
 
 
 def not_too_deep(make: Callable[[], _T]) -> _T:
@@ -548,25 +538,19 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = 
         addressed: Whether a subschema may have an address of its own. If not, addresses need not
             be gathered before references are followed.
     """
-    draft = DEFAULT_DRAFT
-    if isinstance(schema, dict) and isinstance(schema.get("$schema"), str):
-        address = schema["$schema"].rstrip("#")
-        if address in DRAFTS:
-            draft = DRAFTS[address][0]
-        elif address not in remotes:
+    draft = draft_of(schema, DEFAULT_DRAFT) if isinstance(schema, dict) else DEFAULT_DRAFT
+    dialect = schema.get("$schema") if isinstance(schema, dict) else None
+    address = dialect.rstrip("#") if isinstance(dialect, str) else None
+    if address is not None and address not in DRAFTS:
+        known = address in remotes
+        if not known or not _validates(remotes[address]):
             raise UnsupportedSchema(
-                f"The draft {schema['$schema']!r} is not known.",
-                pointer="/$schema",
-                keyword="$schema",
-                remedy="Known are drafts 4, 6, 7, 2019-09 and 2020-12.",
-            )
-        elif not _validates(remotes[address]):
-            raise UnsupportedSchema(
-                f"The dialect {schema['$schema']!r} leaves out the validation vocabulary.",
-                pointer="/$schema",
-                keyword="$schema",
-                remedy="Name one of the drafts, or leave $schema out.",
-            )
+                f"The dialect {dialect!r} leaves out the validation vocabulary." if known
+                else f"The draft {dialect!r} is not known.",
+                pointer="/$schema", keyword="$schema",
+                remedy="Name one of the drafts, or leave $schema out." if known
+                else "Known are drafts 4, 6, 7, 2019-09 and 2020-12.",
+            )  # fmt: skip
     try:
         registry, base = _addresses(schema, remotes, _specification(draft), addressed)
     except (AttributeError, TypeError) as error:  # Keywords are not checked yet.
