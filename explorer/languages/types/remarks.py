@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+from explorer.languages.schema.reading.subschemas import every_part
 from explorer.languages.types.decimals import power_of_ten
 
 OF_A_FUNCTION: Final = (
@@ -119,20 +120,13 @@ def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
         A remark for each kind of array that may now repeat its items.
     """
     definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
-    todo: list[Any] = [schema]
     freed = False
-    while todo:
-        here = todo.pop()
-        if isinstance(here, list):
-            todo += cast("list[Any]", here)
-        elif isinstance(here, dict):
-            part = cast("dict[str, Any]", here)
-            todo += part.values()
-            if part.get("uniqueItems") is True and part.get("minItems", 0) < 2:
-                few = _most(part.get("items"), definitions, 0)
-                if few is None or few > MOST_OF_A_SET:
-                    del part["uniqueItems"]
-                    freed = True
+    for _, part, _ in every_part(schema):
+        if part.get("uniqueItems") is True and part.get("minItems", 0) < 2:
+            few = _most(part.get("items"), definitions, 0)
+            if few is None or few > MOST_OF_A_SET:
+                del part["uniqueItems"]
+                freed = True
     note = "The items of a set may be written twice, which the set reads once: they are too many to"
     return (f"{note} be told apart.",) if freed else ()
 

@@ -31,6 +31,7 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 
 from explorer.arguments import shown
 from explorer.errors import ConstraintError, ExplorerError, MissingDependency
+from explorer.languages.schema.reading.subschemas import every_part
 from explorer.languages.types.decimals import decimal_schema
 from explorer.languages.types.remarks import OF_A_FUNCTION, left_out, once_only
 
@@ -103,12 +104,16 @@ def schema_of(described: object, adapter: Any) -> tuple[dict[str, Any], tuple[st
         ({'type': 'boolean'}, ())
     """
     try:
-        made = adapter.json_schema(schema_generator=_generator())
+        schema: dict[str, Any] = adapter.json_schema(schema_generator=_generator())
     except ExplorerError:
         raise
     except Exception as error:
         raise _refusal(described, error) from error
-    schema = cast("dict[str, Any]", _closed(made))
+    for _, part, _ in every_part(schema):
+        if isinstance(part.get("properties"), dict) and part.get("type") == "object":
+            part.setdefault("additionalProperties", False)
+        for aside in ("default", "examples"):
+            part.pop(aside, None)
     notes = (*left_out(adapter.core_schema), *once_only(schema))
     return schema, tuple(dict.fromkeys(notes))
 
@@ -223,30 +228,6 @@ def _without_old_typed_dicts(described: object) -> object:
         return union[changed]
     generic: Any = origin
     return generic[changed]
-
-
-def _closed(schema: object) -> object:
-    """A schema with its objects closed, unless it says that they are open."""
-    if isinstance(schema, list):
-        return [_closed(each) for each in cast("list[object]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    given = cast("dict[str, object]", schema)
-    # Names of members and definitions are not keywords; values of constants are not schemas.
-    found = {
-        key: {name: _closed(part) for name, part in cast("dict[str, object]", value).items()}
-        if key in ("properties", "$defs", "patternProperties") and isinstance(value, dict)
-        else value
-        if key in ("enum", "const", "default", "examples", "required")
-        else _closed(value)
-        for key, value in given.items()
-    }
-    if isinstance(given.get("properties"), dict) and given.get("type") == "object":
-        found.setdefault("additionalProperties", False)
-    for aside in ("default", "examples"):
-        if aside in found and not isinstance(given.get("properties"), list):
-            del found[aside]
-    return found
 
 
 @cache

@@ -67,23 +67,17 @@ def told(subschemas: list[Subschema]) -> Told:
     Raises:
         UnsupportedSchema: A reference leads nowhere.
     """
-    types, values = TYPES, None
+    types = TYPES
     required: set[str] = set()
     members: dict[str, list[Subschema]] = {}
-    for sub in _together(subschemas):
-        if not isinstance(sub.schema, dict):
-            if sub.schema is False:
-                types = frozenset[str]()
-            continue
-        types &= types_given(sub.schema.get("type"))
-        for keyword in ("const", "enum"):
-            if (listed := _listed(sub, keyword)) is not None:
-                values = listed if values is None else values & listed
-        needed = sub.schema.get("required")
-        if isinstance(needed, list):
-            required.update(n for n in cast("list[object]", needed) if isinstance(n, str))
+    together = tuple(_together(subschemas))
+    for sub in together:
+        types &= types_given(sub.keyword("type")) if sub.schema is not False else frozenset()
+        required.update(name for name in sub.names_at("required") if type(name) is str)
         for name, part in sub.named_at("properties").items():
             members.setdefault(name, []).append(sub.below(part, "properties", name))
+    listed = constants_of(together)
+    values = None if listed is None else frozenset(map(_with_its_type, listed))
     return Told(types, values, frozenset(required), members)
 
 
@@ -158,30 +152,17 @@ def types_given(given: object) -> frozenset[str]:
     return frozenset(named | {"integer"} if "number" in named else named)
 
 
-def _listed(sub: Subschema, keyword: str) -> frozenset[tuple[str, object]] | None:
-    """The scalars that a keyword lists; ``None`` where it is missing or lists other values too."""
-    schema = sub.schema
-    if not isinstance(schema, dict) or keyword not in schema:
-        return None
-    if keyword == "const" and sub.draft < 6:
-        return None
-    given = [schema["const"]] if keyword == "const" else schema["enum"]
-    if not isinstance(given, list):
-        return None
-    facts: set[tuple[str, object]] = set()
-    for value in cast("list[object]", given):
-        match value:
-            case None:
-                facts.add(("null", None))
-            case bool():
-                facts.add(("boolean", value))
-            case str():
-                facts.add(("string", value))
-            case int() | float():
-                facts.add(("number", decimal(value)))
-            case _:
-                return None
-    return frozenset(facts)
+def _with_its_type(value: object) -> tuple[str, object]:
+    """A scalar and its type; equal scalars give the same pair."""
+    match value:
+        case None:
+            return "null", None
+        case bool():
+            return "boolean", value
+        case str():
+            return "string", value
+        case _:
+            return "number", decimal(cast("Number", value))
 
 
 def _is_one(value: tuple[str, object], types: frozenset[str]) -> bool:
@@ -237,10 +218,12 @@ def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
     left: list[object] | None = None
     for sub in subs:
         for keyword in ("const", "enum"):
-            schema = cast("dict[str, Any]", sub.schema)
-            if (keyword == "const" and sub.draft < 6) or keyword not in schema:
+            if keyword not in sub.words or (keyword == "const" and sub.draft < 6):
                 continue
-            given = [schema["const"]] if keyword == "const" else list(schema["enum"])
+            given: object = [sub.words["const"]] if keyword == "const" else sub.words["enum"]
+            if not isinstance(given, list):  # A schema of a folder, not checked yet.
+                continue
+            given = cast("list[object]", given)
             if any(isinstance(value, dict | list) for value in given):
                 continue
             left = given if left is None else [v for v in left if any(equal(v, g) for g in given)]
