@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import comb
 from typing import Any, ClassVar, Self
 
 from explorer.arguments import whole_number
@@ -94,6 +95,8 @@ class FreeJson(Source):
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        orders = comb(self.max_object_depth + self.max_array_depth, self.max_array_depth)
+        meter.check("JSON without a schema", states=orders)  # There are at least as many.
         options = SchemaOptions(whitespace=self.whitespace)
         return compile_schema(self._schema(), meter, options)[0]
 
