@@ -24,7 +24,7 @@ from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.nodes import Loop
-from explorer.languages.schema.diagnosis.locating import spot_of
+from explorer.languages.schema.reading.text import spot_of
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 

@@ -50,7 +50,9 @@ EXACT: Final = Context(prec=4 * MOST_DIGITS, Emax=10**6, Emin=-(10**6))
 BYTE_ORDER_MARK: Final = "\ufeff"
 """The mark with which some editors begin a file."""
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
+_TOKEN: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL
+)
 """The tokens of JSON; a string may end with the text."""
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
