@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import json
 import re
+import types
 import typing
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Final, cast, get_args, get_origin
+from typing import Any, Final, cast, get_args, get_origin
 
 from explorer.arguments import shown
 from explorer.errors import ConstraintError, ExplorerError, MissingDependency
@@ -217,17 +218,8 @@ def _without_old_typed_dicts(described: object) -> object:
     changed = tuple(_without_old_typed_dicts(each) for each in arguments)
     if changed == arguments:
         return described
-    if origin is Annotated:
-        annotated: Any = Annotated
-        return annotated[changed]
-    rebuild: Any = getattr(described, "copy_with", None)
-    if rebuild is not None:
-        return rebuild(changed)
-    if type(described).__name__ == "UnionType":
-        union: Any = typing.Union
-        return union[changed]
-    generic: Any = origin
-    return generic[changed]
+    generic: Any = typing.Union if origin is types.UnionType else origin
+    return generic[changed[0] if len(changed) == 1 else changed]
 
 
 @cache
