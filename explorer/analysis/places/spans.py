@@ -161,10 +161,16 @@ class SourcePart:
         )
 
     @property
+    def pattern(self) -> str:
+        """The text that contains all positions, if they have one source; else empty."""
+        marked = self.marked
+        unmarked = any(place.span is None for place in self.positions)
+        return marked[0].text if len(marked) == 1 and not unmarked else ""
+
+    @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions: all, if one text contains them, else those in the text of
-        `source`."""
-        one = len(self.marked) == 1 and all(place.span is not None for place in self.positions)
+        """The spans of the positions in `pattern`; if that is empty, in the text of `source`."""
+        one = bool(self.pattern)
         places = (place for place in self.positions if one or place.source == self.source)
         return tuple(place.span for place in places if place.span is not None)
 
@@ -488,23 +494,24 @@ class SourceMachines:
     def ready(
         self, node: Node, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
-        """The places that the source of a ready machine names, or those of its rules."""
-        locate = node.locate if isinstance(node, Deferred | Rules) else None
-        if locate is not None:
-            text = at.source.text
-            places = tuple(
-                SourcePlace(
-                    at.source, start, end, text[start:end], _inside(label, at.label), at.phases
-                )
-                for start, end, label in locate(question.text, question.byte)
-            )
-            return [SourcePart("expects", at.source, at.path, places)] if places else []
-        written = node.written if isinstance(node, Deferred) else node
-        if not isinstance(node, Deferred | Rules) or written is None:
+        """The places that the source of a ready machine names, those of the tree that it was
+        written as, or the text that makes it."""
+        if not isinstance(node, Deferred | Rules):
             return []
-        # The rules are written text: one part for each at which the text goes on.
-        places = self.live(written, at, question.begun, question.expected(machine))
-        return expecting(places, at.source, at.path)
+        written = node if isinstance(node, Rules) else node.written and node.written()
+        if node.locate is None and written is not None:
+            # The rules are written text: one part for each at which the text goes on.
+            live = self.live(written, at, question.begun, question.expected(machine))
+            return expecting(live, at.source, at.path)
+        spans = ((node.start, node.end, ""),) if node.start < node.end else ()
+        if node.locate is not None:
+            spans = node.locate(question.text, question.byte)
+        text = at.source.text
+        places = tuple(
+            SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label), at.phases)
+            for start, end, label in spans
+        )
+        return [SourcePart("expects", at.source, at.path, places)] if places else []
 
     def survives(self, node: Node, question: PlaceQuestion) -> int:
         """The state of a part after the byte; `NO_ARC` if it dies, or must end and may not."""

@@ -184,7 +184,7 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
-        written: The tree that the source was written as, where its places are those of the source.
+        written: Gives the tree that it was written as, where the places are those of that tree.
         is_late: Whether it may wait until a text comes to it.
         calls: Whether the outline calls rules; the node then has no other form.
     """
@@ -194,7 +194,7 @@ class Deferred:
     make: Callable[[Meter], Dfa] = field(repr=False)
     locate: Locate | None = field(default=None, repr=False)
     outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
-    written: Node | None = field(default=None, repr=False)
+    written: Callable[[], Node] | None = field(default=None, repr=False)
     is_late: bool = False
     calls: bool = False
 

@@ -51,8 +51,7 @@ class BoundedGrammar(Source):
 
     def lower(self) -> Node:
         """One machine, built later."""
-        written = inside(self.inner.tree)
-        return Deferred(0, len(self.text), self._build, written=written)
+        return Deferred(0, len(self.text), self._build, written=lambda: inside(self.inner.tree))
 
     def _build(self, meter: Meter) -> Dfa:
         try:

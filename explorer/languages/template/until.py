@@ -50,14 +50,11 @@ class BeforeStop(Source):
 
     def lower(self) -> Node:
         """One machine, built later."""
-        return Deferred(0, len(self.text), self.machine, self._locate)
+        return Deferred(0, len(self.text), self.machine)
 
     @abstractmethod
     def machine(self, meter: Meter) -> Dfa:
         """The machine of the texts."""
-
-    def _locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
-        return ((0, len(self.text), ""),)
 
 
 @register("text until a stop")
