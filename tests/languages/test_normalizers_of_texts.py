@@ -14,7 +14,7 @@ from explorer import Constraint, literal, regex
 from explorer.automata.tree.charset import char_set
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.languages.stages.forms.normal_forms import Form, joins, written_in
+from explorer.languages.stages.forms.normal_forms import Form, joins
 from explorer.languages.stages.forms.recomposed import in_normal_form
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
@@ -96,8 +96,6 @@ def test_where_characters_are_brought_into_a_form_one_by_one() -> None:
                 for text in texts
             )
             assert apart or joins(form, alphabet), (form, chars)
-            written = {char for text in texts for char in unicodedata.normalize(form, text)}
-            assert all(ord(char) in written_in(form, alphabet) for char in written)
 
 
 def through(constraint: Constraint, form: Form) -> Constraint:

@@ -169,7 +169,8 @@ def character_arcs(
     """The machine over characters: the code point ranges of each state between characters.
 
     Args:
-        dfa: A machine over valid UTF-8. States in the middle of a character are left out.
+        dfa: A machine over valid UTF-8; bytes above it may stand between characters. States in the
+            middle of a character are left out.
         steps: Its `byte_intervals`, if the caller has them.
 
     Example:
@@ -187,6 +188,7 @@ def character_arcs(
             result[state] = characters.from_state(state)
             queue += [target for _, _, target in result[state]]
             queue += [target for _, target in marks_from(dfa, state)]
+            queue += [target for low, _, target in characters.steps[state] if low > LEADS[-1][1]]
     return result
 
 

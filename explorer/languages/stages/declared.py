@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, cast, get_args
 
+from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import (
     CharSet,
@@ -28,7 +29,7 @@ from explorer.automata.tree.charset import (
 )
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.languages.stages.forms.normal_forms import Form, concerns, joins, written_in
+from explorer.languages.stages.forms.normal_forms import Form, concerns, joins
 from explorer.languages.stages.normalizing import EachCharacter, EachText, InForm, few_texts
 from explorer.languages.stages.relation import (
     CUT,
@@ -52,9 +53,6 @@ from explorer.vocabulary.without_encoder import without_encoder
 Step = Mapping[str, Any]
 """A step as a ``tokenizer.json`` declares it."""
 
-Made = tuple[Rewriting | None, CharSet | None]
-"""The relation of a step, ``None`` if it changes nothing; and the alphabet after it, ``None`` to
-take that of the image."""
 
 _REMEDY: Final = (
     "Restrict the characters of the constraint first, or leave out preprocessed(...) and write the "
@@ -87,9 +85,13 @@ class TextsBefore:
     """The texts before a step of a tokenizer, and the steps after it."""
 
     machine: Dfa
-    alphabet: CharSet
-    later: tuple[Step, ...]
+    later: Sequence[Step]
     meter: Meter
+
+    @cached_property
+    def alphabet(self) -> CharSet:
+        """The characters that the texts may have."""
+        return alphabet_of(self.machine)
 
     @property
     def by_pieces(self) -> bool:
@@ -206,8 +208,8 @@ def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
     return [*steps, {"type": "spaces", "marks": [MARK]}]
 
 
-def relation_of(step: Step, before: TextsBefore) -> Made:
-    """The relation of a step.
+def relation_of(step: Step, before: TextsBefore) -> Rewriting | None:
+    """The relation of a step; ``None`` if it changes nothing.
 
     Raises:
         UnsupportedTokenizer: The step is not finite-state for these texts, or is not supported.
@@ -223,19 +225,19 @@ def _refused(step: Step, why: str) -> UnsupportedTokenizer:
 # --- normalizers ----------------------------------------------------------------------------------
 
 
-def _by_character(step: Step, before: TextsBefore) -> Made:
+def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
     kind = str(step["type"])
     text = json.dumps(step, sort_keys=True)
     if kind in get_args(Form):
         form = cast("Form", kind)
         if not concerns(form, before.alphabet):
-            return None, before.alphabet
+            return None
         if joins(form, before.alphabet):
-            return InForm(form), written_in(form, before.alphabet)
+            return InForm(form)
     if kind == "Precompiled":
         marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
         if marks and few_texts(before.machine, before.meter):
-            return EachText(_normalizer_of(text)), None
+            return EachText(_normalizer_of(text))
         if marks:
             raise _refused(
                 step,
@@ -249,12 +251,11 @@ def _by_character(step: Step, before: TextsBefore) -> Made:
     changed = [(chr(code), after) for code, after in changes.items() if code in before.alphabet]
     before.meter.check("Reading a normalizer")
     if not changed:
-        return None, before.alphabet
+        return None
     others = without(before.alphabet, characters(char for char, _ in changed))
-    after = _with(others, "".join(text for _, text in changed))
     if len(changed) > _MANY:
-        return EachCharacter({ord(char): text for char, text in changed}, others), after
-    return character_map(changed, others), after
+        return EachCharacter({ord(char): text for char, text in changed}, others)
+    return character_map(changed, others)
 
 
 def _codes(chars: CharSet) -> list[int]:
@@ -289,27 +290,21 @@ def _splitter_of(step: str) -> Callable[[str], int]:
     return lambda text: len(splitter.pre_tokenize_str(text))
 
 
-def _prepend(step: Step, before: TextsBefore) -> Made:
+def _prepend(step: Step, before: TextsBefore) -> Rewriting | None:
     prefix = str(step["prepend"])
-    relation = before_pieces(prefix, char_set([]), before.alphabet, only_first=True)
-    return relation, _with(before.alphabet, prefix)
+    return before_pieces(prefix, char_set([]), before.alphabet, only_first=True)
 
 
-def _with(alphabet: CharSet, text: str) -> CharSet:
-    return char_set([*alphabet.ranges, *characters(text).ranges])
-
-
-def _replace(step: Step, before: TextsBefore) -> Made:
+def _replace(step: Step, before: TextsBefore) -> Rewriting | None:
     pattern, content = cast("Mapping[str, str]", step["pattern"]), str(step["content"])
-    alphabet = _with(before.alphabet, content)
     if "String" in pattern:
         text = pattern["String"]
         if not text or any(ord(char) not in before.alphabet for char in text):
-            return None, before.alphabet
+            return None
         if len(text) > 1:
-            return text_replaced(text, content, before.alphabet), alphabet
+            return text_replaced(text, content, before.alphabet)
         others = without(before.alphabet, character(text))
-        return character_map([(text, content)], others), _with(others, content)
+        return character_map([(text, content)], others)
     run_of = _RUN.fullmatch(pattern.get("Regex", ""))
     if run_of is None:
         raise _refused(
@@ -317,56 +312,55 @@ def _replace(step: Step, before: TextsBefore) -> Made:
         )
     wanted = _WHITE if run_of[1] == "\\s" else character(run_of[1])
     run, others = without(before.alphabet, complement(wanted)), without(before.alphabet, wanted)
-    return runs_replaced(run, others, int(run_of[3] or 1), content), alphabet
+    return runs_replaced(run, others, int(run_of[3] or 1), content)
 
 
-def _strip(step: Step, before: TextsBefore) -> Made:
+def _strip(step: Step, before: TextsBefore) -> Rewriting | None:
     spaces = without(before.alphabet, complement(_WHITE))
     others = without(before.alphabet, _WHITE)
     left, right = bool(step.get("strip_left", True)), bool(step.get("strip_right", True))
-    return stripped(spaces, others, left=left, right=right), before.alphabet
+    return stripped(spaces, others, left=left, right=right)
 
 
 # --- pre-tokenizers -------------------------------------------------------------------------------
 
 
-def _byte_level(step: Step, before: TextsBefore) -> Made:
+def _byte_level(step: Step, before: TextsBefore) -> Rewriting | None:
     if not step.get("add_prefix_space"):
-        return None, before.alphabet
+        return None
     return _prefixed(" ", before, only_first=False)
 
 
-def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Made:
+def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Rewriting | None:
     unless = character(prefix) if ord(prefix) in before.alphabet else char_set([])
     others = without(before.alphabet, character(prefix))
-    relation = before_pieces(prefix, unless, others, only_first=only_first)
-    return relation, _with(before.alphabet, prefix)
+    return before_pieces(prefix, unless, others, only_first=only_first)
 
 
-def _metaspace(step: Step, before: TextsBefore) -> Made:
+def _metaspace(step: Step, before: TextsBefore) -> Rewriting | None:
     # Writing the mark for spaces is a separate step: see `parts_of_step`.
     if step.get("split", True) and before.by_pieces:
         raise _refused(step, "it cuts before each mark, and a later step works piece by piece")
     scheme = str(step.get("prepend_scheme", "always"))
     if scheme == "never":
-        return None, before.alphabet
+        return None
     return _prefixed(str(step["replacement"]), before, only_first=scheme == "first")
 
 
-def _marks_as_spaces(step: Step, before: TextsBefore) -> Made:
+def _marks_as_spaces(step: Step, before: TextsBefore) -> Rewriting | None:
     marks = [mark for mark in step["marks"] if ord(mark) in before.alphabet]
     if not marks:
-        return None, before.alphabet
+        return None
     others = without(before.alphabet, characters(marks))
-    return character_map([(mark, " ") for mark in marks], others), _with(others, " ")
+    return character_map([(mark, " ") for mark in marks], others)
 
 
-def _split_by_class(step: Step, before: TextsBefore) -> Made:
+def _split_by_class(step: Step, before: TextsBefore) -> Rewriting | None:
     behavior = step.get("behavior", "Isolated")
     if step["type"] == "Punctuation" and behavior not in ("Isolated", "Contiguous", "Removed"):
         if before.by_pieces:
             raise _refused(step, f"{behavior} joins what it cuts with its neighbours")
-        return None, before.alphabet
+        return None
     pieces = _splitter_of(json.dumps(step, sort_keys=True))
     drop: list[int] = []
     alone: list[int] = []
@@ -386,12 +380,12 @@ def _split_by_class(step: Step, before: TextsBefore) -> Made:
                 runs.append([code])
     before.meter.check("Reading a splitter")
     if not before.by_pieces and not drop:
-        return None, before.alphabet
+        return None
     sets = [char_set((c, c) for c in codes) for codes in (drop, alone, *runs)]
-    return cut_by_class(sets[0], sets[1], sets[2:]), before.alphabet
+    return cut_by_class(sets[0], sets[1], sets[2:])
 
 
-def _cut_by_pattern(step: Step, before: TextsBefore) -> Made:
+def _cut_by_pattern(step: Step, before: TextsBefore) -> Rewriting | None:
     removes = step.get("behavior") == "Removed"
     if removes or before.by_pieces:
         raise _refused(
@@ -399,23 +393,22 @@ def _cut_by_pattern(step: Step, before: TextsBefore) -> Made:
             "it drops what its pattern matches" if removes
             else "it cuts by a pattern, and a later step works piece by piece",
         )  # fmt: skip
-    return None, before.alphabet
+    return None
 
 
 # --- ours -----------------------------------------------------------------------------------------
 
 
-def _join(step: Step, before: TextsBefore) -> Made:
+def _join(step: Step, before: TextsBefore) -> Rewriting | None:
     machine = before.machine
     cut = (machine.table[:, machine.symbol_class[CUT]] >= 0).any()
     if not (step["before"] or step["after"] or cut):
-        return None, before.alphabet
+        return None
     tight = cast("list[str]", step.get("tight", []))
-    relation = pieces_joined(str(step["before"]), str(step["after"]), before.alphabet, tight)
-    return relation, _with(before.alphabet, str(step["before"]) + str(step["after"]))
+    return pieces_joined(str(step["before"]), str(step["after"]), before.alphabet, tight)
 
 
-def _added(step: Step, before: TextsBefore) -> Made:
+def _added(step: Step, before: TextsBefore) -> Rewriting | None:
     """Refuse texts that contain an added token, which the tokenizer would find before all else."""
     machine = before.machine
     for text in cast("list[str]", step["texts"]):
@@ -430,10 +423,10 @@ def _added(step: Step, before: TextsBefore) -> Made:
                 "it",
                 remedy="Take texts that hold it away from the constraint.",
             )
-    return None, before.alphabet
+    return None
 
 
-_MAKERS: Final[Mapping[str, Callable[[Step, TextsBefore], Made]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Step, TextsBefore], Rewriting | None]]] = {
     **dict.fromkeys(_BY_CHARACTER, _by_character),
     **dict.fromkeys(_SPLITTERS, _split_by_class),
     **dict.fromkeys(_CUTTERS, _cut_by_pattern),

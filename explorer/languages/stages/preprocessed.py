@@ -13,7 +13,7 @@ piece.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Self, cast
@@ -22,7 +22,6 @@ from explorer.alphabet import NUM_BYTES
 from explorer.arguments import listed
 from explorer.automata.construction.operations import empty_dfa
 from explorer.automata.drawn import DrawnTransducer
-from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import char_set
@@ -60,25 +59,8 @@ class Preprocessed(TextStage):
             UnsupportedTokenizer: A step is not finite-state for these texts, or is not supported.
             BudgetExceeded: A limit was reached.
         """
-        return self._steps(machine, meter)[1]
-
-    def _steps(self, machine: Dfa, meter: Meter) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
-        """The relations, each with the language before it; and the language after all of them."""
-        relations: list[tuple[Dfa, Rewriting]] = []
-        if machine.start == NO_ARC:
-            return relations, empty_dfa(NUM_BYTES)
-        alphabet = alphabet_of(machine)
-        steps = [
-            one for text in self.steps for one in parts_of_step(cast("Step", json.loads(text)))
-        ]
-        for number, step in enumerate(steps):
-            before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
-            relation, after = relation_of(step, before)
-            if relation is not None:
-                relations.append((machine, relation))
-                machine = relation.image(machine, meter)
-            alphabet = alphabet_of(machine) if after is None else after
-        return relations, machine
+        steps = [cast("Step", json.loads(step)) for step in self.steps]
+        return _followed(steps, machine, meter)[1]
 
     def original(self, part: Node, text: str) -> str:
         """The text of the constraint that is rewritten to a given one.
@@ -87,7 +69,8 @@ class Preprocessed(TextStage):
             ConstraintError: Several texts are rewritten to it; two of them are named.
         """
         meter = Meter()
-        relations, _ = self._steps(build(part, meter), meter)
+        steps = [cast("Step", json.loads(step)) for step in self.steps]
+        relations, _ = _followed(steps, build(part, meter), meter)
         before = build(Texts(0, 0, (text,)), meter)
         for machine, relation in reversed(relations):
             before = relation.origins(machine, before, meter)
@@ -110,15 +93,10 @@ class Preprocessed(TextStage):
         alphabet = char_set([(0x20, 0x20), (0x61, 0x61)])
         machine = build(Repeat(0, 0, Class(0, 0, alphabet), 0, None, False), meter)
         shown = [text.replace(json.dumps(MARK)[1:-1], STANDS_FOR_MARK) for text in self.steps]
-        steps = [one for text in shown for one in parts_of_step(cast("Step", json.loads(text)))]
-        relations: list[Relation] = []
-        for number, step in enumerate(steps):
-            if step["type"] not in ("spaces", "added"):
-                before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
-                relation, after = relation_of(step, before)
-                alphabet = alphabet if after is None else after
-                relations += [relation] if isinstance(relation, Relation) else []
-        return drawn(relations, meter)
+        steps = [cast("Step", json.loads(text)) for text in shown]
+        steps = [step for step in steps if step["type"] not in ("spaces", "added")]
+        relations = [relation for _, relation in _followed(steps, machine, meter)[0]]
+        return drawn([each for each in relations if isinstance(each, Relation)], meter)
 
     @property
     def title(self) -> str:
@@ -150,3 +128,19 @@ class Preprocessed(TextStage):
 
     def __str__(self) -> str:
         return "preprocessed(…)"
+
+
+def _followed(
+    steps: Sequence[Step], machine: Dfa, meter: Meter
+) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
+    """The relations of some steps, each with the language before it; and the language after all."""
+    relations: list[tuple[Dfa, Rewriting]] = []
+    if machine.start == NO_ARC:
+        return relations, empty_dfa(NUM_BYTES)
+    parts = [part for step in steps for part in parts_of_step(step)]
+    for number, step in enumerate(parts):
+        relation = relation_of(step, TextsBefore(machine, parts[number + 1 :], meter))
+        if relation is not None:
+            relations.append((machine, relation))
+            machine = relation.image(machine, meter)
+    return relations, machine

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.tree.charset import CharSet, char_set
+from explorer.automata.tree.charset import CharSet
 from explorer.budget import Meter
 from explorer.languages.stages.forms.character_table import table_over_bytes
 
@@ -80,10 +80,7 @@ def concerns(form: Form, alphabet: CharSet) -> bool:
     """
     if not alphabet.ranges or alphabet.ranges[-1][1] < (0x300 if form == "NFC" else 0x80):
         return False
-    seconds = {other for of_first in _compositions().values() for other in of_first}
-    suspect = ~characters_of_form(form) | (combining_classes() > 0)
-    if form in ("NFC", "NFKC"):
-        suspect[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
+    suspect = ~characters_of_form(form) | _joining(form)
     return any(bool(suspect[low : high + 1].any()) for low, high in alphabet.ranges)
 
 
@@ -101,39 +98,12 @@ def joins(form: Form, alphabet: CharSet) -> bool:
     return any(bool(table[low : high + 1].any()) for low, high in alphabet.ranges)
 
 
-def written_in(form: Form, alphabet: CharSet) -> CharSet:
-    """The characters of the normal forms of texts over an alphabet.
-
-    Example:
-        >>> from explorer.automata.tree.charset import char_set
-        >>> found = written_in("NFC", char_set([(0x65, 0x65), (0x301, 0x301)]))
-        >>> [chr(low) for low, high in found.ranges]
-        ['e', 'é', '\u0301']
-    """
-    apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
-    present = np.zeros(NUM_CHARACTERS, np.bool_)
-    for low, high in alphabet.ranges:
-        present[low : high + 1] = True
-    replaced = decomposing_characters(apart)
-    for code in replaced[present[replaced]].tolist():
-        present[[ord(char) for char in decompositions(apart)[code]]] = True
-    present[replaced] = False
-    if form != apart:
-        composed = decomposing_characters("NFD")
-        for code in composed[characters_of_form(form)[composed]].tolist():
-            parts = unicodedata.normalize("NFD", chr(code))
-            present[code] = all(present[ord(char)] for char in parts)
-    edges = np.flatnonzero(np.diff(present, prepend=False, append=False)).tolist()
-    return char_set(zip(edges[::2], (edge - 1 for edge in edges[1::2]), strict=True))
-
-
 @cache
 def _joining(form: Form) -> Bool:
     """bool[0x110000], the characters that may combine with the ones before them."""
     joining = combining_classes() > 0
     if form in ("NFC", "NFKC"):
-        seconds = {other for pairs in _compositions().values() for other in pairs}
-        joining[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
+        joining[[*map(ord, _seconds())]] = True
     apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
     first = [ord(text[0]) for text in decompositions(apart).values()]
     joining[decomposing_characters(apart)] = joining[first]
@@ -192,6 +162,13 @@ def _compositions() -> Mapping[str, Mapping[str, str]]:
     return compositions
 
 
+@cache
+def _seconds() -> tuple[str, ...]:
+    """The characters that NFC composes with one before them."""
+    pairs = _compositions().values()
+    return (*{char for of_first in pairs for char in of_first}, *map(chr, (*_VOWELS, *_TAILS)))
+
+
 def _order(form: Form) -> Dfa:
     """The machine of texts without replaced characters, marks in the order of their classes."""
     classes, stays = combining_classes(), characters_of_form(form)
@@ -221,8 +198,7 @@ def _race(form: Form) -> Dfa:
     A state is the set of the characters that may not come next.
     """
     stays, orders, pairs = characters_of_form(form), combining_classes(), _compositions()
-    seconds = [*{char for of_first in pairs.values() for char in of_first},
-               *map(chr, (*_VOWELS, *_TAILS))]  # fmt: skip
+    seconds = _seconds()
     firsts = [*pairs, *(char for of_first in pairs.values() for char in of_first.values()),
               *map(chr, (*_LEADS, *_HANGUL[::28]))]  # fmt: skip
     composing = {
