@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from explorer.arguments import plain, wrong
@@ -18,9 +18,6 @@ from explorer.languages.template.many import Many
 from explorer.languages.template.source import Template, fields_of
 from explorer.languages.template.until import Until, UntilMatch
 from explorer.languages.types.source import CallType, JsonType
-
-KINDS = ("regex", "choices", "stop", "stop_regex", "json_schema", "type", "constraint")
-"""The kinds of generated parts."""
 
 _ANY_TEXT: Final = "(?s).*"
 
@@ -52,38 +49,31 @@ def generated(name: object = None, /, **given: object) -> Source:
 
 
 def _without_limit(given: Mapping[str, object]) -> Source:
-    if len(given) != 1 or not given.keys() <= set(KINDS):
+    if len(given) != 1 or not given.keys() <= KINDS.keys():
         raise ConstraintError(
             f"gen(...) takes exactly one of {', '.join(KINDS)}; it was given {', '.join(given)}.",
             remedy='Write gen(regex="..."), gen(choices=[...]), gen(stop="..."), '
             "gen(json_schema={...}), gen(type=...) or gen(constraint=...).",
         )
     ((name, value),) = given.items()
-    match name:
-        case "regex":
-            return _pattern("regex", value)
-        case "choices":
-            return choices(value)
-        case "stop":
-            return Until.of(value)
-        case "stop_regex":
-            return UntilMatch.of(_pattern("stop_regex", value))
-        case "type":
-            return typed(value)
-        case "constraint":
-            if not isinstance(value, Source):
-                raise wrong("constraint", value, "a constraint", error=ConstraintError)
-            return value
-        case _:
-            return JsonSchema.of(
-                dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
-            )
+    return KINDS[name](value)
 
 
 def _pattern(name: str, value: object) -> Regex:
     if not isinstance(value, str | re.Pattern):
         raise wrong(name, value, "a pattern", error=ConstraintError)
     return Regex.read(cast("str | re.Pattern[str]", value))
+
+
+def _source(value: object) -> Source:
+    if not isinstance(value, Source):
+        raise wrong("constraint", value, "a constraint", error=ConstraintError)
+    return value
+
+
+def _schema(value: object) -> Source:
+    plain_value = dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
+    return JsonSchema.of(plain_value)
 
 
 def typed(described: object, *, style: object = "json") -> Source:
@@ -102,6 +92,18 @@ def typed(described: object, *, style: object = "json") -> Source:
         )
     kind = JsonType if style == "json" else CallType
     return kind.read(described) if isinstance(described, str) else kind.of(described)
+
+
+KINDS: Final[Mapping[str, Callable[[object], Source]]] = {
+    "regex": lambda value: _pattern("regex", value),
+    "choices": choices,
+    "stop": Until.of,
+    "stop_regex": lambda value: UntilMatch.of(_pattern("stop_regex", value)),
+    "json_schema": _schema,
+    "type": typed,
+    "constraint": _source,
+}
+"""The kinds of generated parts, and how the source of each is made."""
 
 
 def repeated(part: object, min: object = 0, max: object = None, separator: object = "") -> Source:

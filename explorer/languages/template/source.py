@@ -7,6 +7,7 @@ text, and its places are labelled "part `name`".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,6 +24,8 @@ from explorer.languages.template.many import Piece, split
 
 MOST_SHOWN: Final = 24
 """The most characters of a fixed text in the label of its place."""
+
+_PIECE: Final = re.compile(r"\{\{|\}\}|\{([^}]*)\}|.", re.DOTALL)
 
 
 @register("template")
@@ -194,26 +197,19 @@ def fields_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[
     fixed: list[list[str]] = [[]]
     offsets: list[list[int]] = [[]]
     names: list[str] = []
-    place = 0
-    while place < len(text):
-        char = text[place]
-        if char not in "{}" or text[place : place + 2] == 2 * char:
-            fixed[-1].append(char)
-            offsets[-1].append(place)
-            place += 2 if char in "{}" else 1
-            continue
-        end = text.find("}", place)
-        name = text[place + 1 : end]
-        reason = "A place for a part is a name in braces"
-        if char == "}":
-            reason = "This brace closes nothing"
-        elif end < 0:
-            reason = "This brace is not closed"
-        if char == "}" or end < 0 or not name.isidentifier():
-            span = Located(text, place, place + 1 if end < 0 else end + 1)
+    for piece in _PIECE.finditer(text):
+        name, written = piece[1], piece[0]
+        if name is not None and name.isidentifier():
+            names.append(name)
+            fixed.append([])
+            offsets.append([])
+        elif name is None and written not in ("{", "}"):
+            fixed[-1].append(written[0])
+            offsets[-1].append(piece.start())
+        else:
+            reason = "A place for a part is a name in braces"
+            if name is None:
+                reason = f"This brace {'is not closed' if written == '{' else 'closes nothing'}"
+            span = Located(text, *piece.span())
             raise span.error(reason, "Write {name} for a part, {{ and }} for single braces.")
-        names.append(name)
-        fixed.append([])
-        offsets.append([])
-        place = end + 1
     return tuple(map("".join, fixed)), tuple(names), tuple(map(tuple, offsets))
