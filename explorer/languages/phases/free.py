@@ -199,17 +199,17 @@ def string_node(string: Marked, spans: tuple[tuple[int, int], ...] = ()) -> Node
     return Concat(at[0][0], at[-1][1], nodes)
 
 
-def _free_text(strings: Iterable[Marked], every: bool) -> tuple[Node, Node]:
-    """One symbol, and any number of symbols, of text around some strings."""
+def _free(strings: Iterable[Marked], every: bool) -> Node:
+    """Any text around some strings, which may hold all control tokens, or those of the strings."""
     tokens: frozenset[Name] = frozenset(
         s[0] for string in strings for s in string if not isinstance(s, str)
     )
-    char, text = Class(0, 0, ANY), Machine(0, 0, any_text())
+    text = Machine(0, 0, any_text())
     if not tokens and not every:
-        return char, text
+        return text
     letters = control_letters_but(frozenset[Name]()) if every else control_letters_of(tokens)
-    symbol = Branch(0, 0, (char, Machine(0, 0, letters)))
-    return symbol, Repeat(0, 0, symbol, 0, None, False)
+    symbol = Branch(0, 0, (Class(0, 0, ANY), Machine(0, 0, letters)))
+    return Repeat(0, 0, symbol, 0, None, False)
 
 
 def _one_of(strings: Iterable[Marked]) -> Node:
@@ -232,7 +232,7 @@ def text_without(excluded: frozenset[Marked], every: bool = False) -> Dfa:
         >>> machine.accepts(b"ba"), machine.accepts(b"cab")
         (True, False)
     """
-    _, free = _free_text(excluded, every)
+    free = _free(excluded, every)
     if not excluded:
         return build(free, Meter())
     return build(Subtract(0, 0, free, Concat(0, 0, (free, _one_of(excluded), free))), Meter())
@@ -256,17 +256,19 @@ def text_up_to(
         >>> machine.accepts(b"cb"), machine.accepts(b"ab")
         (True, False)
     """
-    symbol, free = _free_text((string, *rivals, *excluded), every)
-    # A rival begins earlier if it and the text behind it are longer than the string.
-    behind = {each: max(0, len(string) + 1 - len(each)) for each in {string, *rivals}}
-    behind |= dict.fromkeys(excluded, 0)
-    least = {least: [each for each in behind if behind[each] == least] for least in behind.values()}
-    early = tuple(
-        Concat(0, 0, (_one_of(some), Repeat(0, 0, symbol, count, count, False)))
-        for count, some in least.items()
-    )
-    whole = Concat(0, 0, (free, string_node(string)))
-    return build(Subtract(0, 0, whole, Concat(0, 0, (free, Branch(0, 0, early), free))), Meter())
+    strings = frozenset((string, *rivals, *excluded))
+    before: Node = Machine(0, 0, text_without(strings, every))
+    # The beginnings of strings that this string would complete, and so begin earlier than it.
+    begun = {
+        each[:k] for each in strings for k in range(1, len(each))
+        if each[k:] == string[: len(each) - k]
+    }  # fmt: skip
+    if begun:
+        before = Subtract(0, 0, before, Concat(0, 0, (_free(strings, every), _one_of(begun))))
+    whole = Concat(0, 0, (before, string_node(string)))
+    if any(string[k : k + len(each)] == each for each in excluded for k in range(len(string))):
+        return build(Subtract(0, 0, whole, whole), Meter())
+    return build(whole, Meter())
 
 
 @lru_cache(maxsize=256)

@@ -163,7 +163,7 @@ def phase(
     given = {"begin": begin, "end": end}
     around = {key: None if c is None else _part(key, c) for key, c in given.items()}
     part, role = _part("constraint", constraint), checked_phase_name(role, "role") if role else ""
-    return Constraint(Phase(checked_phase_name(name), part, **around, role=role))
+    return Constraint(Phase(checked_phase_name(name), part=part, **around, role=role))
 
 
 def phases(
@@ -234,7 +234,7 @@ def _named(name: object, constraint: object, names: set[str]) -> Constraint:
             evidence={"name": checked},
         )
     names.add(checked)
-    return Constraint(Phase(checked, _part(checked, constraint)))
+    return Constraint(Phase(checked, None, _part(checked, constraint)))
 
 
 def _part(name: str, constraint: object) -> Source:

@@ -28,26 +28,17 @@ class Phase(Combination):
     """A constraint with a name.
 
     Args:
-        begin, end: The sources before and after the part within the phase, if any.
+        begin, end: The sources before and after the part within the phase; ``None`` for none.
         role: The writer of the phase; empty for the model.
     """
 
     kind: ClassVar[str] = "phase"
 
     name: str
+    begin: Source | None
     part: Source
-    begin: Source | None = None
     end: Source | None = None
     role: str = ""
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The beginning, the part and the end, without those that are missing."""
-        return tuple(each for each in (self.begin, self.part, self.end) if each is not None)
-
-    def with_children(self, children: tuple[Source, ...]) -> Self:
-        """The same phase around other children."""
-        return type(self)(self.name, *_in_place(children, self.begin is not None), self.role)
 
     @property
     def phased(self) -> bool:
@@ -72,7 +63,9 @@ class Phase(Combination):
             raise DamagedFile(f"A saved phase has {len(children)} parts.")
         name = checked_phase_name(fields["name"])
         role = checked_phase_name(fields["role"]) if "role" in fields else ""
-        return cls(name, *_in_place(children, begins), role)
+        begin, part, *end = children if begins else (None, *children)
+        assert part is not None
+        return cls(name, begin, part, end[0] if end else None, role)
 
     def spelled(self) -> str:
         """The Python call that makes this source."""
@@ -110,12 +103,3 @@ def checked_phase_name(name: object, what: str = "name") -> str:
         )
     check_encodable(text)
     return text
-
-
-def _in_place(
-    children: tuple[Source, ...], begins: bool
-) -> tuple[Source, Source | None, Source | None]:
-    """The part, the beginning and the end among the children of a phase."""
-    begin, part, *end = children if begins else (None, *children)
-    assert part is not None
-    return part, begin, end[0] if end else None

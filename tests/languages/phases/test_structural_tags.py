@@ -80,6 +80,18 @@ def test_the_leftmost_string_ends_free_text() -> None:
                     assert machine.accepts(text.encode()) == wanted, (text, each, strings, excluded)
 
 
+def test_free_text_up_to_a_string_is_as_large_as_the_strings() -> None:
+    draws = random.Random(3)
+    for _ in range(20):
+        some = ["".join(draws.choices("ab<", k=draws.randint(1, 9))) for _ in range(14)]
+        string, rivals, excluded = tuple(some[0]), frozenset(map(tuple, some[:9])), frozenset(
+            map(tuple, some[9:])
+        )  # fmt: skip
+        most = 2 * sum(map(len, some)) + 10
+        assert text_up_to(string, rivals, excluded).num_states <= most
+        assert text_without(rivals | excluded).num_states <= most
+
+
 def test_a_trigger_inside_another_is_found() -> None:
     c = explorer.structural_tag(dispatch(("b", fixed("x")), ("abx", fixed("y"))))
     # xgrammar 0.2.8 takes "ab" for free text, although it holds the trigger "b".
