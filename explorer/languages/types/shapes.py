@@ -27,7 +27,13 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources.algebra import MOST_PARTS, Concatenation, Intersection, Union
+from explorer.languages.sources.algebra import (
+    MOST_PARTS,
+    Concatenation,
+    Intersection,
+    Union,
+    chained,
+)
 from explorer.languages.sources.choice import Choice, check_encodable
 
 
@@ -62,10 +68,8 @@ def exact_text(written: str) -> Source:
 
 def in_sequence(*parts: Source) -> Source:
     """The concatenation of some sources."""
-    flat: list[Source] = []
-    for part in parts:
-        flat += part.parts if isinstance(part, Concatenation) else [part]
-    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
+    chain = chained(Concatenation, *parts)
+    return chain.parts[0] if len(chain.parts) == 1 else chain
 
 
 def either(options: Sequence[Source]) -> Source:
@@ -84,10 +88,8 @@ def either(options: Sequence[Source]) -> Source:
             f"most {MOST_PARTS:,}",
             "Nest fewer tuples of any length and fewer optional fields, or leave out style.",
         )
-    flat: list[Source] = []
-    for part in options:
-        flat += part.parts if isinstance(part, Union) else [part]
-    return flat[0] if len(flat) == 1 else Union(tuple(dict.fromkeys(flat)))
+    every = chained(Union, *options).parts
+    return every[0] if len(every) == 1 else Union(tuple(dict.fromkeys(every)))
 
 
 def literal_value(node: ast.expr, *kinds: type) -> object:
