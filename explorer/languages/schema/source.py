@@ -409,9 +409,7 @@ class JsonSchema(Source):
     @classmethod
     def read(cls, text: str) -> Self:
         """The source of a schema that is given as JSON text."""
-        made = cls(text.removeprefix(BYTE_ORDER_MARK))
-        _ = made.parsed  # It is JSON.
-        return made
+        return cls.of(text)
 
     @classmethod
     def of(cls, schema: object, folder: object = None, **options: Any) -> Self:

@@ -57,8 +57,13 @@ class Either:
         raise OtherShape
 
 
-_BRACKETS: Final = {"list": ("[", "]"), "set": ("{", "}"), "frozenset": ("frozenset({", "})")}
-_EMPTY: Final = {"list": "[]", "set": "set()", "frozenset": "frozenset()", "tuple": "()"}
+_KINDS: Final[dict[str, tuple[str, str, str, Callable[[list[object]], object], type[ast.expr]]]] = {
+    "list": ("[]", "[", "]", list[object], ast.List),
+    "set": ("set()", "{", "}", set[object], ast.Set),
+    "frozenset": ("frozenset()", "frozenset({", "})", frozenset[object], ast.Set),
+    "tuple": ("()", "(", ")", tuple[object, ...], ast.Tuple),
+}
+"""Each kind without items, before and after items, its constructor, and what Python reads it as."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,12 @@ class Items:
         item = self.item.source()
         options: list[Source] = []
         if self.least == 0:
-            options.append(exact_text(_EMPTY[self.kind]))
+            options.append(exact_text(_KINDS[self.kind][0]))
         if item is not None and self.most != 0:
             if self.kind == "tuple":
                 options += self._tuples(item)
             else:
-                before, after = _BRACKETS[self.kind]
+                _, before, after, _, _ = _KINDS[self.kind]
                 items = Many.of(item, max(self.least, 1), self.most, ", ")
                 options.append(in_sequence(exact_text(before), items, exact_text(after)))
         return either(options) if options else None
@@ -105,15 +110,11 @@ class Items:
 
     def value(self, node: ast.expr) -> object:
         """The items."""
-        make: Callable[[list[object]], object] = {
-            "list": list[object], "set": set[object], "frozenset": frozenset[object],
-            "tuple": tuple[object, ...],
-        }[self.kind]  # fmt: skip
-        if self.kind in ("set", "frozenset") and ast.unparse(node) == _EMPTY[self.kind]:
+        empty, _, _, make, wanted = _KINDS[self.kind]
+        if self.kind in ("set", "frozenset") and ast.unparse(node) == empty:
             return make([])
         if self.kind == "frozenset":
             (node,) = called(node, "frozenset").args
-        wanted = {"list": ast.List, "tuple": ast.Tuple}.get(self.kind, ast.Set)
         if not isinstance(node, wanted):
             raise OtherShape
         elements = cast("list[ast.expr]", cast("Any", node).elts)

@@ -66,10 +66,11 @@ _FINITE: Final = "JSON has finite numbers only: write one of them, or leave this
 
 
 class _WrongNumber(ValueError):
-    """The error for a number that is refused, with reason and remedy."""
+    """The error for a number that is refused, as it is written, with reason and remedy."""
 
-    def __init__(self, reason: str, remedy: str) -> None:
+    def __init__(self, written: str, reason: str, remedy: str) -> None:
         super().__init__(reason)
+        self.written = written
         self.remedy = remedy
 
 
@@ -104,7 +105,7 @@ def read_schema(text: str) -> bool | dict[str, object]:
         remedy = "Check quotes, commas and brackets there."
         raise _at(text, error.pos, reason, remedy) from error
     except _WrongNumber as error:
-        place = next(start for token, start, _ in tokens(text) if _is_wrong(token))
+        place = next(start for token, start, _ in tokens(text) if token == error.written)
         raise _at(text, place, str(error), error.remedy) from error
     except RecursionError as error:
         raise _too_deep(text) or ConstraintError(
@@ -267,7 +268,7 @@ def _whole(digits: str) -> int:
 
 def _too_long(digits: str) -> _WrongNumber:
     shown = digits if len(digits) <= _SHOWN_DIGITS else f"{digits[:_SHOWN_DIGITS]}…"
-    return _WrongNumber(_beyond(shown), _SHORTER)
+    return _WrongNumber(digits, _beyond(shown), _SHORTER)
 
 
 def _beyond(shown: str) -> str:
@@ -275,18 +276,7 @@ def _beyond(shown: str) -> str:
 
 
 def _constant(word: str) -> NoReturn:
-    raise _WrongNumber(f"The schema is not JSON: {word} is not a number", _FINITE)
-
-
-def _is_wrong(token: str) -> bool:
-    """Whether a token is a number that `read_schema` refuses."""
-    if token[0] in '"{}[],:tfn':
-        return False
-    try:
-        json.loads(token, parse_float=_decimal, parse_int=_whole, parse_constant=_constant)
-    except _WrongNumber:
-        return True
-    return False
+    raise _WrongNumber(word, f"The schema is not JSON: {word} is not a number", _FINITE)
 
 
 def _too_deep(text: str) -> ConstraintError | None:
