@@ -218,9 +218,7 @@ class JsonSchema(Source):
         for kind, step in spot.steps:
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
-        pointers = deciding(
-            spot, places, byte, self.options.property_order, formats=self.options.formats
-        )
+        pointers = deciding(spot, places, byte, self.options)
         if limit := self._limit(spot, places, byte, pointers):
             around = places[-1].subschemas or places[0].subschemas
             spots = self._located([*pointers, *([] if pointers else [around[0].pointer])])
@@ -268,7 +266,7 @@ class JsonSchema(Source):
         names = places[-1].names
         if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
             return ""
-        if deciding(spot, places, byte, "any", formats=self.options.formats):
+        if deciding(spot, places, byte, replace(self.options, property_order="any")):
             return ""
         return 'property_order="schema", where "any" takes every order'
 

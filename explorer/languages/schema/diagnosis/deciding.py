@@ -52,15 +52,13 @@ _HARD: Final = ("contains", "uniqueItems")
 """Keywords that an outline cannot decide; they are named where no other keyword decides."""
 
 
-def deciding(
-    spot: Spot, places: list[Site], byte: int | None, order: Order, *, formats: bool
-) -> list[str]:
+def deciding(spot: Spot, places: list[Site], byte: int | None, options: SchemaOptions) -> list[str]:
     """The JSON Pointers of the deciding keywords, of the value or else of its container.
 
     Args:
         byte: The byte that fails; ``None`` asks what must come before the text may end.
     """
-    question = _Question(byte, order, formats=formats)
+    question = _Question(byte, options)
     outline = spot.outline
     if outline is not None and outline[:1] == b"{" and not outline.endswith(b":"):
         return question.members(places[-1], outline)  # Before or inside of a name.
@@ -112,10 +110,12 @@ class _Question:
         byte: The byte that fails; ``None`` asks what must come before the text may end.
     """
 
-    def __init__(self, byte: int | None, order: Order, *, formats: bool) -> None:
+    def __init__(self, byte: int | None, options: SchemaOptions) -> None:
         self._byte = byte
-        self._order: Order = order
-        self._formats = formats
+        self._options = SchemaOptions(
+            property_order=options.property_order, formats=options.formats, strict=False,
+            free_depth=0,
+        )  # fmt: skip
         self._meter = Meter(LIMITS)
 
     def value(self, place: Site, text: bytes) -> list[str]:
@@ -151,7 +151,9 @@ class _Question:
 
         def decides(schemas: list[tuple[Subschema, dict[str, Any]]]) -> bool:
             machine = self._machine(schemas)
-            return machine is not None and _decides(machine, text, self._byte, self._order, ends)
+            return machine is not None and _decides(
+                machine, _any_json(self._options.property_order), text, self._byte, ends
+            )
 
         deciding = [pointer for pointer, schema in asked.items() if decides([schema])]
         if not deciding and len(asked) > 1 and decides(list(asked.values())):
@@ -170,12 +172,8 @@ class _Question:
             address for address, (number, _) in DRAFTS.items() if number == schemas[0][0].draft
         )
         try:
-            return compile_schema(
-                {"$schema": draft, **schema}, self._meter,
-                SchemaOptions(
-                    property_order=self._order, formats=self._formats, strict=False, free_depth=0
-                ),
-            )[0]  # fmt: skip
+            whole = {"$schema": draft, **schema}
+            return compile_schema(whole, self._meter, self._options)[0]
         except (BudgetExceeded, UnsupportedSchema):
             return None
 
@@ -231,9 +229,8 @@ def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> dict[str,
             return {**open_object, keyword: value}
 
 
-def _decides(machine: Dfa, text: bytes, byte: int | None, order: Order, ends: bool) -> bool:
-    """Whether a machine excludes a byte that JSON allows, or allows less where JSON refuses it."""
-    free = _any_json(order)
+def _decides(machine: Dfa, free: Dfa, text: bytes, byte: int | None, ends: bool) -> bool:
+    """Whether a machine excludes a byte that free JSON allows, or allows less where it refuses."""
     here, there = _after(machine, text), _after(free, text)
     if here == NO_ARC or there == NO_ARC:
         return here != there
