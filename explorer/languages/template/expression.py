@@ -14,6 +14,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, cast
 
 from explorer.arguments import check_whole_characters, instance
@@ -146,6 +147,14 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(map(len, lines[: line - 1])) + column
 
 
+_OPERATORS: Final[Mapping[type[ast.operator], Callable[[Source, Source], Source]]] = {
+    ast.BitOr: partial(chained, Union),
+    ast.Add: partial(chained, Concatenation),
+    ast.BitAnd: Intersection,
+    ast.Sub: Difference,
+}
+
+
 class _ExpressionReader:
     """Reads the nodes of one expression.
 
@@ -168,17 +177,9 @@ class _ExpressionReader:
         match node:
             case ast.BinOp(left=left, op=op, right=right):
                 one, other = self._operand(left, right), self._operand(right, left)
-                match op:
-                    case ast.BitOr():
-                        return chained(Union, one, other)
-                    case ast.Add():
-                        return chained(Concatenation, one, other)
-                    case ast.BitAnd():
-                        return Intersection(one, other)
-                    case ast.Sub():
-                        return Difference(one, other)
-                    case _:
-                        raise self._error("Constraints have no such operator", node)
+                if type(op) not in _OPERATORS:
+                    raise self._error("Constraints have no such operator", node)
+                return _OPERATORS[type(op)](one, other)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return Complement(self.source(operand))
             case ast.Call(func=ast.Attribute(value=value, attr="times"), args=given) if (

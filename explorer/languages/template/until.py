@@ -13,7 +13,6 @@ pattern can follow in which no match begins earlier.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self, cast
@@ -43,23 +42,9 @@ LONGEST_STOP: Final = 1000
 """The most bytes of a stop; its machine has a state for each."""
 
 
-class BeforeStop(Source):
-    """Any text before a stop; every place in it is labelled as the whole call."""
-
-    plain_text: ClassVar[bool] = False
-
-    def lower(self) -> Node:
-        """One machine, built later."""
-        return Deferred(0, len(self.text), self.machine)
-
-    @abstractmethod
-    def machine(self, meter: Meter) -> Dfa:
-        """The machine of the texts."""
-
-
 @register("text until a stop")
 @dataclass(frozen=True)
-class Until(BeforeStop):
+class Until(Source):
     """Any text before one of some stops.
 
     Example:
@@ -69,8 +54,13 @@ class Until(BeforeStop):
     """
 
     kind: ClassVar[str] = "until"
+    plain_text: ClassVar[bool] = False
 
     stops: tuple[str, ...]
+
+    def lower(self) -> Node:
+        """One machine, built later."""
+        return Deferred(0, len(self.text), self.machine)
 
     def machine(self, meter: Meter) -> Dfa:
         """The texts without a stop that do not begin one which the stop behind them completes."""
@@ -121,7 +111,7 @@ class Until(BeforeStop):
 
 @register("text until a match")
 @dataclass(frozen=True)
-class UntilMatch(BeforeStop):
+class UntilMatch(Source):
     """Any text before a pattern first matches.
 
     Example:
@@ -132,8 +122,13 @@ class UntilMatch(BeforeStop):
     """
 
     kind: ClassVar[str] = "until match"
+    plain_text: ClassVar[bool] = False
 
     stop: Regex
+
+    def lower(self) -> Node:
+        """One machine, built later."""
+        return Deferred(0, len(self.text), self.machine)
 
     def machine(self, meter: Meter) -> Dfa:
         """The texts before a match."""

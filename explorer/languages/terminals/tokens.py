@@ -11,7 +11,7 @@ The text after a terminal begins with a new token, so no token crosses its edges
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Final
@@ -29,7 +29,7 @@ from explorer.automata.construction import operations
 from explorer.automata.control_letters import control_letters_but, control_letters_of
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import ANY, CharSet, character, complement
+from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet
 from explorer.automata.tree.nodes import Class, Empty, Node, Repeat, TokenPiece
 from explorer.budget import Meter
 from explorer.languages.phases.free import text_up_to_first
@@ -51,21 +51,12 @@ def _machine(arcs: Sequence[Arc], accepting: int, start: int = 0) -> Dfa:
     return operations.minimal_dfa(nfa, Meter())
 
 
-def _one_token(ranges: Sequence[tuple[int, int]]) -> Dfa:
+@cache
+def _one_token(ranges: tuple[tuple[int, int], ...]) -> Dfa:
     """The machine of one token of bytes within some ranges, at least one byte."""
     inside = [(here, low, high, 2) for here in (1, 2) for low, high in ranges]
     begin, end = (0, TOKEN_BEGIN, TOKEN_BEGIN, 1), (2, TOKEN_END, TOKEN_END, 3)
     return _machine([begin, *inside, end], 3)
-
-
-@cache
-def _text_token() -> Dfa:
-    return _one_token([(0, _LAST_BYTE)])
-
-
-@cache
-def _paragraph_token() -> Dfa:
-    return _one_token([(0, _NEWLINE - 1), (_NEWLINE + 1, _LAST_BYTE)])
 
 
 @lru_cache(maxsize=8)
@@ -132,16 +123,20 @@ def _image_of(group: TerminalGroup) -> Node:
     return TokenPiece(group.start, group.end, partial(_image, chosen), _empty_text)
 
 
+def _token_of(
+    ranges: tuple[tuple[int, int], ...], chars: CharSet
+) -> Callable[[TerminalGroup], Node]:
+    """Makes the node of one token of some bytes and characters."""
+    machines = partial(_one_token, ranges), partial(_some, chars)
+    return lambda group: TokenPiece(group.start, group.end, *machines)
+
+
+_BUT_NEWLINE: Final = ((0, _NEWLINE - 1), (_NEWLINE + 1, _LAST_BYTE))
+
 _OVER_TOKENS: Final = (
+    Terminal("TEXT_TOKEN", "", 0, 0, _token_of(((0, _LAST_BYTE),), ANY)),
     Terminal(
-        "TEXT_TOKEN", "", 0, 0,
-        lambda group: TokenPiece(group.start, group.end, _text_token, partial(_some, ANY)),
-    ),
-    Terminal(
-        "PARAGRAPH_TOKEN", "", 0, 0,
-        lambda group: TokenPiece(
-            group.start, group.end, _paragraph_token, partial(_some, complement(character("\n")))
-        ),
+        "PARAGRAPH_TOKEN", "", 0, 0, _token_of(_BUT_NEWLINE, NOT_NEWLINE),
         refusal=lambda data, at: "contains a newline" if data[at : at + 1] == b"\n" else "",
     ),
     Terminal(
