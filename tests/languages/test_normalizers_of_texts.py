@@ -124,6 +124,8 @@ def test_texts_that_become_the_same_are_not_guessed_at() -> None:
     with pytest.raises(explorer.errors.ConstraintError, match="alike"):
         through(regex("é|e\u0301"), "NFC").parse("é")
     assert through(regex("(é|x)+"), "NFC").parse("éxé") == "éxé"
+    with pytest.raises(explorer.errors.ConstraintError, match="alike"):  # Millions of texts.
+        through(regex(r"\w*"), "NFKC").parse("1fi" * 6)
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,32 @@ a letter. Otherwise the whole language is brought into the normal form
 from __future__ import annotations
 
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
-from typing import Final, Literal
+from functools import partial, reduce
+from itertools import groupby, islice
+from typing import Final
 
 from explorer.automata.interchange.interegular_bridge import alphabet_of
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import CharSet
-from explorer.automata.tree.nodes import Texts
+from explorer.automata.tree.charset import CharSet, char_set, character, characters, without
+from explorer.automata.tree.nodes import (
+    Branch,
+    Class,
+    Concat,
+    Empty,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    Texts,
+    letters,
+)
 from explorer.automata.words import is_finite, words
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.languages.stages.forms.normal_forms import Form, decompositions
+from explorer.languages.stages.forms.normal_forms import Form, decomposed_form, decompositions
 from explorer.languages.stages.forms.recomposed import in_normal_form
 from explorer.languages.stages.forms.replaced import characters_replaced
 from explorer.languages.stages.relation import character_map
@@ -74,11 +84,13 @@ class InForm:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        originals: set[str] = set()
-        apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in self.form else "NFD"
-        for data in islice(words(image, meter), 2):
-            originals.update(_originals(machine, apart, data.decode(), meter))
-        return build(Texts(0, 0, tuple(sorted(originals))), meter)
+        apart = decomposed_form(self.form)
+        texts = [data.decode() for data in islice(words(image, meter), 2)]
+        orders = [_in_any_order(unicodedata.normalize(apart, text)) for text in texts]
+        changes = decompositions(apart)
+        others = without(alphabet_of(machine), char_set((code, code) for code in changes))
+        decomposed = build(Branch(0, 0, tuple(orders)), meter)
+        return EachCharacter(changes, others).origins(machine, decomposed, meter)
 
 
 @dataclass(frozen=True)
@@ -139,57 +151,25 @@ def few_texts(machine: Dfa, meter: Meter) -> bool:
     return sum(1 for _ in islice(words(machine, meter), MOST_TEXTS + 1)) <= MOST_TEXTS
 
 
-@cache
-def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]]]:
-    """The characters that are decomposed, each with its parts, by the first part."""
-    by_first: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for code, parts in decompositions(form).items():
-        by_first[parts[0]].append((chr(code), parts))
-    return by_first
+def _in_any_order(text: str) -> Node:
+    """The texts that become a decomposed one when the marks after each character are put in order.
 
-
-def _originals(
-    machine: Dfa, form: Literal["NFD", "NFKD"], text: str, meter: Meter
-) -> Iterator[str]:
-    """The words of a machine with the same decomposition as a text."""
-    characters = _by_first(form)
-    # The text so far, the state of the machine after it, and what is left of the decomposition.
-    waiting = [("", machine.start, unicodedata.normalize(form, text))]
-    while waiting:
-        written, state, left = waiting.pop()
-        meter.check("Looking for the texts that a normal form stands for", states=len(waiting))
-        if not left:
-            if machine.is_accepting(state):
-                yield written
+    Marks of different classes may change places, so the marks of each class are held to their order
+    while all others may stand between them.
+    """
+    pieces: list[Node] = []
+    for marks, run in groupby(text, lambda char: unicodedata.combining(char) > 0):
+        chars = "".join(run)
+        orders = {unicodedata.combining(char) for char in chars}
+        if not marks or len(orders) == 1:
+            pieces.append(letters(chars, lambda _: (0, 0)))
             continue
-        for first in _may_come_first(left):
-            for char, parts in ((first, first), *characters.get(first, ())):
-                after = _without(left, parts)
-                if after is None:
-                    continue
-                target = state
-                for byte in char.encode():
-                    target = machine.step(target, byte)
-                if target != NO_ARC:
-                    waiting.append((written + char, target, after))
-
-
-def _may_come_first(left: str) -> list[str]:
-    """The characters that may come first in a text if marks of different classes may swap."""
-    by_class: dict[int, str] = {}
-    for char in left:
-        order = unicodedata.combining(char)
-        if not order:
-            return [*by_class.values()] or [char]
-        by_class.setdefault(order, char)
-    return [*by_class.values()]
-
-
-def _without(left: str, parts: str) -> str | None:
-    """A text after removing characters that may come first; ``None`` if one may not."""
-    for char in parts:
-        if char not in _may_come_first(left):
-            return None
-        place = left.index(char)
-        left = left[:place] + left[place + 1 :]
-    return left
+        ways: list[Node] = []
+        for order in orders:
+            mine = [char for char in chars if unicodedata.combining(char) == order]
+            between = Class(0, 0, characters(char for char in chars if char not in mine))
+            rest = Repeat(0, 0, between, 0, None, False)
+            kept = (Concat(0, 0, (Literal(0, 0, character(char)), rest)) for char in mine)
+            ways.append(Concat(0, 0, (rest, *kept)))
+        pieces.append(reduce(partial(Intersect, 0, 0), ways))
+    return Concat(0, 0, (Empty(0, 0), *pieces))

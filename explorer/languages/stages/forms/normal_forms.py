@@ -104,7 +104,7 @@ def _joining(form: Form) -> Bool:
     joining = combining_classes() > 0
     if form in ("NFC", "NFKC"):
         joining[[*map(ord, _seconds())]] = True
-    apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    apart = decomposed_form(form)
     first = [ord(text[0]) for text in decompositions(apart).values()]
     joining[decomposing_characters(apart)] = joining[first]
     return joining
@@ -129,6 +129,11 @@ def characters_of_form(form: Form) -> Bool:
             if unicodedata.decomposition(char) or code in _HANGUL:
                 in_form[code] = unicodedata.is_normalized(form, char)
     return in_form
+
+
+def decomposed_form(form: Form) -> Literal["NFD", "NFKD"]:
+    """The form in which the characters of a form stand apart."""
+    return "NFKD" if "K" in form else "NFD"
 
 
 @cache

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from explorer.languages.stages.forms.normal_forms import (
     Form,
     characters_of_form,
     combining_classes,
+    decomposed_form,
     decomposing_characters,
     decompositions,
     normal_form_machines,
@@ -62,7 +63,7 @@ def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
         >>> texts is not None and texts.accepts("é".encode()) and texts.accepts("Å".encode())
         True
     """
-    apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    apart = decomposed_form(form)
     ordered = in_order(characters_replaced(decompositions(apart), language, meter), meter)
     if ordered is None:
         machine = language
