@@ -4,7 +4,7 @@ Each keyword that applies at the spot is asked alone, as a small schema of its o
 excludes a byte that JSON would allow there; or, where JSON itself excludes the byte, if it allows
 less than JSON. The values of finished members and items make no difference, so they are replaced by
 ``0`` in the text (`Spot.outline`), and every member may be ``0``. Cost: a machine of a few states
-per keyword, made when a person asks.
+per keyword, made when a person asks, and kept for the next question.
 
 Where a schema allows no value (`conflict`), keywords are taken away one after the other, as long as
 what is left still allows nothing. What remains is a smallest set: without any one of its keywords
@@ -13,6 +13,7 @@ there would be a value. Cost: one machine per keyword of the schema, made when s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from functools import cache
@@ -33,6 +34,7 @@ from explorer.languages.schema.reading.subschemas import (
 )
 from explorer.languages.schema.reading.text import Spot, pointer_to
 from explorer.languages.schema.values.places import Site
+from explorer.memo import Kept
 
 LIMITS: Final = Budget(states=50_000, seconds=10.0)
 """The budget for all keywords of one answer; a keyword that needs more is passed over."""
@@ -171,11 +173,19 @@ class _Question:
         draft = next(
             address for address, (number, _) in DRAFTS.items() if number == schemas[0][0].draft
         )
+        schema = {"$schema": draft, **schema}
+        key = json.dumps(schema), self._options
         try:
-            whole = {"$schema": draft, **schema}
-            return compile_schema(whole, self._meter, self._options)[0]
+            if (known := _MACHINES.get(key)) is None:
+                known = compile_schema(schema, self._meter, self._options)[0]
+                _MACHINES.put(key, known, known.table.nbytes)
+            return known
         except (BudgetExceeded, UnsupportedSchema):
             return None
+
+
+_MACHINES: Final = Kept[tuple[str, SchemaOptions], Dfa](most_bytes=8_000_000)
+"""The machines of the last keywords that were asked, by their JSON."""
 
 
 @cache
