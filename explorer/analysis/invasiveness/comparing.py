@@ -2,7 +2,6 @@
 
 Definition 2.1 of Beurer-Kellner et al. (2024): a way of constraining is minimally invasive if every
 valid output that the model can write by itself is written under the constraint too, token by token,
-from the same prompt. Here that is a *law of each prefix*: as long as the tokens that the model
 from the same prompt. Here that is a *law of each prefix*: as long as the language allows the tokens
 that the model writes by itself, the constrained run writes the same ones. A run that breaks it has
 a `violation`: the first token that differs. Where the language ends and the model would go on, the

@@ -34,8 +34,8 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import unstaged
-from explorer.languages.written.configuration import ClosedRule, Point
-from explorer.languages.written.derivation import Derivation, OpenRule, derivation
+from explorer.languages.written.configuration import Point
+from explorer.languages.written.derivation import ClosedRule, Derivation, OpenRule, derivation
 
 MOST_PLACES: Final = 16
 """The most places that a row names."""

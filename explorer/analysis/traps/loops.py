@@ -166,7 +166,7 @@ def _names_to(text: bytes) -> str:
     return ".".join(names).replace(".[]", "[]")
 
 
-Found = tuple[Loop, int, str]
+LoopInText = tuple[Loop, int, str]
 """The kind of a loop, its first byte, and a clause with details."""
 
 
@@ -205,7 +205,7 @@ class _StatesOfRun:
                 return cls(data, ends, range(len(data) + 1), places)
         return cls(data, ends, ends, [machine.byte_state(state) for state in states])
 
-    def space(self) -> Found | None:
+    def space(self) -> LoopInText | None:
         """White space at the end."""
         begin = len(self.data.rstrip(_SPACE))
         if len(self.data) - begin < LEAST_SPACE or not self._returns(begin):
@@ -215,7 +215,7 @@ class _StatesOfRun:
             return "string", opened.begin, ", of which the end is white space"
         return "space", begin, ""
 
-    def digits(self) -> Found | None:
+    def digits(self) -> LoopInText | None:
         """Digits at the end that are those of a number."""
         begin = len(self.data.rstrip(_DIGITS))
         if len(self.data) - begin < LEAST_DIGITS or not self._returns(begin):
@@ -225,7 +225,7 @@ class _StatesOfRun:
             return None
         return "number", begin, ""
 
-    def around(self) -> Found | None:
+    def around(self) -> LoopInText | None:
         """A string, an array, an object or any other part that repeats at the end."""
         begin = self._loop()
         if len(self.data) - begin < LEAST_TEXT or not self._returns(begin):

@@ -315,21 +315,6 @@ class LivePlace:
         return replace(self, origin=replace(self.origin, phases=(*phases, *self.origin.phases)))
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedRule:
-    """A rule that has ended.
-
-    Args:
-        rule: Its name.
-        start, end: The bytes of the text that it has read.
-    """
-
-    rule: str
-    start: int
-    end: int
-    closed: tuple[ClosedRule, ...]
-
-
 def open_rules(places: Sequence[LivePlace]) -> str:
     """A sentence with the rules that are open at the deepest of some places, the outermost first;
     empty at the bottom.
@@ -355,7 +340,6 @@ class Item:
         end: The number of bytes of the text that were read.
         before: The item of the same rule before it; ``None`` at the beginning of the rule.
         closed: The last item of the rule that was read in between; ``None`` for a byte.
-        made: The rule, once it has ended.
     """
 
     point: Point
@@ -363,7 +347,6 @@ class Item:
     end: int
     before: Item | None = None
     closed: Item | None = None
-    made: ClosedRule | None = None
 
 
 Call = tuple[Item, Point, Origin | None]

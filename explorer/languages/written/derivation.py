@@ -9,18 +9,50 @@ followed back, these ways are one derivation, for any grammar.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from explorer.automata.tree.nodes import Origin
 from explorer.languages.written.configuration import (
     AROUND,
     Call,
-    ClosedRule,
     Configuration,
     Item,
     Point,
     WrittenProgram,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRule:
+    """A rule that has ended.
+
+    Args:
+        program: The source as it was written.
+        last: The item at which the rule ended.
+    """
+
+    program: WrittenProgram = field(repr=False)
+    last: Item = field(repr=False)
+
+    @property
+    def rule(self) -> str:
+        """Its name."""
+        return self.program.names[self.program.rule(self.last.point)]
+
+    @property
+    def start(self) -> int:
+        """The number of bytes before it."""
+        return self.last.begun.at
+
+    @property
+    def end(self) -> int:
+        """The number of bytes up to its end."""
+        return self.last.end
+
+    @property
+    def closed(self) -> tuple[ClosedRule, ...]:
+        """The rules that have ended in it."""
+        return _closed_in(self.program, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +150,11 @@ def _calls_back(program: WrittenProgram, item: Item) -> bool:
 
 
 def _closed_in(program: WrittenProgram, item: Item) -> tuple[ClosedRule, ...]:
-    """The rules that have ended in a rule so far. Without recursion: a text may nest deeply."""
-    inner = _ended_in(item)
-    waiting = [*inner]
-    while waiting:
-        here = waiting[-1]
-        missing = [] if here.made else [each for each in _ended_in(here) if each.made is None]
-        if not missing:
-            waiting.pop()
-            if here.made is None:
-                name = program.names[program.rule(here.point)]
-                closed = tuple(each.made for each in _ended_in(here) if each.made)
-                here.made = ClosedRule(name, here.begun.at, here.end, closed)
-        waiting += missing
-    return tuple(each.made for each in inner if each.made)
-
-
-def _ended_in(item: Item) -> Sequence[Item]:
-    """The last items of the rules that have ended in a rule, in their order."""
-    ended: list[Item] = []
+    """The rules that have ended in a rule up to an item, in their order."""
+    ended: list[ClosedRule] = []
     here: Item | None = item
     while here is not None:
         if here.closed is not None:
-            ended.append(here.closed)
+            ended.append(ClosedRule(program, here.closed))
         here = here.before
-    ended.reverse()
-    return ended
+    return tuple(reversed(ended))

@@ -18,8 +18,8 @@ from explorer.errors import BudgetExceeded
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
 from explorer.languages.grammar.source import GbnfGrammar
-from explorer.languages.written.configuration import ClosedRule, Configurations
-from explorer.languages.written.derivation import Derivation, OpenRule, derivation
+from explorer.languages.written.configuration import Configurations
+from explorer.languages.written.derivation import ClosedRule, Derivation, OpenRule, derivation
 from tests.languages.grammar.earley import Earley
 from widgets.kinds import constraint_of_kind, preset_of
 

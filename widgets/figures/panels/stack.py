@@ -15,8 +15,7 @@ from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, 
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
-from explorer.languages.written.configuration import ClosedRule
-from explorer.languages.written.derivation import Derivation, OpenRule
+from explorer.languages.written.derivation import ClosedRule, Derivation, OpenRule
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
