@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 from typing import Any, Final
+
+import pytest
 
 LONG: Final = int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0)
 """Examples of a property in a long run; 0 in a short one."""
@@ -28,6 +30,21 @@ def examples(number: int) -> int:
         number: The examples of a short run.
     """
     return max(1, number * LONG // SHORT) if LONG else number
+
+
+def few(values: Collection[Any], count: int) -> list[Any]:
+    """The values of a parameter: some of them in each run, and the others in a long one.
+
+    Args:
+        values: All of them; a tuple stands for several parameters.
+        count: The number of those in each run, which are spread over all.
+    """
+    kept = {k * len(values) // count for k in range(count)}
+    rows = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [
+        pytest.param(*row) if k in kept else pytest.param(*row, marks=pytest.mark.long)
+        for k, row in enumerate(rows)
+    ]
 
 
 def calls_of(work: Callable[[], object], *functions: Callable[..., Any]) -> int:

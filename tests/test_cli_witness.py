@@ -29,7 +29,7 @@ def test_agreement_is_status_zero_and_json_one_object(capsys: pytest.CaptureFixt
 
 
 def test_a_walk_prints_reports(capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*WORDS, "--regex", "a.b", "--engine", "xgrammar", "--seconds", "2"]
+    words = [*WORDS, "--regex", "a.b", "--engine", "xgrammar", "--seconds", "1"]
     assert cli.main(words) == 1
     shown = capsys.readouterr().out
     assert "states along" in shown and "## xgrammar" in shown and "import xgrammar" in shown

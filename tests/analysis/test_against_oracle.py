@@ -52,7 +52,7 @@ def compare(examples: int) -> Counter[str]:
 
 
 def test_verdicts_equal_the_oracle() -> None:
-    assert compare(250)["cases"] >= 5_000
+    assert compare(125)["cases"] >= 2_500
 
 
 @pytest.mark.long

@@ -147,6 +147,7 @@ def test_every_shortcut_of_jupyterlab_works_inside(toy: Locator, notebook: Noteb
     notebook.page.reload()  # The commands were taken from it.
 
 
+@pytest.mark.long
 def test_every_shortcut_of_notebook_7_works_inside(notebook: Notebook, lab: Lab) -> None:
     pytest.importorskip("notebook", reason="notebook is not installed")
     page = notebook.page

@@ -135,7 +135,7 @@ def saved(notebook: Notebook, lab: Lab, name: str) -> str:
     return (lab.work / name).read_text()
 
 
-@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("trusted", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("saved.ipynb", TOY))
     assert notebook.run_all()

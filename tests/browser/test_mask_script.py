@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.evidence import few
 from widgets.figures.panels.mask import order_packet, token_order
 from widgets.views import bundle
 
@@ -23,7 +24,7 @@ def masks(bare: Page) -> Page:
 MACHINE = "const machine = {classOf: Uint32Array.from(classOf), num_classes: n, key: 'k'};"
 
 
-@pytest.mark.parametrize(("classes", "width"), [(12, 300), (200, 560), (3000, 300)])
+@pytest.mark.parametrize(("classes", "width"), few([(12, 300), (200, 560), (3000, 300)], 2))
 def test_history_columns_against_counting_tokens(masks: Page, classes: int, width: int) -> None:
     draw = np.random.default_rng(classes)
     # Sizes from one token to thousands; class 2 has none, class 0 is the dead.

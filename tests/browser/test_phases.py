@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.browser.acting import at, press, quiet, rest
 from tests.browser.conftest import LIGHT, Lab, Notebook
-from widgets.kinds import TAGS
+from widgets.kinds import TAGS, Preset
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -46,7 +49,12 @@ def shot(notebook: Notebook, root: Locator, name: str) -> None:
         root.screenshot(path=f"{folder}/{name}.png")
 
 
-def test_each_preset_is_written_to_its_end(notebook: Notebook, lab: Lab) -> None:
+@pytest.mark.parametrize(
+    "presets", [TAGS[-1:], pytest.param(TAGS, marks=pytest.mark.long)], ids=len
+)
+def test_each_preset_is_written_to_its_end(
+    presets: Sequence[Preset], notebook: Notebook, lab: Lab
+) -> None:
     page = notebook.page
     notebook.open(lab.code("phases.ipynb", CELL))
     assert notebook.run_all()
@@ -56,7 +64,7 @@ def test_each_preset_is_written_to_its_end(notebook: Notebook, lab: Lab) -> None
     bands = root.locator(".lmx-band")
     outline = root.get_by_role("group", name="the tags")
     assert machine.is_hidden() and not outline.count()
-    for number, preset in enumerate(TAGS):
+    for number, preset in enumerate(presets, len(TAGS) - len(presets)):
         pills, edges = SHOWN[preset.name]
         root.get_by_label("presets").select_option(label=preset.name)
         machine.locator("li", has_text=pills[-1]).wait_for()

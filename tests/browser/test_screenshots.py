@@ -71,6 +71,7 @@ def take(root: Locator, path: Path) -> None:
     assert 20_000 < path.stat().st_size < 400_000
 
 
+@pytest.mark.long
 def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     page = notebook.page
     page.set_viewport_size({"width": 1200, "height": 2200})

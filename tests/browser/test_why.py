@@ -11,6 +11,7 @@ import pytest
 
 from tests.browser.acting import STEP, TOY, allowed, at, drawer, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
+from tests.evidence import few
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -325,7 +326,7 @@ CUT = """(root) => [...root.querySelectorAll(".lmx-row .why")].filter((el) => {
 }).map((el) => el.textContent)"""
 
 
-@pytest.mark.parametrize("width", [400, 700, 1000, 1400])
+@pytest.mark.parametrize("width", few([400, 700, 1000, 1400], 2))
 def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
     notebook: Notebook, lab: Lab, width: int
 ) -> None:

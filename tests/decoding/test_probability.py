@@ -39,15 +39,6 @@ def odd(value: Any) -> Any:
     return value
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """One thread: on a busy machine two wait for each other more than they compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def toy() -> HashModel:
     return HashModel(
         explorer.Vocabulary.from_bytes([*PIECES, None], eos_ids=[7, 8]), extra=2, scale=1.0

@@ -23,6 +23,7 @@ from explorer.decoding.speculation.texts import GrowingText
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.words import DONE
 from tests.decoding.models import language_model
+from tests.evidence import few
 
 PATTERNS = [r"(foo)+d", r'"[^"]*"', r"yes|no|maybe", r"[0-9]{4}-[01][0-9]"]
 PROMPTS = ["the fox", "the", "is it true or not", "2024-05-06"]
@@ -217,7 +218,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+@pytest.mark.parametrize("kind", few(["llama", "gpt2"], 1))
 def test_the_choice_is_the_callers(kind: str, name: str) -> None:
     """The library's own ways to choose give what they give with a mask by hand."""
     lm, more = language_model(kind), SETTINGS[name]

@@ -16,6 +16,7 @@ import pytest
 import explorer
 from explorer import Sampler, choice, generate, json_schema, literal, regex
 from explorer.languages.constraint import Constraint
+from tests.evidence import LONG
 
 MODELS = ["tiny", "tiny-sp"]
 LATIN = "[a-zA-Zà-ÿÀ-ÖØ-öø-ÿ0-9]"
@@ -57,7 +58,7 @@ def test_the_text_is_the_choice_to_the_last_space(name: str, options: list[str])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_canonical_ids_are_the_tokenizers_own(name: str) -> None:
     lm = explorer.load_model(name)
-    for text in ("Paris is 17", "a  b", "{ x }", *GERMAN):
+    for text in ("Paris is 17", "a  b", "{ x }", *(GERMAN if LONG else GERMAN[:1])):
         # The dummy prefix of one tokenizer is a space that the text then begins with.
         shown = f" {text}" if name == "tiny-sp" else text
         machine = explorer.compile(literal(shown).canonical(lm.tokenizer), lm.vocabulary)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -25,14 +24,6 @@ from explorer.decoding.speculation.proposing import Counting, TokenCounts
 PROMPT = "Write a JSON record of a person on one line.\n"
 FARTHEST = 3e-5
 """By how much a logit of `tiny` moves at most in float32; measured: 1.3e-5 over 1,470 places."""
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def model(dtype: torch.dtype) -> HuggingFaceModel:

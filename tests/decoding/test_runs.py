@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,14 +25,6 @@ FORM = template(
     f"{FORCED}{{x}}{FORCED}{{y}}{FORCED}", x=gen(regex="[0-9]{2}"), y=gen(choices=["a", "banana"])
 )
 PROMPTS = ["Fill in: ", "x", "What is the capital of France?\n"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Passes:

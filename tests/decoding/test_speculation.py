@@ -6,7 +6,7 @@ import itertools
 import math
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -50,14 +50,6 @@ class Draft(HashModel):
         rng = np.random.default_rng(zlib.crc32(repr(("draft", tuple(tokens))).encode()))
         more = rng.standard_normal(len(logits)) * self._noise
         return Reading(logits + torch.from_numpy(more.astype(np.float32)), 1)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 # --- the law of one place, in whole numbers ------------------------------------------------------

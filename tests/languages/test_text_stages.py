@@ -27,7 +27,7 @@ from explorer.languages.stages.forms.normal_forms import Form, normal_form_machi
 from explorer.languages.stages.normalized import Normalized, ValidUtf8
 from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.staged import Staged, stages_of, with_stages
-from tests.evidence import examples
+from tests.evidence import LONG, examples
 
 ANY = regex("(?s:.*)")
 
@@ -168,7 +168,7 @@ def test_the_machines_of_all_of_unicode_are_those_of_unicodedata(form: Form) -> 
 @pytest.mark.parametrize("pattern", [r"\w+", r'"[^"\\]*"', "(?s:.*)"])
 def test_wide_constraints_are_normalized_whole(pattern: str) -> None:
     c = regex(pattern).normalized("NFC")
-    for text in _wide_texts("NFC", 400):
+    for text in _wide_texts("NFC", 2000 if LONG else 150):
         wanted = unicodedata.is_normalized("NFC", text) and re.fullmatch(pattern, text) is not None
         assert c.accepts(text) == wanted, ascii(text)
 

@@ -26,6 +26,7 @@ from explorer.vocabulary.canonical.cut_rules import cut_rule
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
+from tests.evidence import few
 from tests.tokens.canonical_oracle import accepts, paths, sampled, written
 from tests.tokens.models_of_today import MODELS, tokenizer_of
 from tests.tokens.test_canonical import folder
@@ -75,7 +76,7 @@ def own(vocabulary: Vocabulary, tokenizer: Tokenizer, text: str) -> tuple[int, .
     return path if known and written(vocabulary, path) == text.encode() else None
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 5))
 def test_a_texts_own_tokens_are_the_only_ones(name: str) -> None:
     vocabulary, tokenizer = case(name)
     anything = explorer.compile(explorer.regex("(?s:.*)").canonical(), vocabulary)
@@ -95,7 +96,7 @@ def test_a_texts_own_tokens_are_the_only_ones(name: str) -> None:
     assert followed > 8
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 4))
 def test_every_sampled_path_is_what_the_library_writes(name: str) -> None:
     vocabulary, tokenizer = case(name)
     random, compared = Random(name), 0
@@ -180,7 +181,7 @@ def test_a_chain_of_steps_cuts_in_one_way_the_librarys(number: int) -> None:
     declared = json.loads(steps.to_str())["pre_tokenizer"]["pretokenizers"]
     rule = cut_rule(declared, marks=False)
     random = Random(number)
-    for _ in range(MANY or 20):
+    for _ in range(MANY or 8):
         text = "".join(random.choices("aab  11b!.x\n", k=random.randint(1, 8)))
         spans = [span for _, span in chain.pre_tokenize_str(text)]
         ways = []

@@ -118,7 +118,7 @@ def test_a_trace_keeps_how_the_answer_begins(tmp_path: Path) -> None:
 )
 def test_an_exported_page_has_the_pairs_of_each_place(constraint: explorer.Constraint) -> None:
     made = Explorer(SP, constraint, "The name is")
-    made.cursor.run(12)
+    made.cursor.run(5)
     record = json.loads(json.dumps(recorded(taken(made.shown), Progress())))
     page, seen = Page(made), 0
     assert len(record["pairs"]) == len(record["positions"]) == made.session.length + 1

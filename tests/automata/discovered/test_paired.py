@@ -228,7 +228,7 @@ NESTINGS: dict[
     st.sampled_from([NESTED, MIRRORED, BRACKETS]),
     patterns(leaves=4), patterns(leaves=4), st.sampled_from([*NESTINGS]),
 )  # fmt: skip
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 def test_nested_combinations_of_a_grammar_have_the_words_that_their_parts_tell(
     grammar: str, one: str, other: str, nesting: str
 ) -> None:

@@ -19,7 +19,7 @@ from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.schema.values.containers import MOST_AT_ONCE
-from tests.evidence import examples
+from tests.evidence import LONG, examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
 
 MANY = {f"m{k}": {"const": k} for k in range(MOST_AT_ONCE)}
@@ -166,7 +166,7 @@ def test_items_that_come_once_are_remembered_as_they_come(name: str) -> None:
     constraint, validator = explorer.json_schema(schema), Draft202012Validator(schema)
     draw = random.Random(11)
     judged = set[bool]()
-    for _ in range(40):
+    for _ in range(200 if LONG else 20):
         items = draw.sample(values, draw.choice((1, 2, 3, 4, min(len(values), 20))))
         if draw.random() < 0.4:
             items.insert(draw.randrange(len(items) + 1), draw.choice(items))

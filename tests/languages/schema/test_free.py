@@ -72,7 +72,7 @@ def test_limits_that_are_none_are_refused() -> None:
     with pytest.raises(ConstraintError):
         explorer.json(whitespace="loose")  # type: ignore[arg-type]
     with pytest.raises(BudgetExceeded):
-        explorer.json(50, 50).within(explorer.Budget(states=50_000))
+        explorer.json(50, 50).within(explorer.Budget(states=5_000))
 
 
 def test_it_travels_and_writes(tmp_path: Any) -> None:

@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator
 import explorer
 from explorer.automata.machine import Dfa
 from explorer.automata.words import words
+from tests.evidence import few
 from tests.languages.sampling import sampled
 from tests.languages.schema.corpora import depth
 from tests.languages.schema.test_against_jsonschema import INSTANCES, SCHEMAS
@@ -71,7 +72,7 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(each)
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", few(SCHEMAS, 10))
 @given(
     st.one_of(INSTANCES.filter(lambda value: depth(value) <= 3), st.integers(0, 10**6)),
     st.randoms(use_true_random=False),
