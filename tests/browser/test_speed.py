@@ -60,7 +60,7 @@ def clicks(page: Page, root: ElementHandle, times: int) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("steps", [50, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("steps", [100, pytest.param(500, marks=pytest.mark.long)])
 def test_many_steps_leave_the_page_small_and_awake(
     steps: int, notebook: Notebook, lab: Lab
 ) -> None:

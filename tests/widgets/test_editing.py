@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from explorer import Budget, from_type, json_schema, load_model, regex
 from explorer.tokens.machine import TokenMachine
+from tests.evidence import few
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
 from widgets.kinds import PRESETS, TOY
@@ -227,7 +228,7 @@ def held() -> Iterator[HeldWorker]:
 
 
 @pytest.mark.parametrize("second", ACTIONS)
-@pytest.mark.parametrize("first", ["preset", "other preset", "typed"])
+@pytest.mark.parametrize("first", few(["preset", "other preset", "typed"], 2))
 def test_whatever_is_done_while_it_is_compiled_the_last_question_counts(
     page: Page, held: HeldWorker, first: str, second: str
 ) -> None:
