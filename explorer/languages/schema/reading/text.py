@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from pathlib import Path
@@ -179,7 +179,7 @@ _SINGLE: Final = frozenset((str, int, float, bool, type(None)))
 
 def _values_written_out(value: object, known: dict[int, int]) -> int:
     """The number of values in Python data; an object at several places counts at each of them."""
-    parts: Iterable[object]
+    parts: Collection[object]
     if isinstance(value, dict):
         parts = cast("dict[str, object]", value).values()
     elif isinstance(value, list | tuple):
@@ -189,10 +189,9 @@ def _values_written_out(value: object, known: dict[int, int]) -> int:
     place = id(cast("object", value))
     if place not in known:
         known[place] = 1  # Data that contains itself is refused later, when it is written.
-        count = 1
-        for part in parts:
-            count += 1 if type(part) in _SINGLE else _values_written_out(part, known)
-        known[place] = count
+        inner = [part for part in parts if type(part) not in _SINGLE]
+        alone = len(parts) - len(inner)
+        known[place] = 1 + alone + sum(_values_written_out(part, known) for part in inner)
     return known[place]
 
 

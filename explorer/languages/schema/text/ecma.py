@@ -114,22 +114,40 @@ def translated(pattern: str) -> str:
     return "".join(out)
 
 
+_PIECE: Final = re.compile(r"\\.|\[(?:\\.|[^\\\]])*\]|\((?:\?(?::|P<\w+>))?|.", re.S)
+"""An escape, a set, the beginning of a group, or another character."""
+
+
+def inside_of(pattern: str) -> tuple[bool, str, bool] | None:
+    """A pattern of Python without the anchors at its ends, and whether it had them.
+
+    ``None`` for a pattern with other assertions, or whose alternatives have anchors of their own.
+
+    Example:
+        >>> inside_of(translated("^a|b$")), inside_of(translated("(a|b)$"))
+        (None, (False, '(a|b)', True))
+    """
+    depth = 0
+    pieces: list[str] = _PIECE.findall(pattern)
+    begins, ends = pieces[:1] == ["^"], pieces[-1:] == [r"\Z"]
+    pieces = pieces[begins : len(pieces) - ends]
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        depth += (piece[0] == "(") - (piece == ")")
+        is_other = piece in ("^", r"\Z") or (piece == "(" and following == "?")
+        if is_other or (piece == "|" and depth == 0):
+            return None
+    return begins, "".join(pieces), ends
+
+
 def searched(python: str) -> str:
     """The pattern of the texts in which a translated pattern is found.
 
     Example:
-        >>> searched(r"^ab\\Z"), searched("ab")
-        ('ab', '(?s:.*)(?:ab)(?s:.*)')
+        >>> searched(r"^ab\\Z"), searched("^a"), searched(r"a|b\\Z")
+        ('(?:ab)', '(?:a)(?s:.*)', '(?s:.*)(?:a|b\\\\Z)(?s:.*)')
     """
-    inner = python[1:-2]
-    is_anchored = python.startswith("^") and python.endswith(r"\Z")
-    if is_anchored and not (python.endswith(r"\\Z") or _NOT_ALONE.search(inner)):
-        return inner
-    return f"(?s:.*)(?:{python})(?s:.*)"
-
-
-_NOT_ALONE: Final = re.compile(r"[|^]|\\Z|\(\?")
-"""Signs that a pattern may not be anchored at both ends as a whole."""
+    begins, inside, ends = inside_of(python) or (False, python, False)
+    return ("" if begins else "(?s:.*)") + f"(?:{inside})" + ("" if ends else "(?s:.*)")
 
 
 def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:

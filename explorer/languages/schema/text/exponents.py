@@ -64,7 +64,7 @@ _DECIMALS: Final = len(_LARGEST)
 
 MOST_RESPELLED: Final = 2_000
 """Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
-MOST_WAITING: Final = 400
+MOST_WAITING: Final = 500
 """The most states of a machine whose large spelling waits, which has 32 layers of them."""
 MOST_KEPT: Final = 200
 """The most states of a machine whose result is cached, since schemas use the same few bounds."""

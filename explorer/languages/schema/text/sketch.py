@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -72,10 +73,9 @@ class Sketch:
         if not data:
             self.epsilon(source, target)
             return
-        for byte in data[:-1]:
-            self.byte(source, byte, self._states)
-            source = self.state()
-        self.byte(source, data[-1], target)
+        inner = range(self._states, self._states + len(data) - 1)
+        self._states = inner.stop
+        self._arcs += zip((source, *inner), data, data, (*inner, target), strict=True)
 
     def interval(self, source: int, low: int, high: int, target: int) -> None:
         """An arc over the bytes of an interval, both ends included."""
@@ -137,7 +137,9 @@ class Sketch:
 
     def drawn(self, start: int, accepting: Iterable[int]) -> Nfa:
         """The automaton as it was drawn."""
-        arcs = np.array(self._arcs, np.int32).reshape(-1, 4)
+        # One flat iterator: given rows, numpy would first inspect the length and type of each.
+        numbers = np.fromiter(chain.from_iterable(self._arcs), np.int32, 4 * len(self._arcs))
+        arcs = numbers.reshape(-1, 4)
         if self._blocks:
             arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)
         self._meter.check(STAGE, states=self._states, arcs=len(arcs))
@@ -145,7 +147,9 @@ class Sketch:
             self._states,
             start,
             arcs,
-            np.array(self._epsilons, np.int32).reshape(-1, 2),
+            np.fromiter(
+                chain.from_iterable(self._epsilons), np.int32, 2 * len(self._epsilons)
+            ).reshape(-1, 2),
             np.array(sorted(set(accepting)), np.int32),
         )
 

@@ -10,9 +10,9 @@ stands for itself unless it must be escaped.
 string that reads a character gets escapes to the same target: ``\uXXXX`` with upper or lower
 digits, a surrogate pair beyond U+FFFF, and the short escapes of RFC 8259, section 7.
 
-A language of texts with bounds on its length is a product of two machines. Where that is large, it
-is not built over texts and then respelled, but from copies of the machine of literals, a layer for
-each character that was read: each arc that completes a character leads one layer up.
+A language of texts with bounds on its length is drawn from copies of the machine of literals, a
+layer for each character that was read: each arc that completes a character leads one layer up. Only
+what a text can reach is drawn.
 
 Cost of escapes everywhere: some six states for each character of each name or listed string. A
 closed machine has all of them; a machine that discovers its states has those that a text reaches.
@@ -32,6 +32,7 @@ from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Texts
 from explorer.budget import Meter
+from explorer.jit import jit
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.text.sketch import Sketch
 
@@ -405,64 +406,94 @@ def _joined(runs: list[tuple[int, int, int]]) -> Runs:
     return tuple(intervals)
 
 
-def in_layers(literals: Nfa, inside: list[int], low: int, high: int) -> Nfa:
-    """The literals of ``low`` to ``high`` characters.
+def literals_of_length(texts: Dfa, low: int, high: int | None, escapes: EscapesOf) -> Nfa:
+    """The literals, in all their spellings, of the texts of a machine whose length is bounded.
+
+    Args:
+        low, high: The fewest and the most characters; ``None`` for no upper bound.
+    """
+    if escapes == "any":
+        written = literals(texts, Meter())
+        every = respelled(written, Meter(), escapes)
+        return in_layers(every, in_strings(written), low, high)
+    free = _free_states(texts, _CONTROLS) if high is None else []
+    return in_layers(drawn_literals(texts), range(texts.num_states), low, high, free)
+
+
+def in_layers(
+    literals: Nfa, inside: Sequence[int], low: int, high: int | None, free: Sequence[int] = ()
+) -> Nfa:
+    """The literals of ``low`` to ``high`` characters: those that a text can reach.
 
     Args:
         literals: String literals, quotes included, without ε-arcs.
         inside: The states between the quotes that are not within an escape.
-        low, high: The fewest and the most characters.
+        low, high: The fewest and the most characters; ``None`` for no upper bound, where the last
+            layer, that of ``low``, is not left.
+        free: States that get every escape in the last layer.
     """
     count = literals.num_states
+    arcs = literals.arcs[np.argsort(literals.arcs[:, 0], kind="stable")]
+    offset = np.searchsorted(arcs[:, 0], np.arange(count + 1)).astype(np.int32)
     between = np.zeros(count, np.bool_)
     between[inside] = True
     # States within a character read only continuation bytes.
     begins = np.zeros(count, np.bool_)
-    begins[literals.arcs[(literals.arcs[:, 1] < 0x80) | (literals.arcs[:, 2] >= 0xC0), 0]] = True
-    between &= begins
-    last = np.zeros(count, np.bool_)
-    last[literals.accepting] = True
-    source, _, _, target = literals.arcs.T
-    up = between[target] & (source != literals.start)
-    within, rising = literals.arcs[~up], literals.arcs[up]
+    begins[arcs[(arcs[:, 1] < 0x80) | (arcs[:, 2] >= 0xC0), 0]] = True
+    rises = (between & begins)[arcs[:, 3]] & (arcs[:, 0] != literals.start)
+    top = low if high is None else high
+    rows, number = _layers(offset, arcs, rises, literals.start, top, high is None)
+    layer, state = np.divmod(np.flatnonzero(number >= 0), count)
+    ended = np.isin(state, literals.accepting) & (layer >= low)
+    place = number[layer * count + state]
+    sketch = Sketch(Meter())
+    sketch.part_of(Nfa(len(place), 0, rows, literals.epsilons, place[ended]))
+    for each in free:
+        if number[top * count + each] >= 0:
+            sketch.block(*free_escapes(), int(number[top * count + each]))
+    return sketch.drawn(0, place[ended].tolist())
 
-    def grown(here: Bool, arcs: Int32, side: int) -> Bool:
-        """The states of a layer from which, or to which, arcs inside it lead."""
-        while True:
-            more = here.copy()
-            more[arcs[here[arcs[:, 3 - side]], side]] = True
-            if (more == here).all():
-                return here
-            here = more
 
-    lives: list[Bool] = []
-    above = np.zeros(count, np.bool_)
-    for layer in range(high, -1, -1):
-        here = last.copy() if layer >= low else np.zeros(count, np.bool_)
-        here[rising[above[rising[:, 3]], 0]] = True
-        above = grown(here, within, 0)
-        lives.append(above)
-    lives.reverse()
-    met = np.zeros(count, np.bool_)
-    met[literals.start] = True
-    rows: list[Int32] = []
-    ends: list[Int32] = []
-    for layer, alive in enumerate(lives):
-        met = grown(met & alive, within[alive[within[:, 3]]], 3) & alive
-        shift = layer * count
-        kept = within[met[within[:, 0]] & met[within[:, 3]]]
-        rows.append(kept + np.array([shift, 0, 0, shift], np.int32))
-        ends.append(np.flatnonzero(met & last).astype(np.int32) + shift)
-        following = np.zeros(count, np.bool_)
-        if layer < high:
-            kept = rising[met[rising[:, 0]] & lives[layer + 1][rising[:, 3]]]
-            rows.append(kept + np.array([shift, 0, 0, shift + count], np.int32))
-            following[kept[:, 3]] = True
-        met = following
-    arcs = np.concatenate(rows)
-    used = np.unique(np.concatenate([[literals.start], arcs[:, 0], arcs[:, 3]]))
-    arcs[:, 0] = np.searchsorted(used, arcs[:, 0])
-    arcs[:, 3] = np.searchsorted(used, arcs[:, 3])
-    ended = np.searchsorted(used, np.intersect1d(np.concatenate(ends), used)).astype(np.int32)
-    start = int(np.searchsorted(used, literals.start))
-    return Nfa(len(used), start, arcs.astype(np.int32), literals.epsilons, ended)
+@jit
+def _layers(
+    offset: Int32, arcs: Int32, rises: Bool, start: int, top: int, endless: bool
+) -> tuple[Int32, Int32]:
+    """The arcs between the states of layers that can be reached, and the numbers of these states.
+
+    Args:
+        offset: int32[states + 1], where the arcs of each state begin.
+        rises: bool[arcs], whether an arc completes a character and so leads one layer up.
+        top: The last layer; what would lead above it stays there if ``endless``, and is left out
+            otherwise.
+
+    Returns:
+        int32[arcs, 4], and int32[layers * states], -1 for what is not reached; the start is 0.
+    """
+    count = len(offset) - 1
+    number = np.empty((top + 1) * count, np.int32)
+    order = np.empty((top + 1) * count, np.int32)
+    rows = np.empty((0, 4), np.int32)
+    for is_counted in (False, True):
+        number[:] = -1
+        number[start], order[0] = 0, start
+        here, met, kept = 0, 1, 0
+        while here < met:
+            layer, state = order[here] // count, order[here] % count
+            for k in range(offset[state], offset[state + 1]):
+                above = layer + rises[k]
+                if above > top:
+                    if not endless:
+                        continue
+                    above = top
+                target = above * count + arcs[k, 3]
+                if number[target] < 0:
+                    number[target], order[met] = met, target
+                    met += 1
+                if is_counted:
+                    rows[kept, 0], rows[kept, 3] = here, number[target]
+                    rows[kept, 1], rows[kept, 2] = arcs[k, 1], arcs[k, 2]
+                kept += 1
+            here += 1
+        if not is_counted:
+            rows = np.empty((kept, 4), np.int32)
+    return rows, number

@@ -1,19 +1,18 @@
-"""Subschemas that surely have values and can be followed: decided without building a machine.
+"""What is certain of a subschema at a glance, without building a machine.
 
 The machine of a value may be built when a text reaches it
 (`explorer.languages.schema.values.spelled`) if building it can neither fail nor show that there are
-no values. Both are decided here conservatively: a subschema that is not understood at a glance is
-not certain, and its machine is built at once.
-
-A subschema is *sound* if every keyword, in it and in all subschemas that it leads to, can be
-followed. It is *certain* if some value of it is evident: a number between its bounds, an array that
-may be empty, an object whose required members are certain themselves.
+no values. A subschema is *sound* if every keyword, in it and in all subschemas that it leads to,
+can be followed: then building it cannot fail. A value of it is *evident* if its plain keywords show
+one: a text of some length, an array that may be empty, an object whose required members have
+evident values. Both are judged conservatively: where soundness is not understood, the machine is
+built at once; where no value is evident, values are searched for
+(`explorer.languages.schema.values.sets`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
@@ -33,14 +32,7 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse
-from explorer.languages.schema.reading.cases import (
-    IN_PLACE,
-    TYPES,
-    are_apart,
-    decimal,
-    told,
-    types_given,
-)
+from explorer.languages.schema.reading.cases import IN_PLACE, TYPES, decimal, types_given
 from explorer.languages.schema.reading.subschemas import (
     LEADING,
     REMARKS,
@@ -51,10 +43,9 @@ from explorer.languages.schema.reading.subschemas import (
     is_number,
     parts_of,
 )
-from explorer.languages.schema.text.ecma import searched, translated
+from explorer.languages.schema.text.ecma import inside_of, searched, translated
 from explorer.languages.schema.text.formats import FORMATS
-from explorer.languages.schema.values.amounts import Numbers, can_divide
-from explorer.languages.schema.values.places import Conjunction, Depth
+from explorer.languages.schema.values.amounts import can_divide
 
 DEEPEST: Final = 40
 """The most subschemas inside each other that are looked through."""
@@ -78,160 +69,129 @@ _SIZES: Final = (
     "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
     "minProperties", "maxProperties",
 )  # fmt: skip
-_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_FURTHER_BOUNDS: Final = frozenset(("exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+_TOLD_APART: Final = frozenset(("contains", "uniqueItems", "prefixItems"))
+_RULES: Final = WELL_FORMED.keys() | {"const"}
+"""The keywords that constrain values."""
 
 _ALWAYS_FOLLOWED: Final = (_FOLLOWED | _SET_ASIDE).difference(
-    _SIZES, _BOUNDS,
-    ("type", "enum", "const", "uniqueItems", "required", "multipleOf", "pattern",
+    _SIZES, _FURTHER_BOUNDS,
+    ("minimum", "maximum", "type", "enum", "const", "uniqueItems", "required", "pattern",
      "patternProperties"),
 )  # fmt: skip
 """Keywords that can be followed whatever they say."""
 
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
 
-Inside = Callable[[Depth, Any, tuple[Subschema, ...]], Depth | None]
-"""The depth inside a container (`explorer.languages.schema.values.places`)."""
 
+class Soundness:
+    """Decides whether subschemas are sound; what was decided is kept."""
 
-class Certain:
-    """Decides whether subschemas are sound and certain."""
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
 
-    def __init__(self, inside: Inside, numbers: Callable[[Conjunction], Numbers]) -> None:
-        self._inside = inside
-        self._numbers = numbers
-        self._sound: dict[object, bool] = {}
-        self._certain: dict[object, bool] = {}
-
-    def may_wait(self, sub: Subschema, depth: Depth) -> bool:
-        """Whether the machine of a subschema may be built later."""
-        return self.is_sound(sub) and self._is_certain(sub, depth)
-
-    def _has_plain(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
-        """Whether plain keywords surely allow a value."""
-        types = types_given(schema.get("type"))
-        return bool(
-            types & {"null", "boolean"}
-            or ("string" in types and _has_string(schema))
-            or (types & {"number", "integer"} and self._numbers((sub,)))
-            or ("array" in types and self._has_array(sub, schema, depth))
-            or ("object" in types and self._has_object(sub, schema, depth))
-        )
-
-    def is_sound(self, sub: Subschema) -> bool:
+    def of(self, sub: Subschema) -> bool:
         """Whether a subschema and all that it leads to can be followed."""
-        key = sub.key
-        known = self._sound.get(key)
-        if known is None:
-            met: set[object] = set()
+        if not isinstance(sub.schema, dict):
+            return True
+        key = id(sub.schema)
+        known = self._known.get(key)
+        if known is None or sub.owners:
+            met: dict[int, None] = {}
             try:
-                known = self._all_sound(sub, met, 0)
+                known = not sub.owners and self._all_sound(sub, sub.schema, met, 0)
             except UnsupportedSchema:
                 known = False
             # All subschemas that a sound one leads to are sound too.
-            self._sound.update(dict.fromkeys(met if known else (key,), known))
+            self._known.update(dict.fromkeys(met if known else (key,), known))
         return known
 
-    def _all_sound(self, sub: Subschema, met: set[object], level: int) -> bool:
-        if not isinstance(sub.schema, dict) or sub.key in met or self._sound.get(sub.key):
+    def _all_sound(self, sub: Subschema, schema: Schema, met: dict[int, None], level: int) -> bool:
+        """Whether all is sound that some keywords inside a subschema lead to."""
+        if not isinstance(schema, dict) or id(schema) in met:
             return True
-        met.add(sub.key)
-        if level > DEEPEST or self._sound.get(sub.key) is False or sub.owners:
+        known = self._known.get(id(schema))
+        if known is not None:
+            return known
+        met[id(schema)] = None
+        if level > DEEPEST:
             return False
-        check_well_formed(sub.schema, sub.pointer, sub.draft)
-        for word, value in sub.schema.items():
-            if word not in _ALWAYS_FOLLOWED and not _is_followed(sub, word, value):
+        check_well_formed(schema, sub.pointer, sub.draft)
+        for word, value in schema.items():
+            if word not in _ALWAYS_FOLLOWED and not _is_followed(word, value):
                 return False
-        if LEADING.isdisjoint(sub.schema):
+        if LEADING.isdisjoint(schema):
             return True
-        return all(self._all_sound(each, met, level + 1) for each in _led_to(sub))
-
-    def _is_certain(self, sub: Subschema, depth: Depth) -> bool:
-        """Whether a subschema surely has a value."""
-        if not isinstance(sub.schema, dict):
-            return sub.schema
-        key = (sub.key, sub.referenced, depth)
-        known = self._certain.get(key)
-        if known is None:
-            self._certain[key] = False  # A subschema that leads back to itself is not certain.
-            try:
-                known = self._certain[key] = self._has_value(sub, sub.schema, depth)
-            except UnsupportedSchema:
-                known = False
-        return known
-
-    def _has_value(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
-        words = schema.keys() & WELL_FORMED.keys() | schema.keys() & {"const"}
-        words -= _SET_ASIDE
-        choices = words & IN_PLACE
-        if choices:
-            alone = len(words) == 1 or ("$ref" in words and sub.draft <= 7)
-            return alone and self._has_choice(sub, schema, choices, depth)
-        if "enum" in schema or "const" in schema:
-            listed = schema["enum"] if "enum" in schema else [schema["const"]]
-            return words <= {"type", "enum", "const"} and (
-                len(words - {"type"}) == 1
-                and sub.draft >= 6
-                and any(
-                    _is_of_type(value, types_given(schema.get("type")))
-                    for value in cast("list[object]", listed)
-                )
-            )
-        return self._has_plain(sub, schema, depth)
-
-    def _has_choice(
-        self, sub: Subschema, schema: dict[str, Any], choices: set[str], depth: Depth
-    ) -> bool:
-        if "$ref" in choices:
-            return self._is_certain(sub.target(schema["$ref"], "$ref"), depth)
-        word = choices.pop()
-        if word not in ("anyOf", "oneOf", "allOf"):
-            return False
-        parts = [sub.below(part, word, index) for index, part in enumerate(sub.schemas_at(word))]
-        if word == "allOf":
-            return len(parts) == 1 and self._is_certain(parts[0], depth)
-        certain = [k for k, each in enumerate(parts) if self._is_certain(each, depth)]
-        if word == "anyOf":
-            return bool(certain)
-        known = [told([each]) for each in parts]
-        return any(
-            all(are_apart(known[k], other) for other in known if other is not known[k])
-            for k in certain
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            target = sub.target(reference, "$ref")
+            if not self._all_sound(target, target.schema, met, level + 1):
+                return False
+        return all(
+            self._all_sound(sub, part, met, level + 1)
+            for path, part in parts_of(schema)
+            if path[0] not in ("$defs", "definitions")
         )
 
-    def _has_array(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
-        if schema.keys() & {"contains", "uniqueItems", "prefixItems"}:
-            return False
-        fewest, most = schema.get("minItems", 0), schema.get("maxItems")
-        if not fewest:
-            return most is None or most >= 0
-        items = schema.get("items", True)
-        below = self._inside(depth, "arrays", (sub,))
-        if below is None or isinstance(items, list) or (most is not None and most < fewest):
-            return False
-        return self._is_certain(sub.below(cast("Schema", items), "items"), below)
 
-    def _has_object(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
-        if schema.keys() & {"propertyNames", "patternProperties"}:
-            return False
-        needed = schema.get("required")
-        names = dict.fromkeys(cast("list[str]", needed) if isinstance(needed, list) else ())
-        most = schema.get("maxProperties", len(names))
-        if schema.get("minProperties", 0) > len(names) or most < len(names):
-            return False
-        if not names:
-            return True
-        below = self._inside(depth, "objects", (sub,))
-        if below is None:
-            return False
-        properties = sub.named_at("properties")
-        for name in names:
-            part = properties.get(name, cast("Schema", schema.get("additionalProperties", True)))
-            steps = ("properties", name) if name in properties else ("additionalProperties",)
-            if any(0xD800 <= ord(char) <= 0xDFFF for char in name):
-                return False
-            if not self._is_certain(sub.below(part, *steps), below):
-                return False
-        return True
+def has_evident_value(sub: Subschema) -> bool:
+    """Whether a subschema that no reference led to evidently has a value."""
+    return not sub.referenced and _is_evident(sub.schema, sub.draft)
+
+
+def _is_evident(schema: Schema, draft: int) -> bool:
+    if not isinstance(schema, dict):
+        return schema
+    if not IN_PLACE.isdisjoint(schema):
+        alone = schema.keys() & _RULES == {"anyOf"}
+        return alone and any(_is_evident(part, draft) for part in schema["anyOf"])
+    types = types_given(schema.get("type"))
+    if "enum" in schema or "const" in schema:
+        alone = len(schema.keys() & _RULES - {"type"}) == 1
+        listed = schema["enum"] if "enum" in schema else [schema["const"]]
+        return alone and draft >= 6 and any(_is_of_type(value, types) for value in listed)
+    return bool(
+        types & {"null", "boolean"}
+        or (types & {"number", "integer"} and _has_number(schema))
+        or ("string" in types and _has_string(schema))
+        or ("array" in types and _has_array(schema, draft))
+        or ("object" in types and _has_object(schema, draft))
+    )
+
+
+def _has_number(schema: dict[str, Any]) -> bool:
+    if not _FURTHER_BOUNDS.isdisjoint(schema):
+        return False
+    low, high = schema.get("minimum"), schema.get("maximum")
+    return low is None or high is None or math.ceil(low) <= high
+
+
+def _has_array(schema: dict[str, Any], draft: int) -> bool:
+    if not _TOLD_APART.isdisjoint(schema):
+        return False
+    fewest, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+    items = schema.get("items", True)
+    return most >= fewest and (
+        not fewest or (not isinstance(items, list) and _is_evident(items, draft))
+    )
+
+
+def _has_object(schema: dict[str, Any], draft: int) -> bool:
+    if "propertyNames" in schema or "patternProperties" in schema:
+        return False
+    needed = schema.get("required")
+    names = dict.fromkeys(cast("list[str]", needed) if isinstance(needed, list) else ())
+    if not schema.get("minProperties", 0) <= len(names) <= schema.get("maxProperties", math.inf):
+        return False
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    return all(
+        _is_evident(properties.get(name, others), draft) and _is_written(name) for name in names
+    )
+
+
+def _is_written(text: str) -> bool:
+    """Whether a text holds no half of a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def is_small(schema: Schema) -> bool:
@@ -244,13 +204,13 @@ def is_small(schema: Schema) -> bool:
     return given in ("null", "boolean") and not schema.keys() & IN_PLACE
 
 
-def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
+def _is_followed(word: str, value: Any) -> bool:
     """Whether a keyword can surely be followed, or constrains nothing."""
     if word in _SIZES:
         return is_number(value) and value >= 0 and value == int(value)
-    if word in _BOUNDS:
-        return isinstance(value, bool) or is_number(value)
     match word:
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            return isinstance(value, bool) or is_number(value)
         case "type":
             return (isinstance(value, str) and value in TYPES) or TYPES.issuperset(value)
         case "enum":
@@ -268,18 +228,7 @@ def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
         case "patternProperties":
             return len(value) <= MOST_PATTERNS and all(shortest(p) is not None for p in value)
         case _:
-            known = word in _FOLLOWED or word in _SET_ASIDE
-            return known or (word not in WELL_FORMED and word[:1] != "$" and word != "id")
-
-
-def _led_to(sub: Subschema) -> Iterator[Subschema]:
-    """The subschemas that the keywords of one lead to, without its definitions."""
-    schema = cast("dict[str, Any]", sub.schema)
-    if isinstance(reference := schema.get("$ref"), str):
-        yield sub.target(reference, "$ref")
-    for path, part in parts_of(schema):
-        if path[0] not in ("$defs", "definitions"):
-            yield sub.below(part, *path)
+            return word not in WELL_FORMED and word[:1] != "$" and word != "id"
 
 
 def _is_of_type(value: object, types: frozenset[str]) -> bool:
@@ -293,7 +242,7 @@ def _is_of_type(value: object, types: frozenset[str]) -> bool:
         case float() | Decimal():
             return "number" in types
         case str():
-            return "string" in types and not any(0xD800 <= ord(char) <= 0xDFFF for char in value)
+            return "string" in types and _is_written(value)
         case _:
             return False
 
@@ -320,11 +269,8 @@ def shortest(pattern: str) -> int | None:
     """
     try:
         python = translated(pattern)
-        inner = python.removeprefix("^")
-        if inner.endswith(r"\Z") and not inner.endswith(r"\\Z"):
-            inner = inner[:-2]
         parse(searched(python))
-        return _shortest(inner)
+        return _shortest((inside_of(python) or (False, python, False))[1])
     except (RegexError, UnsupportedSyntax, ValueError, IndexError):
         return None
 

@@ -9,11 +9,12 @@ each of them and those that do not, as far as these sets are not empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import comb
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
+
+from msgspec import Struct
 
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
@@ -53,8 +54,7 @@ Label = str | int | None
 """The name of a member, or the number of a kind of names; ``None`` for an item."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arc:
+class Arc(Struct, frozen=True):
     """A letter and its target.
 
     Args:
@@ -113,7 +113,7 @@ def split_by(
         yield wanted, holds
 
 
-class InContainer(NamedTuple):
+class InContainer(Struct, frozen=True):
     """A state within a container.
 
     Args:
@@ -135,7 +135,7 @@ def _placed(
 ) -> InContainer | None:  # fmt: skip
     """A place without the parts that no longer matter; ``None`` if it cannot reach an end."""
     rest = left(rest, leaves, states)
-    if rest is False or main == DEAD:
+    if rest is False or main is DEAD:
         return None
     live = named(rest)
     kept = tuple(state if k in live else OFF for k, state in enumerate(states)) if live else ()
@@ -276,6 +276,7 @@ class Objects:
         self._leaves, self._rest = leaves, rest
         self._every = [main, *leaves]
         self._known: dict[IsPossible, int] = {}
+        self._arcs: dict[InContainer, list[Arc]] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -445,14 +446,21 @@ class Objects:
 
         This is asked only where members have an order, since there `arcs` has one at a time.
         """
-        if not self._ask.ordered or place.seen >= len(self.names):
+        names, seen = self.names, place.seen
+        if not self._ask.ordered or seen >= len(names):
             return None
-        if self._bit(self.names[place.seen]) & cast("int", place.main[0]):
+        missing, _ = place.main
+        if missing & self._bit(names[seen]):
             return None
-        return InContainer(place.main, place.rest, place.states, place.seen + 1)
+        return InContainer(place.main, place.rest, place.states, seen + 1)
 
-    def arcs(self, place: InContainer) -> Iterator[Arc]:
+    def arcs(self, place: InContainer) -> list[Arc]:
         """The members that may come next."""
+        if place not in self._arcs:
+            self._arcs[place] = list(self._following(place))
+        return self._arcs[place]
+
+    def _following(self, place: InContainer) -> Iterator[Arc]:
         names, seen = self.names, place.seen
         if self._ask.ordered:
             if seen < len(names):
@@ -474,12 +482,15 @@ class Objects:
         if held is None:
             return
         after = self.main.after(place.main, name, True)
-        if after == DEAD:
+        if after is DEAD:
+            return
+        label = name if kind is None else kind.number
+        if place.rest is True:
+            yield Arc(label, Wanted(held), self._site, InContainer(after, True, (), seen))
             return
         live = sorted(named(place.rest))
         own = {k: self._leaves[k].member(name, kind) for k in live}
         terms = [term for term in own.values() if term]
-        label = name if kind is None else kind.number
         for wanted, holds in split_by(self._ask, held, terms):
             states = list(place.states)
             for k in live:

@@ -31,7 +31,7 @@ from explorer.languages.schema.reading.subschemas import (
 from explorer.languages.schema.values.places import Conjunction, Wanted, conjunction
 from explorer.languages.schema.values.texts import Strings
 
-State = tuple[object, ...]
+State = tuple[Any, ...]
 DEAD: Final[State] = ("dead",)
 OFF: Final[State] = ("off",)
 """The state of a leaf that no longer matters."""
@@ -101,7 +101,7 @@ def left(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> F
         return formula
     if isinstance(formula, int):
         state = states[formula]
-        if state == DEAD:
+        if state is DEAD:
             return False
         return True if leaves[formula].is_settled(state) else formula
     if isinstance(formula, No):
@@ -115,7 +115,7 @@ def ends(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> b
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, int):
-        return states[formula] != DEAD and leaves[formula].ends(states[formula])
+        return states[formula] is not DEAD and leaves[formula].ends(states[formula])
     if isinstance(formula, No):
         return not ends(formula.part, leaves, states)
     parts = (ends(part, leaves, states) for part in formula.parts)
@@ -139,6 +139,9 @@ MOST_CONTROLS: Final = 4096
 
 _BESIDE: Final = frozenset(("patternProperties", "$id", "id", "unevaluatedProperties"))
 """Keywords because of which more than `properties` may apply to a member."""
+
+
+_NO_PARTS: Final[dict[str, Schema]] = {}
 
 
 class LetterQuestions(Protocol):
@@ -266,9 +269,9 @@ class ArrayLeaf:
 
     def after(self, state: State, suits: bool, hits: list[bool]) -> State:
         """The state after an item."""
-        if not suits or state == DEAD:
+        if not suits or state is DEAD:
             return DEAD
-        index, counts = cast("tuple[int, tuple[int, ...]]", state)
+        index, counts = state
         if self.maximum is not None and index >= self.maximum:
             return DEAD
         grown: list[int] = []
@@ -281,14 +284,14 @@ class ArrayLeaf:
 
     def ends(self, state: State) -> bool:
         """Whether the condition holds if the array ends in a state."""
-        index, counts = cast("tuple[int, tuple[int, ...]]", state)
+        index, counts = state
         return index >= self.minimum and all(
             count >= low for count, (_, low, _) in zip(counts, self.contains, strict=True)
         )
 
     def is_settled(self, state: State) -> bool:
         """Whether it holds whatever comes."""
-        index, _ = cast("tuple[int, tuple[int, ...]]", state)
+        index, _ = state
         if self.maximum is not None or not self.ends(state) or self.unique:
             return False
         if any(high is not None for _, _, high in self.contains):
@@ -320,7 +323,7 @@ class ObjectLeaf:
         self.counted = self.maximum is not None or self.minimum > len(self.bits)
         self._cap = max(self.minimum, 0 if self.maximum is None else self.maximum + 1)
         self._members: dict[object, Conjunction | None] = {}
-        self._first = cast("dict[str, Any]", subs[0].schema) if subs else {}
+        self._first = subs[0].words if subs else {}
         self._allowed: Strings | None = None
 
     @property
@@ -360,12 +363,12 @@ class ObjectLeaf:
         evaluated_by: list[Subschema] = []
         owners: dict[int, Subschema] = {}
         for sub in self.subs:
-            schema = cast("dict[str, Any]", sub.schema)
+            schema = sub.words
             known = False
-            if name is not None and name in schema.get("properties", {}):
+            if name is not None and name in schema.get("properties", ()):
                 applying.append(sub.below(schema["properties"][name], "properties", name))
                 known = True
-            for pattern, part in schema.get("patternProperties", {}).items():
+            for pattern, part in schema.get("patternProperties", _NO_PARTS).items():
                 hit = (
                     pattern in kind.matched if kind is not None
                     else self._ask.matches(sub, pattern, cast("str", name))
@@ -373,9 +376,9 @@ class ObjectLeaf:
                 if hit:
                     applying.append(sub.below(part, "patternProperties", pattern))
                     known = True
-            additional = schema.get("additionalProperties")
-            if isinstance(additional, bool | dict) and not known:
-                applying.append(sub.below(cast("Schema", additional), "additionalProperties"))
+            additional = None if known else sub.schema_at("additionalProperties")
+            if additional is not None:
+                applying.append(sub.below(additional, "additionalProperties"))
                 known = True
             if known:
                 evaluated_by.append(sub)
@@ -393,9 +396,9 @@ class ObjectLeaf:
 
     def after(self, state: State, name: str | None, suits: bool) -> State:
         """The state after a member."""
-        if not suits or state == DEAD:
+        if not suits or state is DEAD:
             return DEAD
-        missing, count = cast("tuple[int, int]", state)
+        missing, count = state
         if self.maximum is not None and count >= self.maximum:
             return DEAD
         if name is not None:
@@ -404,7 +407,7 @@ class ObjectLeaf:
 
     def ends(self, state: State) -> bool:
         """Whether the condition holds if the object ends in a state."""
-        missing, count = cast("tuple[int, int]", state)
+        missing, count = state
         return not missing and (not self.counted or count >= self.minimum)
 
     def is_settled(self, state: State) -> bool:

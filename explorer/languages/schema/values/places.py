@@ -8,9 +8,8 @@ Nested recursive references, and values that no schema describes, have a limited
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from explorer.automata.rules.pieces import components
 from explorer.budget import Meter
@@ -121,28 +120,24 @@ class Site:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The members that are named, in the order of the schema."""
-        names: dict[str, None] = {}
         if not self._compiler.ordered:
             return self._declared
-        for sub in self.subschemas:
-            for name in sub.named_at("properties"):
-                names.setdefault(name)
-        for name in self._declared:
-            names.setdefault(name)
-        return tuple(names)
+        names = [name for sub in self.subschemas for name in sub.named_at("properties")]
+        return tuple(dict.fromkeys((*names, *self._declared)))
 
     @cached_property
     def _declared(self) -> tuple[str, ...]:
-        names: dict[str, None] = {}
+        names: list[str] = []
         for sub in self.subschemas:
-            named = [*sub.named_at("properties"), *sub.named_at("dependentSchemas")]
-            named += [*sub.named_at("dependencies"), *sub.names_at("required")]
+            for keyword in ("properties", "dependentSchemas", "dependencies"):
+                if keyword in sub.words:
+                    names += sub.named_at(keyword)
+            names += sub.names_at("required")
             for keyword in ("dependentRequired", "dependencies"):
-                for name, needed in sub.needed_at(keyword).items():
-                    named += [name, *needed]
-            for name in named:
-                names.setdefault(name)
-        return tuple(names)
+                if keyword in sub.words:
+                    for name, needed in sub.needed_at(keyword).items():
+                        names += [name, *needed]
+        return tuple(dict.fromkeys(names))
 
     def member(self, name: str | None) -> Site:
         """The place of a member's value; the name ``None`` is for all members not listed."""
@@ -186,8 +181,7 @@ class Site:
         return self._compiler.place(below)
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
+class Depth(NamedTuple):
     """The depth to which values may still nest.
 
     Args:
@@ -200,10 +194,6 @@ class Depth:
     objects: int
     arrays: int
     total: int
-
-
-ENDLESS: Final = Depth(1, 1, 1, 1)
-"""The depth to give where values nest without limit."""
 
 
 class Deepening:
@@ -223,13 +213,13 @@ class Deepening:
         if any(sub.referenced and self._is_recursive(sub) for sub in subs):
             if depth.recursion == 0:
                 return None
-            return replace(depth, recursion=depth.recursion - 1)
+            return depth._replace(recursion=depth.recursion - 1)
         if any(sub.schema for sub in subs):
             return depth
         left = getattr(depth, kind)
         if left == 0 or depth.total == 0:
             return None
-        return replace(depth, total=depth.total - 1, **{kind: left - 1})
+        return depth._replace(total=depth.total - 1, **{kind: left - 1})
 
     def leads_back(self, sub: Subschema) -> bool:
         """Whether a subschema leads to a recursive one."""

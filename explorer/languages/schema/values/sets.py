@@ -49,7 +49,7 @@ from explorer.languages.schema.values.amounts import (
     fraction_of,
     point,
 )
-from explorer.languages.schema.values.certain import Certain
+from explorer.languages.schema.values.certain import Soundness, has_evident_value
 from explorer.languages.schema.values.containers import (
     Arc,
     ArrayLeaf,
@@ -62,7 +62,6 @@ from explorer.languages.schema.values.containers import (
 )
 from explorer.languages.schema.values.leaves import Formula, all_of, none_of, some_of
 from explorer.languages.schema.values.places import (
-    ENDLESS,
     Conjunction,
     Deepening,
     Depth,
@@ -233,7 +232,8 @@ class ValueSets:
         self._asked: set[object] = set()
         self._assumed = False
         self.deepening = Deepening(cast("Any", self), endless=endless)
-        self._certain = Certain(self.deepening.inside, self._plain_numbers)
+        self._sound = Soundness()
+        self.nowhere = self.place(())
 
     def watch(self, meter: Meter) -> None:
         """Use another meter from now on."""
@@ -266,9 +266,10 @@ class ValueSets:
     def place_of(self, arc: Arc) -> Site:
         """The place of a letter's value; the empty place if the value is a scalar."""
         for sub in arc.wanted.held:
-            schema = cast("dict[str, Any]", sub.schema)
-            if schema.get("type") in SCALARS and "$ref" not in schema:
-                return self.place(())
+            given = sub.words.get("type", "object")
+            types = (given,) if isinstance(given, str) else given
+            if "array" not in types and "object" not in types and "$ref" not in sub.words:
+                return self.nowhere
         return arc.site
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
@@ -504,6 +505,10 @@ class ValueSets:
 
     # Whether there is a value.
 
+    def may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
+        """Whether a set has a value, and building its machine cannot be refused."""
+        return self.is_sound(wanted) and self.is_possible(wanted, depth=depth)
+
     def is_possible(
         self, wanted: Wanted, site: Site | None = None, depth: Depth | None = None
     ) -> bool:
@@ -527,19 +532,13 @@ class ValueSets:
         self._assumed = before or (self._assumed and not first)
         return possible
 
-    def may_wait(self, wanted: Wanted, depth: Depth | None) -> bool:
-        """Whether a set surely has a value, and building its machine cannot be refused."""
-        if wanted.excluded or len(wanted.held) > 1:
-            return False
-        return not wanted.held or self._certain.may_wait(wanted.held[0], depth or ENDLESS)
-
     def is_sound(self, wanted: Wanted) -> bool:
         """Whether building the machine of a set surely cannot be refused."""
-        parts = chain(wanted.held, *wanted.excluded)
-        return all(map(self._certain.is_sound, parts))
+        return all(map(self._sound.of, chain(wanted.held, *wanted.excluded)))
 
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
-        if self.may_wait(wanted, depth):
+        alone = not wanted.excluded and len(wanted.held) < 2
+        if alone and (not wanted.held or has_evident_value(wanted.held[0])):
             return True
         if self.words(wanted) or self.strings(wanted).written or self.numbers(wanted):
             return True

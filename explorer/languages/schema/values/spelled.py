@@ -32,23 +32,19 @@ from explorer.languages.schema.text.strings import (
     among,
     character_in,
     free_escapes,
-    in_layers,
-    in_strings,
     literals,
+    literals_of_length,
     respelled,
     spelled_literals,
 )
 from explorer.languages.schema.values.certain import is_small
-from explorer.languages.schema.values.containers import Arrays, InContainer, Objects
+from explorer.languages.schema.values.containers import Arc, Arrays, InContainer, Objects
 from explorer.languages.schema.values.places import Depth, Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.texts import StringPart
 
 MOST_KEPT: Final = 2_000
 """The most states of a machine whose literals are cached, since formats repeat."""
-MOST_MULTIPLIED: Final = 10_000
-"""The most states of a machine multiplied with bounds on the length; a larger one becomes literals
-first, which are then bounded in layers."""
 
 _QUOTE, _BACKSLASH = 0x22, 0x5C
 _ESCAPED: Final = {chr(byte): data for byte, data in ESCAPED.items()}
@@ -80,7 +76,9 @@ class JsonTexts:
         self._sets = sets
         sets.every_set = not late
         self._options = options
-        self._blank = options.blank
+        self._spaces, self._blank = options.spaces, options.blank
+        # Names are written in one way, with nothing before their colons.
+        self._plain = options.escapes == "free" and not self._spaces and self._blank is None
         self._late = late
         self._call = call
         self._nodes: dict[object, Node] = {}
@@ -91,7 +89,7 @@ class JsonTexts:
         """The texts of a whole value, with white space around it."""
         drawing = Sketch(self._sets.meter, 2)
         begin, end = 0, 1
-        if self._options.spaces:
+        if self._spaces:
             begin, end = drawing.state(), drawing.state()
             drawing.epsilon(0, begin)
             drawing.epsilon(end, 1)
@@ -218,16 +216,14 @@ class JsonTexts:
                     return
             drawing.nfa(inside, free_string(), end)
             return
-        if part.high is not None and part.high * part.dfa.num_states > MOST_MULTIPLIED:
-            meter.check(STAGE, states=part.high * part.dfa.num_states)
+        if part.low or part.high is not None:
+            most = part.low if part.high is None else part.high
+            meter.check(STAGE, states=(most + 1) * part.dfa.num_states)
             drawing.nfa(begin, _of_length(part.dfa, part.low, part.high, escapes), end)
-            return
-        machine = part.machine(meter)
-        assert machine is not None
-        if machine.num_states > MOST_KEPT:
-            drawing.nfa(begin, spelled_literals(machine, meter, escapes), end)
+        elif part.dfa.num_states > MOST_KEPT:
+            drawing.nfa(begin, spelled_literals(part.dfa, meter, escapes), end)
         else:
-            drawing.nfa(begin, _literals(machine, escapes), end)
+            drawing.nfa(begin, _literals(part.dfa, escapes), end)
 
     # Containers.
 
@@ -239,7 +235,7 @@ class JsonTexts:
 
     def _spaced(self, drawing: Sketch, state: int) -> int:
         """Draw white space between two tokens; the state after it."""
-        if self._options.spaces:
+        if self._spaces:
             drawing.spaces(state)
         if self._blank is None:
             return state
@@ -338,8 +334,9 @@ class JsonTexts:
     ) -> None:
         """Draw the letters from a place on, up to the end of the container."""
         entries: dict[object, int | None] = {}
+        entered: dict[InContainer, list[int]] = {}
         after: dict[InContainer, int] = {}
-        # The states of a place before and after white space.
+        # The states of a place, the first or a later one, before and after white space.
         before: dict[tuple[bool, InContainer], tuple[int, int]] = {(True, start): (first, first)}
         todo: list[tuple[bool, InContainer]] = [(True, start)]
 
@@ -351,37 +348,42 @@ class JsonTexts:
                 todo.append(key)
             return before[key]
 
+        def entry(arc: Arc) -> int | None:
+            """The state before a letter; ``None`` if the letter leads to no text."""
+            node = self.node(arc.wanted, self._sets.place_of(arc), depth, level + 1)
+            waits = self._late and machine.waits_at(arc.target)
+            if node is None or (waits and not self._can_finish(machine, arc.target, depth)):
+                return None
+            state = value = drawing.state()
+            if isinstance(machine, Objects):
+                value = self._name(drawing, state, machine, cast("str | int", arc.label))
+            if arc.target not in after:
+                after[arc.target] = drawing.state()
+                then = self._spaced(drawing, after[arc.target])
+                if waits:
+                    drawing.part(then, self._rest(machine, arc.target, depth, level), end)
+                else:
+                    self._closed(drawing, then, machine, arc.target, end, level)
+                    drawing.text(then, self._comma(level + 1), at(False, arc.target)[0])
+            drawing.part(value, node, after[arc.target])
+            return state
+
         while todo:
             is_first, place = todo.pop()
             here = before[is_first, place][1]
             skipped = machine.skipped(place)
             if skipped is not None:
                 drawing.epsilon(here, at(is_first, skipped)[1])
-            for arc in machine.arcs(place):
-                entry_key = arc.label, arc.wanted.key, arc.target
-                if entry_key not in entries:
-                    node = self.node(arc.wanted, self._sets.place_of(arc), depth, level + 1)
-                    waits = self._late and machine.waits_at(arc.target)
-                    if node is None or (waits and not self._can_finish(machine, arc.target, depth)):
-                        entries[entry_key] = None
-                        continue
-                    entry = value = entries[entry_key] = drawing.state()
-                    if isinstance(machine, Objects):
-                        value = self._name(drawing, entry, machine, cast("str | int", arc.label))
-                    if arc.target not in after:
-                        after[arc.target] = drawing.state()
-                        state = self._spaced(drawing, after[arc.target])
-                        if waits:
-                            rest = self._rest(machine, arc.target, depth, level)
-                            drawing.part(state, rest, end)
-                        else:
-                            self._closed(drawing, state, machine, arc.target, end, level)
-                            comma = self._comma(level + 1)
-                            drawing.text(state, comma, at(False, arc.target)[0])
-                    drawing.part(value, node, after[arc.target])
-                entry = entries[entry_key]
-                if entry is not None:
-                    drawing.epsilon(here, entry)
+            if place not in entered:
+                states: list[int | None] = []
+                for arc in machine.arcs(place):
+                    key = arc.label, arc.wanted.key, arc.target
+                    if key not in entries:
+                        entries[key] = entry(arc)
+                    states.append(entries[key])
+                entered[place] = [state for state in states if state is not None]
+            for state in entered[place]:
+                drawing.epsilon(here, state)
 
     def _closed(
         self,
@@ -428,6 +430,11 @@ class JsonTexts:
     def _name(self, drawing: Sketch, entry: int, machine: Objects, label: str | int) -> int:
         """Draw a name and the colon; the state after them."""
         escapes, meter = self._options.escapes, self._sets.meter
+        colon = b":" + self._options.after_colon
+        if isinstance(label, str) and self._plain:
+            value = drawing.state()
+            drawing.text(entry, _QUOTED(label).encode() + colon, value)
+            return value
         named, value = drawing.state(), drawing.state()
         if isinstance(label, str):
             self.string(drawing, entry, StringPart(listed=(label,)), named)
@@ -440,12 +447,9 @@ class JsonTexts:
             elif escapes == "free":
                 drawing.nfa(entry, other_names(machine.names), named)
             else:
-                others = any_text()
-                if machine.names:
-                    others = difference(others, among(list(machine.names), meter), meter)
+                others = difference(any_text(), among(list(machine.names), meter), meter)
                 self.string(drawing, entry, StringPart(others), named)
-        named = self._spaced(drawing, named)
-        drawing.text(named, b":" + self._options.after_colon, value)
+        drawing.text(self._spaced(drawing, named), colon, value)
         return self._spaced(drawing, value)
 
 
@@ -455,12 +459,7 @@ def _literals(texts: Dfa, escapes: EscapesOf) -> Nfa:
     return spelled_literals(texts, Meter(), escapes)
 
 
-@lru_cache(maxsize=8)
-def _of_length(texts: Dfa, low: int, high: int, escapes: EscapesOf) -> Nfa:
-    """The literals of the texts of a machine whose length is within two bounds."""
-    written = literals(texts, Meter())
-    nfa = respelled(written, Meter(), "any") if escapes == "any" else dfa_to_nfa(written)
-    return in_layers(nfa, in_strings(written), low, high)
+_of_length = lru_cache(maxsize=8)(literals_of_length)
 
 
 class _Literals:

@@ -28,6 +28,7 @@ from explorer.automata.construction.operations import (
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
+from explorer.jit import jit
 from explorer.languages.schema.text.strings import among, length_between, nothing
 
 Test = Callable[[str], bool]
@@ -195,64 +196,64 @@ def checked(part: StringPart) -> StringPart | None:
     return part if _has_length(part.dfa, part.low, part.high) else None
 
 
-_LEADS: Final = ((0, 0x80, 0), (0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3))
-"""The first bytes of characters (lowest, past the highest), and how many bytes follow."""
+_BYTES: Final = ((0, 0x80), (0xC2, 0xE0), (0xE0, 0xF0), (0xF0, 0xF5), (0x80, 0xC0))
+"""The first bytes of characters (lowest, past the highest) by how many bytes follow, and at last
+the bytes that follow."""
 
 
 def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
     """Whether the length of some word is within two bounds."""
     if not low and high is None:
         return True
-    leads = [(_columns(dfa, low_byte, end), more) for low_byte, end, more in _LEADS]
-    inner = _columns(dfa, 0x80, 0xC0)
-    here = np.zeros(dfa.num_states, np.bool_)
-    here[dfa.start] = True
-    met: dict[bytes, int] = {}
-    may_end: list[bool] = []  # By the number of characters.
-    while here.tobytes() not in met:
-        length = len(may_end)
-        may_end.append(bool((here & dfa.accepting).any()))
-        if may_end[-1] and length >= low:
+    kinds = np.zeros((len(_BYTES), dfa.num_classes), np.bool_)
+    for kind, (lowest, end) in enumerate(_BYTES):
+        kinds[kind, dfa.symbol_class[lowest:end]] = True
+    most = -1 if high is None else high
+    return bool(_reads_length(dfa.table, kinds, dfa.accepting, dfa.start, low, most))
+
+
+@jit
+def _reads_length(
+    table: Int32, kinds: Bool, accepting: Bool, start: int, low: int, high: int
+) -> bool:
+    """Whether a word has from ``low`` to ``high`` characters; -1 for no upper bound.
+
+    Args:
+        kinds: bool[5, classes], whether a class has bytes of each kind of `_BYTES`.
+    """
+    states = table.shape[0]
+    reached = np.zeros((len(kinds), states), np.bool_)  # By the bytes that are left.
+    here = np.zeros(states, np.bool_)
+    here[start] = True
+    kept, kept_at, power, length = here.copy(), 0, 1, 0
+    while True:
+        if length >= low and (here & accepting).any():
             return True
         if length == high or not here.any():
             return False
-        met[here.tobytes()] = length
-        here = _after_a_character(leads, inner, here)
-    # From here on the sets of states repeat periodically.
-    begin = met[here.tobytes()]
-    period = len(may_end) - begin
-    first = max(low, len(may_end))
-    last = first + period - 1 if high is None else min(high, first + period - 1)
-    return any(may_end[begin + (n - begin) % period] for n in range(first, last + 1))
-
-
-def _columns(dfa: Dfa, low: int, end: int) -> Int32:
-    """int32[states, classes], the targets by the classes of the bytes of an interval."""
-    return dfa.table[:, np.unique(dfa.symbol_class[low:end])]
-
-
-def _after_a_character(leads: list[tuple[Int32, int]], inner: Int32, here: Bool) -> Bool:
-    """The states after one more character.
-
-    Args:
-        leads: The targets of first bytes, and how many bytes follow them.
-        inner: The targets of the further bytes.
-        here: bool[states].
-    """
-    following = np.zeros(len(here), np.bool_)
-    for first, more in leads:
-        reached = _reached(first, here)
-        for _ in range(more):
-            reached = _reached(inner, reached)
-        following |= reached
-    return following
-
-
-def _reached(targets: Int32, here: Bool) -> Bool:
-    """The states to which some states lead."""
-    states = np.zeros(len(here) + 1, np.bool_)  # The last entry is `NO_ARC`.
-    states[targets[here]] = True
-    return states[:-1]
+        reached[:] = False
+        for state in np.flatnonzero(here):
+            for symbol in range(table.shape[1]):
+                target = table[state, symbol]
+                if target >= 0:
+                    for more in range(4):
+                        reached[more, target] |= kinds[more, symbol]
+        for more in range(3, 0, -1):
+            for state in np.flatnonzero(reached[more]):
+                for symbol in range(table.shape[1]):
+                    if kinds[4, symbol] and table[state, symbol] >= 0:
+                        reached[more - 1, table[state, symbol]] = True
+        here = reached[0].copy()
+        length += 1
+        # The sets of states repeat at last: whole periods are passed over.
+        if (here == kept).all():
+            period = length - kept_at
+            if length - period >= low:
+                return False
+            length += max(0, low - length) // period * period
+            kept_at = length
+        elif length - kept_at == power:
+            kept, kept_at, power = here.copy(), length, 2 * power
 
 
 def told_apart(
