@@ -27,6 +27,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
@@ -58,12 +59,12 @@ _ENDS: Final = np.array(
     [
         (byte, 0 if len(data) == 2 else 4 + (byte >= 0x10), data[-1])
         for byte, data in ESCAPED.items()
-    ]
+    ],
+    np.int32,
 )
 """The characters that must be escaped, each with the beginning and the last byte of its escape."""
 
-_THEMSELVES: Final = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xFF))
-"""The bytes that stand for themselves."""
+_NO_MOVES: Final = np.empty((0, 2), np.int32)
 
 SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
@@ -107,38 +108,75 @@ def drawn_literals(texts: Dfa, free: Sequence[int] = ()) -> Nfa:
     Args:
         free: States without the escapes of characters, which are drawn elsewhere.
     """
-    nfa = dfa_to_nfa(texts)
-    count = nfa.num_states
-    first, last = count, count + 1
-    rows = [np.array([(first, 0x22, 0x22, nfa.start)], np.int32)]
-    quotes = np.full((len(nfa.accepting), 4), 0x22, np.int32)
-    quotes[:, 0], quotes[:, 3] = nfa.accepting, last
-    rows.append(quotes)
-    low, high = nfa.arcs[:, 1], nfa.arcs[:, 2]
-    for begin, end in _THEMSELVES:
-        kept = nfa.arcs[(low <= end) & (begin <= high)]
-        kept[:, 1] = np.maximum(kept[:, 1], begin)
-        kept[:, 2] = np.minimum(kept[:, 2], end)
-        rows.append(kept)
-    # Every state that reads a character to be escaped gets states for the beginnings of escapes.
-    targets = np.full((count, len(_ENDS)), NO_ARC, np.int32)
-    if texts.num_states:
-        targets[:] = texts.table[:, texts.symbol_class[_ENDS[:, 0]]]
-    targets[list(free)] = NO_ARC
-    within = np.flatnonzero((targets != NO_ARC).any(axis=1)).astype(np.int32)
-    targets = targets[within]
-    begun = last + 1 + len(_BEGINNINGS) * np.arange(len(within), dtype=np.int32)
-    for place, (before, byte) in enumerate(_BEGINNINGS):
-        sources = within if before < 0 else begun + before
-        bytes_ = np.full(len(within), byte, np.int32)
-        rows.append(np.column_stack([sources, bytes_, bytes_, begun + place]))
-    state, column = np.nonzero(targets != NO_ARC)
-    letters = _ENDS[column, 2]
-    ends = [begun[state] + _ENDS[column, 1], letters, letters, targets[state, column]]
-    rows.append(np.column_stack(ends))
-    states = last + 1 + len(_BEGINNINGS) * len(within)
-    arcs = np.concatenate(rows).astype(np.int32)
-    return Nfa(states, first, arcs, nfa.epsilons, np.array([last], np.int32))
+    count = texts.num_states
+    if not count:
+        return dfa_to_nfa(texts)
+    rows, states = _quoted(
+        texts.table[:, texts.symbol_class[:NUM_BYTES]], texts.accepting, texts.start,
+        np.isin(np.arange(count), free), _ENDS,
+    )  # fmt: skip
+    return Nfa(states, count, rows, _NO_MOVES, np.array([count + 1], np.int32))
+
+
+@jit
+def _quoted(
+    table: Int32, accepting: Bool, start: int, free: Bool, ends: Int32
+) -> tuple[Int32, int]:
+    """The arcs of the literals of texts, and how many states they have.
+
+    The states of the texts keep their numbers; then come the state before the first quote and the
+    one behind the last quote, and six for the beginnings of escapes after each state that needs
+    some.
+
+    Args:
+        table: int32[states, 256], the states after each byte.
+        ends: int32[n, 3], the characters that must be escaped (`_ENDS`).
+    """
+    count = len(table)
+    rows = np.empty((1, 4), np.int32)
+    states, kept = 0, 1
+    for is_counted in (False, True):
+        if is_counted:
+            rows = np.empty((kept, 4), np.int32)
+        rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3] = count, 0x22, 0x22, start
+        states, kept = count + 2, 1
+        for state in range(count):
+            last = -1
+            for byte in range(0x20, 256):
+                target = table[state, byte]
+                if byte == 0x22:
+                    target = count + 1 if accepting[state] else -1
+                elif byte == 0x5C:
+                    target = -1
+                kept += target >= 0 and target != last
+                if is_counted and target >= 0:
+                    if target != last:
+                        rows[kept - 1, 0], rows[kept - 1, 3] = state, target
+                        rows[kept - 1, 1] = byte
+                    rows[kept - 1, 2] = byte
+                last = target
+            if free[state]:
+                continue
+            is_escaping = False
+            for k in range(len(ends)):
+                target = table[state, ends[k, 0]]
+                if target < 0:
+                    continue
+                is_escaping = True
+                if is_counted:
+                    rows[kept, 0], rows[kept, 3] = states + ends[k, 1], target
+                    rows[kept, 1], rows[kept, 2] = ends[k, 2], ends[k, 2]
+                kept += 1
+            if is_escaping:
+                for k in range(len(_BEGINNINGS)):
+                    before, byte = _BEGINNINGS[k]
+                    if is_counted:
+                        rows[kept, 0] = state if before < 0 else states + before
+                        rows[kept, 1], rows[kept, 2] = byte, byte
+                        rows[kept, 3] = states + k
+                    kept += 1
+                states += len(_BEGINNINGS)
+    return rows, states
 
 
 @lru_cache(maxsize=64)

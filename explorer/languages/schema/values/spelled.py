@@ -43,6 +43,9 @@ from explorer.languages.schema.values.places import Depth, Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
 from explorer.languages.schema.values.texts import StringPart
 
+MOST_LETTERS: Final = 32
+"""The most items and members of a container that are drawn at once, unless they are drawn for an
+earlier one too; what follows the others is drawn when a text reaches it."""
 MOST_KEPT: Final = 2_000
 """The most states of a machine whose literals are cached, since formats repeat."""
 
@@ -351,21 +354,25 @@ class JsonTexts:
         def entry(arc: Arc) -> int | None:
             """The state before a letter; ``None`` if the letter leads to no text."""
             node = self.node(arc.wanted, self._sets.place_of(arc), depth, level + 1)
-            waits = self._late and machine.waits_at(arc.target)
-            if node is None or (waits and not self._can_finish(machine, arc.target, depth)):
+            target = arc.target
+            waits = self._late and (
+                machine.waits_at(target)
+                or (len(entries) >= MOST_LETTERS and (False, target) not in before)
+            )
+            if node is None or (waits and not self._can_finish(machine, target, depth)):
                 return None
             state = value = drawing.state()
             if isinstance(machine, Objects):
                 value = self._name(drawing, state, machine, cast("str | int", arc.label))
-            if arc.target not in after:
-                after[arc.target] = drawing.state()
-                then = self._spaced(drawing, after[arc.target])
+            if target not in after:
+                after[target] = drawing.state()
+                then = self._spaced(drawing, after[target])
                 if waits:
-                    drawing.part(then, self._rest(machine, arc.target, depth, level), end)
+                    drawing.part(then, self._rest(machine, target, depth, level), end)
                 else:
-                    self._closed(drawing, then, machine, arc.target, end, level)
-                    drawing.text(then, self._comma(level + 1), at(False, arc.target)[0])
-            drawing.part(value, node, after[arc.target])
+                    self._closed(drawing, then, machine, target, end, level)
+                    drawing.text(then, self._comma(level + 1), at(False, target)[0])
+            drawing.part(value, node, after[target])
             return state
 
         while todo:
