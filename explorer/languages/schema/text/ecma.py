@@ -131,7 +131,7 @@ def inside_of(pattern: str) -> tuple[bool, str, bool] | None:
     pieces: list[str] = _PIECE.findall(pattern)
     begins, ends = pieces[:1] == ["^"], pieces[-1:] == [r"\Z"]
     pieces = pieces[begins : len(pieces) - ends]
-    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=False):
         depth += (piece[0] == "(") - (piece == ")")
         is_other = piece in ("^", r"\Z") or (piece == "(" and following == "?")
         if is_other or (piece == "|" and depth == 0):

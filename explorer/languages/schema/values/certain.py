@@ -1,4 +1,4 @@
-"""What is certain of a subschema at a glance, without building a machine.
+"""Subschemas judged at a glance, without building a machine.
 
 The machine of a value may be built when a text reaches it
 (`explorer.languages.schema.values.spelled`) if building it can neither fail nor show that there are

@@ -341,13 +341,13 @@ class Objects:
                 tests.append((surely, maybe, id(leaf)))
         machines = tuple(each for surely, maybe, _ in tests for each in (surely, maybe))
         kinds: list[OtherNames] = []
-        for dfa, reading in self._ask.told_apart(tuple(listed), machines):
+        for make, reading in self._ask.told_apart(tuple(listed), machines):
             inside = [test for at, (*_, test) in enumerate(tests) if 2 * at in reading]
             if len(inside) < sum(2 * at + 1 in reading for at in range(len(tests))):
                 continue
             matched = frozenset(test for test in inside if isinstance(test, str))
             allowed = {test: True for test in inside if isinstance(test, int)}
-            kinds.append(OtherNames(len(kinds), dfa, matched, allowed))
+            kinds.append(OtherNames(len(kinds), make, matched, allowed))
         if len(kinds) > MOST_PARTS:
             raise UnsupportedSchema(
                 "The patterns of patternProperties overlap in too many ways.",

@@ -7,8 +7,9 @@ condition at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 from typing import Any, Final, Protocol, cast
 
@@ -161,7 +162,7 @@ class LetterQuestions(Protocol):
 
     def told_apart(
         self, listed: tuple[str, ...], machines: tuple[Dfa, ...]
-    ) -> list[tuple[Dfa, tuple[int, ...]]]:
+    ) -> list[tuple[Callable[[], Dfa], tuple[int, ...]]]:
         """The texts beside a list, told apart by the machines that read them."""
         ...
 
@@ -186,21 +187,26 @@ class LetterQuestions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OtherNames:
     """A kind of names that the schema does not list and treats alike.
 
     Args:
         number: The number of the kind.
-        names: The machine of the names; ``None`` for all names that are not listed.
+        make: Makes the machine of the names; ``None`` for all names that are not listed.
         matched: The patterns that the names match.
         allowed: Whether the ``propertyNames`` of each leaf, by its id, allows them.
     """
 
     number: int
-    names: Dfa | None
+    make: Callable[[], Dfa] | None
     matched: frozenset[str]
     allowed: dict[int, bool]
+
+    @cached_property
+    def names(self) -> Dfa | None:
+        """The machine of the names; ``None`` for all names that are not listed."""
+        return None if self.make is None else self.make()
 
 
 class ArrayLeaf:

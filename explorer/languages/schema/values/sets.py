@@ -227,7 +227,7 @@ class ValueSets:
         self._possible: dict[object, bool] = {}
         self._possible_at: dict[Depth | None, IsPossible] = {}
         self._told_apart: dict[
-            object, tuple[tuple[Dfa, ...], list[tuple[Dfa, tuple[int, ...]]]]
+            object, tuple[tuple[Dfa, ...], list[tuple[Callable[[], Dfa], tuple[int, ...]]]]
         ] = {}
         self._asked: set[object] = set()
         self._assumed = False
@@ -297,12 +297,12 @@ class ValueSets:
 
     def told_apart(
         self, listed: tuple[str, ...], machines: tuple[Dfa, ...]
-    ) -> list[tuple[Dfa, tuple[int, ...]]]:
+    ) -> list[tuple[Callable[[], Dfa], tuple[int, ...]]]:
         """The texts beside a list, told apart by the machines that read them.
 
         Returns:
-            For each kind of texts its machine and the places of the machines that read them, those
-            that the first machine reads first.
+            For each kind of texts a function that makes its machine, and the places of the machines
+            that read them; those that the first machine reads come first.
         """
         key = listed, tuple(map(id, machines))
         if key not in self._told_apart:

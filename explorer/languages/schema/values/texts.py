@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -258,14 +259,15 @@ def _reads_length(
 
 def told_apart(
     whole: Dfa, machines: Sequence[Dfa], meter: Meter
-) -> list[tuple[Dfa, tuple[int, ...]]]:
+) -> list[tuple[Callable[[], Dfa], tuple[int, ...]]]:
     """The words of a machine, told apart by which of some others read them.
 
     All machines are determinized side by side, each word followed by a mark for each machine that
     reads it. So the work is that of one product, not of one for each kind and machine.
 
     Returns:
-        For each kind its minimal machine, and the places of the machines that read its words.
+        For each kind a function that makes its minimal machine, and the places of the machines that
+        read its words.
     """
     own = list(dict.fromkeys(map(id, machines)))
     by_id = {id(each): each for each in machines}
@@ -291,7 +293,11 @@ def told_apart(
     kinds = sorted({tuple(row) for row in (~read[read[:, 0]]).tolist()})
     return [
         (
-            minimize(Dfa(bytes_, table, (read != np.array(kind)).all(axis=1), joint.start), meter),
+            partial(
+                minimize,
+                Dfa(bytes_, table, (read != np.array(kind)).all(axis=1), joint.start),
+                meter,
+            ),
             tuple(at for at, each in enumerate(machines) if not kind[1 + own.index(id(each))]),
         )
         for kind in kinds
