@@ -582,9 +582,11 @@ def empty_found(classes: int) -> Found:
         classes: The number of classes of bytes.
     """
     room, members = 96, 256
+    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
+    table[0] = UNKNOWN
     return Found(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
-        np.full(slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
+        np.full(slots_for(room), -1, np.int32), table,
         np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
         np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip

@@ -96,9 +96,9 @@ class Net(NamedTuple):
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some arc reads, and those that a late part may read."""
-        hit = np.zeros(self.num_classes + 1, np.int64)
-        np.add.at(hit, self.arcs[:, 0], 1)
-        np.add.at(hit, self.arcs[:, 1] + 1, -1)
+        room = self.num_classes + 1
+        hit = np.bincount(self.arcs[:, 0], minlength=room)
+        hit -= np.bincount(self.arcs[:, 1] + 1, minlength=room)
         read = hit.cumsum()[self.symbol_class] > 0
         if self.late.any():
             read[:LETTER] = True  # A late part is text.

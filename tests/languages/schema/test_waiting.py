@@ -230,6 +230,25 @@ def test_other_values_are_found() -> None:
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "required": ["a"], "unevaluatedProperties": False},
+        {"type": "array", "minItems": 1, "unevaluatedItems": False},
+        {"type": "object", "required": ["a"],
+         "properties": {"a": {"type": "number", "minimum": 2, "maximum": 1}}},
+        {"type": "array", "minItems": 1,
+         "items": {"type": "string", "minLength": 2, "maxLength": 1}},
+    ],
+)  # fmt: skip
+def test_no_value_is_evident_where_there_is_none(schema: dict[str, Any]) -> None:
+    assert explorer.json_schema(schema).discover(Meter()).start == NO_ARC
+    names: dict[str, Any] = {name: {"type": "null"} for name in "abcdefg"}
+    last: dict[str, Any] = {**names, "h": schema}  # What comes after the first member waits.
+    around = {"type": "object", "properties": last, "required": list(last)}
+    assert explorer.json_schema(around).discover(Meter()).start == NO_ARC
+
+
+@pytest.mark.parametrize(
     ("pattern", "length"),
     [("^a", 1), ("b$", 1), ("^(a|bb)$", 1), ("", 0), ("^$", 0), ("a{3}|bb", 2), ("x\\$", 2),
      ("^[a-f0-9]{8}$", 8), ("(?!a)b", None), ("\\bx", None), ("[]", None), ("(", None)],

@@ -53,32 +53,25 @@ DEEPEST: Final = 40
 MOST_PATTERNS: Final = 5
 """The most patterns of ``patternProperties``; they overlap in at most 2 ** 5 ways, not too many."""
 
-_FOLLOWED: Final = frozenset(
-    ("type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
-     "propertyNames", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems",
-     "minItems", "maxItems", "contains", "minContains", "maxContains", "uniqueItems", "minLength",
-     "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
-     "exclusiveMaximum", "multipleOf", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then",
-     "else", "dependentRequired", "dependentSchemas", "dependencies")
-)  # fmt: skip
-"""Keywords that can be followed, some of them only if `_is_followed` agrees."""
-
 _SET_ASIDE: Final = REMARKS | {"$defs", "definitions", "$schema", "$comment"}
 
-_SIZES: Final = (
-    "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
-    "minProperties", "maxProperties",
-)  # fmt: skip
-_FURTHER_BOUNDS: Final = frozenset(("exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-_TOLD_APART: Final = frozenset(("contains", "uniqueItems", "prefixItems"))
 _RULES: Final = WELL_FORMED.keys() | {"const"}
 """The keywords that constrain values."""
 
-_ALWAYS_FOLLOWED: Final = (_FOLLOWED | _SET_ASIDE).difference(
-    _SIZES, _FURTHER_BOUNDS,
-    ("minimum", "maximum", "type", "enum", "const", "uniqueItems", "required", "pattern",
-     "patternProperties"),
+_SIZES: Final = frozenset(
+    ("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
+     "minProperties", "maxProperties")
 )  # fmt: skip
+_FURTHER_BOUNDS: Final = frozenset(("exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+_BEYOND_ITEMS: Final = frozenset(("contains", "uniqueItems", "prefixItems", "unevaluatedItems"))
+_BEYOND_MEMBERS: Final = frozenset(("propertyNames", "patternProperties", "unevaluatedProperties"))
+
+_LOOKED_AT: Final = _SIZES | _FURTHER_BOUNDS | {
+    "minimum", "maximum", "type", "enum", "const", "uniqueItems", "required", "pattern",
+    "patternProperties", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
+    "$recursiveRef",
+}  # fmt: skip
+_ALWAYS_FOLLOWED: Final = (_RULES | _SET_ASIDE) - _LOOKED_AT
 """Keywords that can be followed whatever they say."""
 
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
@@ -167,7 +160,7 @@ def _has_number(schema: dict[str, Any]) -> bool:
 
 
 def _has_array(schema: dict[str, Any], draft: int) -> bool:
-    if not _TOLD_APART.isdisjoint(schema):
+    if not _BEYOND_ITEMS.isdisjoint(schema):
         return False
     fewest, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
     items = schema.get("items", True)
@@ -177,7 +170,7 @@ def _has_array(schema: dict[str, Any], draft: int) -> bool:
 
 
 def _has_object(schema: dict[str, Any], draft: int) -> bool:
-    if "propertyNames" in schema or "patternProperties" in schema:
+    if not _BEYOND_MEMBERS.isdisjoint(schema):
         return False
     needed = schema.get("required")
     names = dict.fromkeys(cast("list[str]", needed) if isinstance(needed, list) else ())

@@ -68,6 +68,7 @@ from explorer.languages.schema.values.places import (
     Site,
     Wanted,
     conjunction,
+    key_of,
 )
 from explorer.languages.schema.values.texts import StringPart, Strings, Words, checked, told_apart
 
@@ -329,9 +330,8 @@ class ValueSets:
 
     # Cases.
 
-    def cases(self, held: Conjunction) -> list[Case]:
-        """The ways in which a conjunction can hold."""
-        key = frozenset((sub.key, sub.referenced) for sub in held)
+    def _cases_of(self, held: Conjunction, key: frozenset[object]) -> list[Case]:
+        """The ways in which a conjunction with a key (`key_of`) can hold."""
         if key not in self._cases:
             self._cases[key] = self._expansion.cases(held)
         return self._cases[key]
@@ -348,7 +348,7 @@ class ValueSets:
 
     def _looking(self, wanted: Wanted) -> Iterator[Case]:
         """The cases of a set, with a check of the time before each."""
-        for case in self.cases(wanted.held):
+        for case in self._cases_of(wanted.held, wanted.key[0]):
             self.meter.check_time("The machine of a schema")
             yield case
 
@@ -467,7 +467,7 @@ class ValueSets:
                         return False
                     if not normal:
                         return True
-                    same = frozenset((sub.key, sub.referenced) for sub in normal)
+                    same = key_of(normal)
                     if same not in leaves:
                         leaves[same] = len(leaves), leaf_of(self, normal)
                     return leaves[same][0]
@@ -496,7 +496,7 @@ class ValueSets:
                 *(self._holds((sub,), leaf) for sub in case.met),
                 *(none_of(self._holds((sub,), leaf)) for sub in case.excluded),
             ])
-            for case in self.cases(subs)
+            for case in self._cases_of(subs, key_of(subs))
         ])  # fmt: skip
 
     def either(self, parts: list[Subschema]) -> Subschema:
