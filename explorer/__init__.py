@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from explorer.languages.schema.source import json_schema
     from explorer.languages.template.functions import gen, many, template
     from explorer.languages.tools.functions import tools
-    from explorer.languages.types.functions import from_type
+    from explorer.languages.types.source import from_type
     from explorer.sweeps.report import report
     from explorer.sweeps.sweep import sweep
     from explorer.tokens.compile import compile
@@ -123,7 +123,7 @@ _LATER = {
     "disagreements": "explorer.witnesses.disagreements",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
-    "from_type": "explorer.languages.types.functions",
+    "from_type": "explorer.languages.types.source",
     "gen": "explorer.languages.template.functions",
     "grammar": "explorer.languages.grammar.functions",
     "json": "explorer.languages.schema.free",

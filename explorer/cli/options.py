@@ -28,7 +28,7 @@ from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read
 from explorer.languages.template.expression import read_expression
 from explorer.languages.template.functions import template
-from explorer.languages.types.functions import from_type
+from explorer.languages.types.source import from_type
 from explorer.tokens.compile import Method, compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary

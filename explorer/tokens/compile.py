@@ -221,8 +221,8 @@ def _of_type(given: object) -> Constraint:
     Raises:
         ConstraintError: The value is not a type.
     """
-    from explorer.languages.types.functions import from_type
     from explorer.languages.types.schema import is_type
+    from explorer.languages.types.source import from_type
 
     if is_type(given):
         return from_type(given)
