@@ -47,6 +47,17 @@ ALLOWED: Final = -1
 _STAGE: Final[dict[Stage, int]] = {stage: k for k, stage in enumerate(STAGES)}
 
 
+_REASONS: Final[dict[Stage | None, str]] = {
+    "dead_end": "leads where this vocabulary cannot finish",
+    "filtered": "a filter masks them; the text allows them",
+    "end_of_text": "would end a text that is not complete",
+    "not_text": "special, control or unused ids, which write no text",
+    "empty_token": "empty tokens, which write nothing",
+    "beyond_vocabulary": "ids beyond the vocabulary",
+}
+"""The stages but `constraint` as clauses about several ids."""
+
+
 @dataclass(frozen=True)
 class ReasonGroup:
     """Ids that are masked for the same reason.
@@ -76,25 +87,9 @@ class ReasonGroup:
             >>> ReasonGroup("constraint", "'-'", "a letter", 2, None, ()).reason
             "expects '-', offered a letter"
         """
-        match self.stage:
-            case "constraint" if self.because:
-                return self.because
-            case "constraint":
-                return f"expects {self.expected}, offered {self.offered}"
-            case "dead_end":
-                return "leads where this vocabulary cannot finish"
-            case "filtered":
-                return "a filter masks them; the text allows them"
-            case "end_of_text":
-                return "would end a text that is not complete"
-            case "not_text":
-                return "special, control or unused ids, which write no text"
-            case "empty_token":
-                return "empty tokens, which write nothing"
-            case "beyond_vocabulary":
-                return "ids beyond the vocabulary"
-            case _:
-                return "other"
+        if self.stage == "constraint":
+            return self.because or f"expects {self.expected}, offered {self.offered}"
+        return _REASONS.get(self.stage, "other")
 
     def __str__(self) -> str:
         ids = f"{self.count:,} {'id' if self.count == 1 else 'ids'}"

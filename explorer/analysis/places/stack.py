@@ -305,18 +305,14 @@ class StackReader:
         if body is None:
             return "", 0
         origin: Source | None = None
-        while True:
-            if isinstance(body, Written) and body.source is not None:
-                origin = body.source
-            inner = inside(body)
-            if isinstance(inner, Written) or inner is not body:
-                body = inner
-                continue
-            options = children(inner) if shape_of(inner).part == "alternatives" else ()
-            chosen = [o for o in options if near and o.start <= near[0] and near[1] <= o.end]
-            if not chosen:
-                break
-            body = chosen[0]
+        chosen: Node | None = body
+        while chosen is not None:
+            if isinstance(chosen, Written):
+                origin = chosen.source or origin
+            body = inside(chosen)
+            options = children(body) if shape_of(body).part == "alternatives" else ()
+            around = (o for o in options if near and o.start <= near[0] and near[1] <= o.end)
+            chosen = next(around, None)
         if origin is not None and origin != self.source:
             return "", 0
         text, begin, end = self.source.text, body.start, body.end
