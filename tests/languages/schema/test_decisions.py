@@ -135,3 +135,11 @@ def test_every_spelling_of_a_value_is_the_value() -> None:
     for _ in range(500):
         given = decisions.value(draw, 3)
         assert value_of(spelled(draw, given)) == given
+
+
+def test_a_keyword_with_a_decimal_decides_again_and_again() -> None:
+    """Its machine is kept under a value that JSON does not have."""
+    ages = {"type": "object", "properties": {"a": {"type": "number", "minimum": 0.5}}}
+    constraint = explorer.json_schema({**ages, "required": ["a"], "additionalProperties": False})
+    for text in ('{"a":0.1', '{"a":-', '{"a":0.1'):
+        assert "/properties/a/minimum" in explorer.explain_text(constraint, text).message

@@ -13,7 +13,7 @@ there would be a value. Cost: one machine per keyword of the schema, made when s
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from functools import cache
@@ -174,7 +174,7 @@ class _Question:
             address for address, (number, _) in DRAFTS.items() if number == schemas[0][0].draft
         )
         schema = {"$schema": draft, **schema}
-        key = json.dumps(schema), self._options
+        key = pickle.dumps(schema), self._options
         try:
             if (known := _MACHINES.get(key)) is None:
                 known = compile_schema(schema, self._meter, self._options)[0]
@@ -184,8 +184,8 @@ class _Question:
             return None
 
 
-_MACHINES: Final = Kept[tuple[str, SchemaOptions], Dfa](most_bytes=8_000_000)
-"""The machines of the last keywords that were asked, by their JSON."""
+_MACHINES: Final = Kept[tuple[bytes, SchemaOptions], Dfa](most_bytes=8_000_000)
+"""The machines of the last keywords that were asked, by their schema (which may hold decimals)."""
 
 
 @cache
