@@ -276,7 +276,6 @@ class Objects:
         self._leaves, self._rest = leaves, rest
         self._every = [main, *leaves]
         self._known: dict[IsPossible, int] = {}
-        self._arcs: dict[InContainer, list[Arc]] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -454,13 +453,8 @@ class Objects:
             return None
         return InContainer(place.main, place.rest, place.states, seen + 1)
 
-    def arcs(self, place: InContainer) -> list[Arc]:
+    def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The members that may come next."""
-        if place not in self._arcs:
-            self._arcs[place] = list(self._following(place))
-        return self._arcs[place]
-
-    def _following(self, place: InContainer) -> Iterator[Arc]:
         names, seen = self.names, place.seen
         if self._ask.ordered:
             if seen < len(names):
