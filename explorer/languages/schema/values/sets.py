@@ -40,6 +40,8 @@ from explorer.languages.schema.text.formats import FORMATS, LONGEST, TESTED
 from explorer.languages.schema.text.strings import among
 from explorer.languages.schema.values.amounts import (
     ALL,
+    LEAST,
+    MOST,
     MOST_DECIMALS,
     WHOLE,
     Cut,
@@ -105,95 +107,10 @@ def _of_format(name: str) -> Strings:
     return Strings(parts)
 
 
-class Scalars:
-    """The numbers and strings that plain keywords allow; the machines of patterns are cached.
-
-    Args:
-        meter: Watches every limit.
-        refuse: Raises for a keyword that cannot be followed, or notes it.
-    """
-
-    def __init__(
-        self,
-        meter: Meter,
-        *,
-        refuse: Callable[[Subschema, str, str, str], None],
-    ) -> None:
-        self.meter = meter
-        self._refuse = refuse
-        self._machines: dict[str, Dfa] = {}
-
-    def number(
-        self, subs: tuple[Subschema, ...], scalars: list[object] | None, *, integer: bool
-    ) -> Numbers:
-        """The numbers that the keywords of some subschemas allow.
-
-        Args:
-            scalars: The values that ``enum`` and ``const`` allow; ``None`` if neither is given.
-        """
-        every = Numbers((self._all_of_type(subs, integer=integer),))
-        if scalars is not None:
-            given = (point(decimal(value)) for value in scalars if is_number(value))
-            every = every.met(Numbers(given), self.meter)
-        for sub in subs:
-            for keyword, is_least in (
-                ("minimum", True), ("maximum", False),
-                ("exclusiveMinimum", True), ("exclusiveMaximum", False),
-            ):  # fmt: skip
-                bound = sub.keyword(keyword)
-                if not is_number(bound):
-                    continue
-                strict = keyword.startswith("exclusive") or (
-                    sub.draft == 4 and sub.keyword(f"exclusive{keyword.capitalize()}") is True
-                )
-                cut: Cut = (decimal(bound), 1 if strict == is_least else 0)
-                part = NumberPart(low=cut) if is_least else NumberPart(high=cut)
-                every = every.met(Numbers((part,)), self.meter)
-            divisor = sub.keyword("multipleOf")
-            if is_number(divisor) and self._may_divide(sub, decimal(divisor)):
-                part = NumberPart(steps=frozenset((decimal(divisor),)))
-                every = every.met(Numbers((part,)), self.meter)
-        return every
-
-    def _all_of_type(self, subs: tuple[Subschema, ...], *, integer: bool) -> NumberPart:
-        if not integer:
-            return ALL
-        digits = any(sub.draft == 4 and sub.keyword("type") is not None for sub in subs)
-        return NumberPart(written="digits") if digits else WHOLE
-
-    def _may_divide(self, sub: Subschema, divisor: Decimal) -> bool:
-        if not can_divide(divisor):
-            self._refuse(sub, "multipleOf", *_too_fine(divisor))
-            return False
-        return True
-
-    def format(self, name: str) -> Strings:
-        """The texts of a format."""
-        return _of_format(name)
-
-    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
-        """The texts in which an ECMA-262 pattern is found; ``None`` if the pattern is ignored."""
-        if pattern not in self._machines:
-            try:
-                python = searched(translated(pattern))
-                self._machines[pattern] = compile_pattern(python, self.meter)[1]
-            except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
-                reason = error.reason if isinstance(error, RegexError) else str(error)
-                self._refuse(
-                    sub, keyword,
-                    f"The pattern {pattern!r} cannot be read as one of ECMA-262: {reason}.",
-                    f"Correct it{_and_say(error)}; strict=False ignores the keyword.",
-                )  # fmt: skip
-                return None
-        return self._machines[pattern]
-
-    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
-        """Whether a pattern is found in a name."""
-        machine = self.pattern(sub, pattern, "patternProperties")
-        return machine is None or machine.accepts(name.encode(errors="surrogatepass"))
-
-
-SCALARS: Final = ("null", "boolean", "number", "string", "integer")
+_BOUNDS: Final = (
+    ("minimum", True), ("maximum", False), ("exclusiveMinimum", True), ("exclusiveMaximum", False),
+)  # fmt: skip
+"""The keywords that bound numbers, and whether from below."""
 WORDS: Final = {"null": None, "true": True, "false": False}
 MOST_UNIQUE: Final = 256
 """The most values of an item under ``uniqueItems``."""
@@ -219,7 +136,7 @@ class ValueSets:
         self.ignored: list[UnsupportedSchema] = []
         self._made: dict[object, Schema] = {}
         self._expansion = Expansion(self._made, self._look)
-        self._scalars = Scalars(meter, refuse=self.refuse)
+        self._machines: dict[str, Dfa] = {}
         self._places: dict[object, Site] = {}
         self._cases: dict[object, list[Case]] = {}
         self._types_of: dict[object, frozenset[str]] = {}
@@ -238,7 +155,7 @@ class ValueSets:
 
     def watch(self, meter: Meter) -> None:
         """Use another meter from now on."""
-        self.meter = self._scalars.meter = meter
+        self.meter = meter
 
     def _look(self, listed: int) -> None:
         self.meter.check("The machine of a schema", arcs=listed)
@@ -290,11 +207,24 @@ class ValueSets:
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern is found; ``None`` if the pattern is ignored."""
-        return self._scalars.pattern(sub, pattern, keyword)
+        if pattern not in self._machines:
+            try:
+                python = searched(translated(pattern))
+                self._machines[pattern] = compile_pattern(python, self.meter)[1]
+            except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
+                reason = error.reason if isinstance(error, RegexError) else str(error)
+                self.refuse(
+                    sub, keyword,
+                    f"The pattern {pattern!r} cannot be read as one of ECMA-262: {reason}.",
+                    f"Correct it{_and_say(error)}; strict=False ignores the keyword.",
+                )  # fmt: skip
+                return None
+        return self._machines[pattern]
 
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
         """Whether a pattern is found in a name."""
-        return self._scalars.matches(sub, pattern, name)
+        machine = self.pattern(sub, pattern, "patternProperties")
+        return machine is None or machine.accepts(name.encode(errors="surrogatepass"))
 
     def told_apart(
         self, listed: tuple[str, ...], machines: tuple[Dfa, ...]
@@ -411,7 +341,35 @@ class ValueSets:
         types = types_of(subs)
         if not types & {"number", "integer"}:
             return Numbers()
-        return self._scalars.number(subs, constants_of(subs), integer="number" not in types)
+        low, high, steps, written = LEAST, MOST, frozenset[Decimal](), ""
+        if "number" not in types:
+            if any(sub.draft == 4 and sub.keyword("type") is not None for sub in subs):
+                written = "digits"
+            else:
+                steps = WHOLE.steps
+        for sub in subs:
+            for keyword, is_least in _BOUNDS:
+                bound = sub.words.get(keyword)
+                if not is_number(bound):
+                    continue
+                strict = keyword.startswith("exclusive") or (
+                    sub.draft == 4 and sub.keyword(f"exclusive{keyword.capitalize()}") is True
+                )
+                cut: Cut = (decimal(bound), 1 if strict == is_least else 0)
+                low, high = (max(low, cut), high) if is_least else (low, min(high, cut))
+            divisor = sub.keyword("multipleOf")
+            if is_number(divisor):
+                step = decimal(divisor)
+                if can_divide(step):
+                    steps |= {step}
+                else:
+                    self.refuse(sub, "multipleOf", *_too_fine(step))
+        scalars = constants_of(subs)
+        given = (
+            [ALL] if scalars is None else [point(decimal(it)) for it in scalars if is_number(it)]
+        )
+        part = NumberPart(low, high, steps, written=written)
+        return Numbers(given).met(Numbers((part,)), self.meter)
 
     def strings(self, wanted: Wanted) -> Strings:
         """The strings of a set."""
@@ -431,12 +389,12 @@ class ValueSets:
         for sub in subs:
             made: Dfa | None = None
             if isinstance(pattern := sub.keyword("pattern"), str):
-                made = self._scalars.pattern(sub, pattern, "pattern")
+                made = self.pattern(sub, pattern, "pattern")
                 if made is not None:
                     every = every.met(Strings((StringPart(made),)), self.meter)
             name = sub.keyword("format")
             if self.options.formats and isinstance(name, str) and name in FORMATS:
-                every = every.met(self._scalars.format(name), self.meter)
+                every = every.met(_of_format(name), self.meter)
         return every
 
     # Containers.
