@@ -394,3 +394,36 @@ def test_a_variable_says_what_it_holds() -> None:
     assert grown(nameless(sources(".py")), NAMELESS_LEFT) == {}
     assert nameless({"explorer/a.py": "found = 1\nfor found in x: ..."}) == {"explorer": 2}
     assert nameless({"explorer/a.py": "print(found)\nfounded = 1"}) == {}
+
+
+def replaced(source: str) -> list[str]:
+    """The names of ours that a test replaces with ``setattr``; environments and clocks may be."""
+    ours = {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(parsed(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).split(".")[0] in FOLDERS
+    }
+    names: list[str] = []
+    for node in ast.walk(parsed(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr != "setattr" or not node.args:
+            continue
+        where, name = node.args[0], ast.unparse(node.args[1]) if len(node.args) > 1 else ""
+        text = where.value if isinstance(where, ast.Constant) else ast.unparse(where)
+        root = re.split(r"\W", str(text))[0]
+        if root in (*ours, *FOLDERS) or name.startswith("'_"):
+            names.append(ast.unparse(node))
+    return names
+
+
+def test_no_test_replaces_a_name_of_ours() -> None:
+    """What a test needs comes from outside: an argument, a small budget, a slow or wrong part."""
+    texts = sources(".py", folders=("tests",))
+    assert {path: names for path, text in texts.items() if (names := replaced(text))} == {}
+    patch = "from explorer.tokens import lazy\nimport os\npatch.setattr({})"
+    for arguments in ("lazy, 'MOST', 1", "lazy.Free, 'step', 1", "'widgets.a.b', 1", "os, '_x', 1"):
+        assert len(replaced(patch.format(arguments))) == 1
+    assert replaced(patch.format("os, 'replace', 1")) == []
