@@ -21,13 +21,13 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.machine import NO_ARC, Dfa, Int32, Network
-from explorer.automata.program import Program
+from explorer.automata.construction.operations import dfa_to_nfa
+from explorer.automata.machine import Dfa, Network, Nfa
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Deferred, Node, Source, inside
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError
+from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.registry import register
 
 STAGE: Final = "Writing out a grammar to a depth"
@@ -95,64 +95,42 @@ def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
     if known is None:
         return empty_dfa(NUM_BYTES)
     network, _ = known
-    below: list[Program] | None = None
+    below: list[Nfa] | None = None
     for _ in range(depth):
         rules = range(len(network.entry))
         below = [dfa_to_nfa(_of_rule(network, rule, below, meter)) for rule in rules]
     return _of_rule(network, 0, below, meter)
 
 
-def _of_rule(network: Network, rule: int, below: list[Program] | None, meter: Meter) -> Dfa:
+def _of_rule(network: Network, rule: int, below: list[Nfa] | None, meter: Meter) -> Dfa:
     """The machine of a rule, its calls replaced by the machines of the depth below.
 
     A call that ends the rule needs no stack: it goes to the start of the called rule.
     """
-    number = {network.entry[rule]: 0}
+    sketch = Sketch(meter, stage=STAGE)
+    number = {network.entry[rule]: sketch.state()}
     waiting = [network.entry[rule]]
-    arcs: list[tuple[int, int, int, int]] = []
-    blocks: list[Int32] = []
-    epsilons: list[tuple[int, int]] = []
-    fresh = 1
 
     def numbered(state: int) -> int:
-        nonlocal fresh
         if state not in number:
-            number[state] = fresh
-            fresh += 1
+            number[state] = sketch.state()
             waiting.append(state)
         return number[state]
 
     classes = network.symbol_class
     runs = np.flatnonzero(np.diff(classes, prepend=-1)).tolist()
     ends = [*(begin - 1 for begin in runs[1:]), NUM_BYTES - 1]
-    accepting: list[int] = []
-    while waiting:
-        state = waiting.pop()
+    for state in waiting:  # The list grows while it is read.
         here = number[state]
-        if network.exits[state]:
-            accepting.append(here)
         for low, high in zip(runs, ends, strict=True):
             target = network.arcs(state).get(int(classes[low]))
             if target is not None:
-                arcs.append((here, low, high, numbered(target)))
+                sketch.interval(here, low, high, numbered(target))
         for callee, after in network.calls[state]:
             if network.only_exits[after]:
-                epsilons.append((here, numbered(network.entry[callee])))
-            elif below is None:
-                if network.arrays.empty[network.entry[callee]]:
-                    epsilons.append((here, numbered(after)))
-            else:
-                nfa, target = below[callee], numbered(after)
-                if nfa.start == NO_ARC:
-                    continue
-                blocks.append(nfa.arcs + np.array([fresh, 0, 0, fresh], np.int32))
-                epsilons.append((here, nfa.start + fresh))
-                epsilons += [(end + fresh, target) for end in nfa.accepting.tolist()]
-                fresh += nfa.num_states
-        meter.check(STAGE, states=fresh, arcs=len(arcs) + sum(map(len, blocks)))
-    rows = np.array(arcs, np.int32).reshape(-1, 4)
-    nfa = Program(
-        fresh, 0, np.concatenate([rows, *blocks]).astype(np.int32),
-        np.array(epsilons, np.int32).reshape(-1, 2), np.array(accepting, np.int32),
-    )  # fmt: skip
-    return minimal_dfa(nfa, meter)
+                sketch.epsilon(here, numbered(network.entry[callee]))
+            elif below is not None:
+                sketch.nfa(here, below[callee], numbered(after))
+            elif network.arrays.empty[network.entry[callee]]:
+                sketch.epsilon(here, numbered(after))
+    return sketch.finish(0, [here for state, here in number.items() if network.exits[state]])

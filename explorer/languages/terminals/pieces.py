@@ -24,18 +24,18 @@ takes the union. An item that is given twice may be taken twice.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from explorer.automata.construction import operations
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register_terminal
 
 SUBSTRINGS: Final = "The suffix automaton"
@@ -132,7 +132,6 @@ register_terminal(Terminal("SUBSTRING_OF", "text", 1, 1, _substring_of, closed=T
 ITEMS: Final = "Writing out the items in order"
 
 _BYTES_PER_ENTRY: Final = 200
-_MANY: Final = 4096
 
 
 class _Beginnings:
@@ -179,48 +178,32 @@ def subsequence_machine(items: tuple[str, ...], delimiter: str, meter: Meter) ->
             node = node.children.setdefault(byte, _Beginnings())
             node.items.append(number)
         node.ends.append(number)
-    numbers: dict[tuple[int, int], int] = {(id(root), 0): 0}
-    waiting: deque[tuple[_Beginnings, int, int]] = deque([(root, 0, 0)])
-    arcs: list[tuple[int, int, int, int]] = []
-    accepting: set[int] = set()
-    count = 1
+    sketch = Sketch(meter, stage=ITEMS)
+    numbers = {(id(root), 0): sketch.state()}
+    waiting = [(root, 0)]
 
     def state(node: _Beginnings, first: int) -> int:
-        nonlocal count
         key = (id(node), first)
-        known = numbers.get(key)
-        if known is None:
-            known = numbers[key] = count
-            count += 1
-            waiting.append((node, first, known))
-        return known
+        if key not in numbers:
+            numbers[key] = sketch.state()
+            waiting.append((node, first))
+        return numbers[key]
 
-    done = 0
-    while waiting:
-        node, low, here = waiting.popleft()
+    accepting: list[int] = []
+    for node, low in waiting:  # The list grows while it is read.
+        here = numbers[id(node), low]
         for byte, child in node.children.items():
             first = child.first(low)
             if first is not None:
-                arcs.append((here, byte, byte, state(child, first)))
+                sketch.byte(here, byte, state(child, first))
         at = bisect_left(node.ends, low)
         if at < len(node.ends):
-            accepting.add(here)
+            meter.check_time(ITEMS)
+            accepting.append(here)
             following = root.first(node.ends[at] + 1)
             if following is not None:
-                source = here
-                for byte in between[:-1]:
-                    arcs.append((source, byte, byte, count))
-                    source = count
-                    count += 1
-                arcs.append((source, between[-1], between[-1], state(root, following)))
-        done += 1
-        if done % _MANY == 0:
-            meter.check(ITEMS, states=count, arcs=len(arcs), bytes=_BYTES_PER_ENTRY * len(arcs))
-    nfa = Nfa(
-        count, 0, np.array(arcs, np.int32), np.empty((0, 2), np.int32),
-        np.array(sorted(accepting), np.int32),
-    )  # fmt: skip
-    return operations.minimal_dfa(nfa, meter)
+                sketch.text(here, between, state(root, following))
+    return sketch.finish(0, accepting)
 
 
 def _subsequence_of(group: TerminalGroup) -> Node:

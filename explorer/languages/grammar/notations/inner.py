@@ -15,12 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-import numpy as np
-
 from explorer.arguments import shown
-from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa
-from explorer.automata.program import Program
 from explorer.automata.tree.nodes import (
     Call,
     Deferred,
@@ -38,6 +34,7 @@ from explorer.errors import ExplorerError, GrammarError
 from explorer.languages.grammar.notations.reading import WrittenRule
 from explorer.languages.phases.control import ControlToken
 from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.algebra import Union
 
 WHITE: Final = r"[ \n\t\r]*"
@@ -154,22 +151,15 @@ def substrings(data: object, start: int, end: int, wrong: Wrong) -> Node:
 
 def _in_a_row(pieces: Sequence[str], meter: Meter) -> Dfa:
     """The minimal machine of all runs of consecutive pieces, the empty run included."""
-    arcs: list[tuple[int, int, int, int]] = []
-    borders, fresh = [0], 1
+    sketch = Sketch(meter, stage="The pieces of a text")
+    start = sketch.state()
+    borders = [sketch.state()]
     for piece in pieces:
-        here = borders[-1]
-        for byte in piece.encode():
-            arcs.append((here, byte, byte, fresh))
-            here, fresh = fresh, fresh + 1
-        borders.append(here)
-        meter.check("The pieces of a text", states=fresh)
-    start = fresh
-    moves = [(start, border) for border in borders]
-    program = Program(
-        fresh + 1, start, np.array(arcs, np.int32).reshape(-1, 4), np.array(moves, np.int32),
-        np.array(sorted(set(borders)), np.int32),
-    )  # fmt: skip
-    return operations.minimal_dfa(program, meter)
+        borders.append(sketch.state())
+        sketch.text(borders[-2], piece.encode(), borders[-1])
+    for border in borders:
+        sketch.epsilon(start, border)
+    return sketch.finish(start, borders)
 
 
 def token_source(text: str, at: int, wrong: Wrong) -> tuple[Source, int]:

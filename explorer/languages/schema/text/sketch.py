@@ -35,10 +35,11 @@ class Sketch:
     Args:
         meter: Watches every limit.
         states: The number of states to begin with.
+        stage: What is drawn, for errors.
     """
 
-    def __init__(self, meter: Meter, states: int = 0) -> None:
-        self._meter = meter
+    def __init__(self, meter: Meter, states: int = 0, stage: str = STAGE) -> None:
+        self._meter, self._stage = meter, stage
         self._states = states
         self._arcs: list[tuple[int, int, int, int]] = []
         self._blocks: list[Int32] = []
@@ -53,7 +54,7 @@ class Sketch:
     def states(self, count: int) -> int:
         """New states; the number of the first one."""
         self._states += count
-        self._meter.check(STAGE, states=self._states)
+        self._meter.check(self._stage, states=self._states)
         return self._states - count
 
     def rows(self, arcs: Int32) -> None:
@@ -117,7 +118,7 @@ class Sketch:
     def _copied(self, nfa: Nfa) -> range:
         offset = self._states
         self._states += nfa.num_states
-        self._meter.check(STAGE, states=self._states)
+        self._meter.check(self._stage, states=self._states)
         self._blocks.append(nfa.arcs + np.array([offset, 0, 0, offset], np.int32))
         return range(offset, self._states)
 
@@ -142,7 +143,7 @@ class Sketch:
         arcs = numbers.reshape(-1, 4)
         if self._blocks:
             arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)
-        self._meter.check(STAGE, states=self._states, arcs=len(arcs))
+        self._meter.check(self._stage, states=self._states, arcs=len(arcs))
         return Nfa(
             self._states,
             start,
