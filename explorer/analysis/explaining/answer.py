@@ -26,7 +26,7 @@ from explorer.analysis.places.spans import MarkedText, SourcePart
 from explorer.analysis.places.widening import Cause, cause_of
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
-from explorer.analysis.wording.sentences import message, prose
+from explorer.analysis.wording.sentences import Said, message, prose, reason
 from explorer.analysis.wording.words import Names, title, underlined
 from explorer.arguments import instance
 from explorer.languages.constraint import Constraint
@@ -114,15 +114,19 @@ class Answered:
         return ()
 
     @cached_property
+    def _said(self) -> Said:
+        return reason(self.verdict, self.names)
+
+    @cached_property
     def message(self) -> str:
         """One line for a log: the question, the reason, and its place in the source."""
-        line = message(self.verdict, self.parts, self.names, assumed=self.assumed_prefix)
+        line = message(self.verdict, self.parts, self.title, self._said[0])
         return " ".join([line, *self.limits])
 
     @cached_property
     def prose(self) -> str:
         """The reason in plain sentences, without the token's name at the start."""
-        return " ".join([prose(self.verdict, self.parts, self.names), *self.limits])
+        return " ".join([prose(self.verdict, self.parts, self._said[1]), *self.limits])
 
     @cached_property
     def title(self) -> str:

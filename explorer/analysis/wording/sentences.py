@@ -32,7 +32,6 @@ from explorer.analysis.wording.words import (
     show_offered,
     show_sentinel,
     show_writable,
-    title,
     writer_of,
 )
 from explorer.languages.terminals import TERMINALS
@@ -41,18 +40,14 @@ MOST_PLACES = 4
 """The most places of a source that are named."""
 
 
-def message(
-    verdict: Verdict, parts: Sequence[SourcePart], names: Names | None, *, assumed: bool = False
-) -> str:
+def message(verdict: Verdict, parts: Sequence[SourcePart], line: str, why: str) -> str:
     """The verdict in one line, without a line break.
 
     Args:
         parts: The parts of the source that decide.
-        names: The vocabulary; ``None`` for text without a tokenizer.
-        assumed: Whether the text before the token is only an example.
+        line: The title of the verdict.
+        why: The clause of its `reason`.
     """
-    line = title(verdict, names, assumed=assumed)
-    why, _ = _reason(verdict, names)
     if why:
         line += f" {why}" if verdict.stage == "filtered" else f": {why}"
     clauses = [
@@ -65,7 +60,7 @@ Said = tuple[str, list[str]]
 """A reason twice: as a clause for one line, and as sentences."""
 
 
-def _reason(verdict: Verdict, names: Names | None) -> Said:
+def reason(verdict: Verdict, names: Names | None) -> Said:
     """The reason, without the place in the source; the clause of an allowed token is empty."""
     match verdict.stage:
         case "beyond_vocabulary":
@@ -400,14 +395,13 @@ def _part(part: SourcePart) -> tuple[str, str]:
 # In sentences
 
 
-def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
+def prose(verdict: Verdict, parts: Sequence[SourcePart], sentences: Sequence[str]) -> str:
     """The reason in plain sentences.
 
     Args:
         parts: The parts of the source that decide.
-        names: The vocabulary; ``None`` for text without a tokenizer.
+        sentences: Those of the verdict's `reason`.
     """
-    _, sentences = _reason(verdict, names)
     if verdict.stage == "end_of_text" and any(part.role == "excludes" for part in parts):
         # The text itself is excluded: going on is only an alternative.
         rest = f" It may go on with {_needed(verdict)}." if verdict.expected else ""
