@@ -54,7 +54,7 @@ Label = str | int | None
 """The name of a member, or the number of a kind of names; ``None`` for an item."""
 
 
-class Arc(Struct, frozen=True):
+class Arc(Struct, frozen=True, gc=False):
     """A letter and its target.
 
     Args:
@@ -113,7 +113,7 @@ def split_by(
         yield wanted, holds
 
 
-class InContainer(Struct, frozen=True):
+class InContainer(Struct, frozen=True, gc=False):
     """A state within a container.
 
     Args:
