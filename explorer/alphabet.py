@@ -42,6 +42,18 @@ MOST_ID: Final = 64**ID_DIGITS - 1
 _A_LETTER: Final = re.compile(rb"\xf8([^\xf8-\xff]*)\xf9([\x80-\xbf]{4})")
 
 
+# After the bracket of an array whose items come once, a machine that remembers them reads a mark
+# (`explorer.languages.schema.once`): a byte that no text holds.
+ONCE_ENDLESS: Final = 0xFA
+"""The mark of an array each of whose items has infinitely many values."""
+
+ONCE_MANY: Final = 0xFB
+"""The mark of an array each of whose items has many values."""
+
+ONCE_FEW: Final = 0xFC
+"""The mark of any other array whose items come once."""
+
+
 # Machines over tokens also read the ends of tokens: the detokenizing transducer writes a token's
 # bytes, or its letter, followed by an end mark.
 TOKEN_END: Final = NUM_BYTES

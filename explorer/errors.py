@@ -426,22 +426,28 @@ def _shown(size: float) -> str:
 
 
 class NotRegular(BudgetExceeded):
-    """A finite machine was asked for, but the rules of a grammar recurse.
+    """A finite machine was asked for, but the rules of a grammar recurse, or items are remembered.
 
     It is a `BudgetExceeded` because no number of states suffices, so that callers with a fallback
     for too large machines use it here too.
 
     Attributes:
-        rules: The rules that call themselves, directly or through each other.
+        rules: The rules that call themselves, directly or through each other; or the keywords that
+            have a text remembered.
     """
 
-    def __init__(self, rules: tuple[str, ...]) -> None:
+    def __init__(
+        self, rules: tuple[str, ...], why: str = "The grammar recurses", bound: str = ""
+    ) -> None:
         self.rules = rules
         super().__init__("states", limit=inf, reached=inf, stage="A grammar as a finite machine")
-        self.message = f"The grammar recurses ({', '.join(rules)}), so no finite machine reads it."
-        self.remedy = (
+        self.message = f"{why} ({', '.join(rules)}), so no finite machine reads it."
+        bound = bound or (
             "Bound the nesting, constraint.bounded(depth=...), or a schema's by max_depth=..., and "
-            "use that. For compile(...) it is enough to leave out lazy=False, which insists on a "
+            "use that."
+        )
+        self.remedy = (
+            f"{bound} For compile(...) it is enough to leave out lazy=False, which insists on a "
             "table."
         )
         self.args = (f"{self.message} {self.remedy}",)

@@ -194,6 +194,19 @@ class ByteMachine(Protocol):
         """
         ...
 
+    def least(self, state: int) -> int | None:
+        """A number of bytes that every ending has at least, of a machine with too many states to
+        search without it: it remembers what a text says, so texts rarely lead to the same state.
+        ``None`` for every other machine.
+        """
+        ...
+
+    def wider(self, state: int) -> tuple[ByteMachine, int] | None:
+        """A machine with few states, and one of them, that reads all that such a machine reads
+        from a state, and perhaps more; ``None`` where `least` is.
+        """
+        ...
+
     def visit(self, trie: WordTrie, state: int) -> None:
         """Fill the cells of `table` that the words of a trie need from a state.
 
@@ -392,6 +405,14 @@ class Dfa:
             return b""
         row = self.table[state][self.symbol_class[:NUM_BYTES]]
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
+
+    def least(self, state: int) -> None:
+        """``None``: its states can be searched."""
+        return
+
+    def wider(self, state: int) -> None:
+        """``None``: its states can be searched."""
+        return
 
     def accepts(self, data: bytes) -> bool:
         """Whether the machine accepts exactly these bytes.

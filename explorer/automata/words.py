@@ -76,6 +76,8 @@ def shortest_word(
         b'food'
     """
     begin = machine.start if state is None else state
+    if begin != NO_ARC and machine.least(begin) is not None:
+        return _guided_word(machine, begin, meter)
     arcs = _arcs(machine)
     came_from: dict[int, tuple[int, int]] = {}
     queue = deque([] if begin == NO_ARC else [begin])
@@ -97,10 +99,33 @@ def shortest_word(
                 seen.add(target)
                 came_from[target] = (here, byte)
                 (queue.append if byte >= 0 else queue.appendleft)(target)
-    raise EmptyConstraint(
+    raise _without_word()
+
+
+def _without_word() -> EmptyConstraint:
+    return EmptyConstraint(
         "No word can be read from here.",
         remedy="Look for parts of the constraint that exclude each other.",
     )
+
+
+def _guided_word(machine: ByteMachine, begin: int, meter: Meter | None) -> bytes:
+    """As `shortest_word`, of a machine that knows how long endings are at `least`."""
+    queue = [(machine.least(begin) or 0, b"", begin)]
+    seen = {begin}
+    while queue:
+        length, word, here = heapq.heappop(queue)
+        if meter is not None:
+            meter.check_time(STAGE)
+        if length == len(word) and machine.is_accepting(here):
+            return word
+        for byte in machine.expected(here):
+            target = machine.step(here, byte)
+            if target not in seen:
+                seen.add(target)
+                least = max(length, len(word) + 1 + (machine.least(target) or 0))
+                heapq.heappush(queue, (least, word + bytes((byte,)), target))
+    raise _without_word()
 
 
 def accepts(machine: ByteMachine, data: bytes) -> bool:
@@ -203,10 +228,12 @@ def words(
     if has_no_word(machine):
         return
     meter = meter or Meter()
-    if machine.closed is not None:
-        remaining = _shortest_lengths(machine.closed, meter).__getitem__
-    else:
-        remaining = _lengths_when_asked(machine, meter)
+    known = None if machine.closed is None else _shortest_lengths(machine.closed, meter)
+    lengths = lengths_when_asked(machine)
+
+    def remaining(state: int) -> int:
+        return lengths(state, meter) if known is None else known[state]
+
     arcs: dict[int, list[tuple[int, int]]] = {}
     queue: list[tuple[int, bytes, int]] = [(remaining(machine.start), b"", machine.start)]
     waiting = 0
@@ -255,11 +282,11 @@ def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:
         yield row
 
 
-def _lengths_when_asked(machine: ByteMachine, meter: Meter) -> Callable[[int], int]:
+def lengths_when_asked(machine: ByteMachine) -> Callable[[int, Meter], int]:
     """From a state to the length of a shortest word from it, searched where it is asked for."""
     known: dict[int, int] = {}
 
-    def length(state: int) -> int:
+    def length(state: int, meter: Meter) -> int:
         if state not in known:
             word = shortest_word(machine, state, meter)
             for k, byte in enumerate(word):  # The rest of a shortest word is a shortest one.

@@ -394,6 +394,15 @@ class LazyMachine(NumberedPlaces[int]):
                 known.append(here)
             return known[state]
 
+    def text_to(self, state: int) -> bytes:
+        """The text that first led to a state."""
+        state = checked_state(state, len(self._places))
+        tokens: list[int] = []
+        while state > 0:
+            state, token = self._came_by[state - 1]
+            tokens.append(token)
+        return self._vocabulary.written(reversed(tokens))
+
     def can_finish(self, byte_state: int) -> bool:
         """Whether this vocabulary can finish from a state of `byte_machine`.
 

@@ -47,6 +47,7 @@ PERSON = {
     "required": ["age"],
     "additionalProperties": False,
 }
+ONCE = {"type": ["array", "string"], "items": {"$ref": "#"}, "uniqueItems": True}
 SUMS = TerminalGrammar(
     {"plus": r"\+", "open": r"\(", "close": r"\)", "int": "([1-9][0-9]*)|(0+)"},
     {"E": (("E", "plus", "E"), ("open", "E", "close"), ("int",))},
@@ -101,6 +102,17 @@ MACHINES: dict[str, Callable[[], TokenMachine]] = {
     "lazy of a schema": lambda: of_schema(PERSON, lazy=True),
     "open schema": lambda: of_schema({"properties": {"a": {"maxLength": 3}}}),
     "schema on a stack": lambda: of_schema(TREE),
+    "items once": lambda: of_schema({"items": {"type": "integer"}, "uniqueItems": True}),
+    "strings once": lambda: of_schema(
+        {"properties": {"a": {"items": {"pattern": "^(a|b.*)$"}, "uniqueItems": True}}}
+    ),
+    "items once on a stack": lambda: of_schema(ONCE),
+    "items once, but a few": lambda: compiled(
+        explorer.json_schema(
+            {"type": "array", "items": {"enum": [*range(300)]}, "uniqueItems": True}
+        )
+        - explorer.literal("[1,2]")
+    ),
     "one stack": lambda: compiled(explorer.grammar(NESTED)),
     "many stacks": lambda: compiled(explorer.grammar(AMBIGUOUS, ambiguous=True)),
     "grammar and regex": lambda: compiled(explorer.grammar(NESTED) & explorer.regex(r".{3,9}")),

@@ -193,18 +193,21 @@ def _nearby(machine: ByteMachine, state: int) -> Dfa:
     """The states of a machine within one character of a state, as a `Dfa` that begins there.
 
     A byte below 0x80 ends its character, so the state after it is not visited: the machine may
-    have no budget left to compute it.
+    have no budget left to compute it. The rest of a longer character is read by a wider machine,
+    where there is one.
     """
-    numbers = {state: 0}
-    asked = {state}
+    numbers = {(machine, state): 0}
+    asked = {*numbers}
     rows: dict[int, Int32] = {}
-    layer = [state]
+    layer = [*numbers]
     for _ in range(4):
-        following: list[int] = []
-        for here in layer:
-            row = rows[numbers[here]] = np.full(NUM_BYTES, NO_ARC, np.int32)
-            for byte in machine.expected(here):
-                target = machine.step(here, byte)
+        following: list[tuple[ByteMachine, int]] = []
+        for reader, here in layer:
+            row = rows[numbers[reader, here]] = np.full(NUM_BYTES, NO_ARC, np.int32)
+            for byte in reader.expected(here):
+                target = reader, reader.step(here, byte)
+                if byte >= 0x80:
+                    target = reader.wider(target[1]) or target
                 row[byte] = numbers.setdefault(target, len(numbers))
                 if byte >= 0x80 and target not in asked:
                     asked.add(target)

@@ -279,7 +279,7 @@ def _tail(
     if state < 0:
         return NO_ARC, b""
     if text is None:
-        text = background.paths.text_to(background.machine.byte_state(state), meter)
+        text = background.paths.text_of(state, meter)
     data = as_bytes(text)
     begin = character_start(data, len(data))
     machine = background.byte_machine

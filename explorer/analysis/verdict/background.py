@@ -31,7 +31,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from threading import RLock
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 from weakref import ref
 
 import numpy as np
@@ -40,13 +40,15 @@ from numpy.typing import NDArray
 from explorer.analysis.characters.view import Characters
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.automata.rules.moves import occurs_nowhere
+from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.machine import TokenMachine, TokenTable, filtered_of, table_of
+from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, filtered_of, table_of
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
 from explorer.tokens.walks.finishing import Finishing, finishing_of
+from explorer.tokens.walks.spelling import fewest_tokens
 from explorer.tokens.walks.trie import after_token, single_bytes, trie_for, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
@@ -407,9 +409,12 @@ class Paths:
             BudgetExceeded: The state is further away than the limits allow.
         """
         machine = self._ground.machine
-        filtered = filtered_of(machine)
-        known = None if filtered is None else filtered.text_to(state)
-        return self.text_to(machine.byte_state(state), meter) if known is None else known
+        place = machine.byte_state(state)
+        recording = filtered_of(machine)
+        if self._ground.byte_machine.least(place) is not None:  # Too many states to search.
+            recording = cast("Filtered", machine)
+        known = None if recording is None else recording.text_to(state)
+        return self.text_to(place, meter) if known is None else known
 
     def after(self, state: int, token: int, meter: Meter) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.
@@ -443,8 +448,12 @@ class Paths:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        is_complete = self._ground.byte_machine.is_accepting
-        return self._nearest(state, is_complete, meter) or ()
+        machine = self._ground.byte_machine
+        if machine.least(state) is not None:  # Too many states to search for the fewest tokens.
+            tokens = fewest_tokens(self._ground.trie, shortest_word(machine, state, meter))
+            if tokens is not None:
+                return tokens
+        return self._nearest(state, machine.is_accepting, meter) or ()
 
     def _nearest(
         self, begin: int, is_goal: Callable[[int], bool], meter: Meter

@@ -67,15 +67,19 @@ from explorer.automata.tree.nodes import (
     Deferred,
     Group,
     Intersect,
+    Literal,
     Machine,
     Negate,
     Node,
+    Remembered,
     Rules,
     Subtract,
     TokenLimit,
     Whole,
     Written,
+    children,
     walk,
+    with_children,
 )
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
@@ -116,6 +120,12 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         return node.make(meter)
     if isinstance(node, Intersect | Subtract | Negate):
         return _pair(node, budget, meter)
+    if (remembered := _remembered(node)) is not None:
+        marked = discover(_with_part(node, "marked"), budget, meter)
+        if not remembered.waits and not marked.read[[*remembered.marks]].any():
+            return marked
+        free = discover(_with_part(node, "body"), budget, meter)
+        return Discovered(remembered.kind(marked, free), budget)
     if isinstance(node, Whole):
         return _over_net(net_of(resolve(node.body, meter), meter), budget)
     parts = LateParts(node)
@@ -126,6 +136,28 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
 
         return of_grammar(node, budget, meter)
     return _over_net(net, budget, parts)
+
+
+def _remembered(node: Node) -> Remembered | None:
+    """A part that has to be remembered, outside of combinations."""
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Remembered):
+            return here
+        if not isinstance(here, Intersect | Subtract | Negate):
+            waiting += [each for each in children(here) if type(each) is not Literal]
+    return None
+
+
+def _with_part(node: Node, part: str) -> Node:
+    """A tree with one of their parts in place of those that have to be remembered."""
+    if isinstance(node, Remembered):
+        return getattr(node, part)
+    if isinstance(node, Intersect | Subtract | Negate):
+        return node
+    below = children(node)
+    return with_children(node, tuple(_with_part(each, part) for each in below)) if below else node
 
 
 def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
@@ -560,6 +592,14 @@ class Sets:
     def accepting(self, state: int) -> bool:
         """Whether the text may end."""
         return bool(self._rows.accepting[state])
+
+    def least(self, state: int, meter: Meter) -> None:
+        """``None``: its states can be searched."""
+        return
+
+    def wider(self, state: int) -> None:
+        """``None``: its states can be searched."""
+        return
 
     def sent(self) -> tuple[Callable[..., Sets], tuple[Any, ...]]:
         """The net, or with unbuilt parts the tree, and the discovered rows."""

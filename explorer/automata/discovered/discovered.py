@@ -35,6 +35,7 @@ from explorer.automata.machine import (
     NO_ARC,
     UNKNOWN,
     Bool,
+    ByteMachine,
     Int32,
     Stacks,
     UInt32,
@@ -119,6 +120,14 @@ class Kind(Protocol):
 
     def accepting(self, state: int) -> bool | None:
         """Whether the text may end in a state; ``None`` if its row must be filled first."""
+        ...
+
+    def least(self, state: int, meter: Meter) -> int | None:
+        """As `Discovered.least`."""
+        ...
+
+    def wider(self, state: int) -> tuple[ByteMachine, int] | None:
+        """As `Discovered.wider`."""
         ...
 
     def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
@@ -244,6 +253,24 @@ class Discovered:
         self._fill(state)
         row = self._kind.table[state][self._kind.symbol_class[:NUM_BYTES]]
         return bytes(np.flatnonzero(row != NO_ARC).tolist())
+
+    def least(self, state: int) -> int | None:
+        """A number of bytes that every ending has at least, where there are too many states to
+        search without it; else ``None``.
+
+        Raises:
+            BudgetExceeded: It took too long to find out.
+        """
+        if state == NO_ARC:
+            return None
+        with self._lock:
+            return self._kind.least(state, Meter(self._budget))
+
+    def wider(self, state: int) -> tuple[ByteMachine, int] | None:
+        """A machine with few states, and one of them, that reads all that this one reads from a
+        state, and perhaps more; ``None`` where `least` is.
+        """
+        return None if state == NO_ARC else self._kind.wider(state)
 
     def visit(self, trie: WordTrie, state: int) -> None:
         """Fill the cells of `table` along the words of a trie from a state.

@@ -300,6 +300,25 @@ class Paired(WholeRows[tuple[int, int]]):
             return True
         return None
 
+    def least(self, state: int, meter: Meter) -> int | None:
+        """The larger number of both halves, or of the left one in a difference."""
+        left, right = self._met[state]
+        halves = [self._left.least(left)]
+        if self._operation == "both" or right != NO_ARC:
+            halves.append(self._right.least(right))
+        known = [each for each in halves if each is not None]
+        if self._operation == "left only":
+            return None if not known else halves[0] or 0
+        return max(known, default=None)
+
+    def wider(self, state: int) -> tuple[ByteMachine, int] | None:
+        """That of a half: of the left one, or else, in an intersection, of the right one."""
+        left, right = self._met[state]
+        wider = self._left.wider(left)
+        if wider is None and self._operation == "both":
+            return self._right.wider(right)
+        return wider
+
     def sent(self) -> tuple[Callable[..., Paired], tuple[Any, ...]]:
         """The machines, and the pairs that were met."""
         return Paired, (self._left, self._right, self._operation, tuple(self._met))

@@ -86,6 +86,14 @@ class WholeRows(ABC, Generic[K]):
         """The number of a configuration; a new configuration gets the next number."""
         return number_of(configuration, self._met, self._numbers)
 
+    def least(self, state: int, meter: Meter) -> int | None:
+        """``None``, by default: its states can be searched."""
+        return None
+
+    def wider(self, state: int) -> tuple[ByteMachine, int] | None:
+        """``None``, by default: its states can be searched."""
+        return None
+
     def begin(self, meter: Meter) -> int:
         """Do nothing: the start state exists."""
         return FINISHED
@@ -98,13 +106,17 @@ class WholeRows(ABC, Generic[K]):
         """Write the row of a state into the table, unless it is known."""
         if self.table[state, 0] == UNKNOWN:
             row = self.row(state, meter)
-            count = self.num_states
-            if count > len(self.table):
-                room = np.full((2 * count + 64, len(row)), UNKNOWN, np.int32)
-                room[: len(self.table)] = self.table
-                self.table = room
+            self.make_rows()
             self.table[state] = row
         return FINISHED
+
+    def make_rows(self) -> None:
+        """Give every numbered state a row."""
+        rows, classes = self.table.shape
+        if self.num_states > rows:
+            room = np.full((2 * self.num_states + 64, classes), UNKNOWN, np.int32)
+            room[:rows] = self.table
+            self.table = room
 
     def visit(self, trie: WordTrie, stack: Int32, again: bool, meter: Meter) -> int:
         """Fill the rows that the words of a trie need."""

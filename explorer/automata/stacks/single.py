@@ -511,6 +511,14 @@ class SingleStack:
         """The return state of a stack node and its parent node; none for the bottom."""
         return ((int(self._met.after[node]), int(self._met.below[node])),) if node > 0 else ()
 
+    def least(self, state: int, meter: Meter) -> None:
+        """``None``: its states can be searched."""
+        return
+
+    def wider(self, state: int) -> None:
+        """``None``: its states can be searched."""
+        return
+
     def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:
         """The constructor and its arguments: the network, its moves, and a copy of the tables."""
         return SingleStack, (self.network, self._ways, deepcopy(self._met))

@@ -57,6 +57,7 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Remembered,
     Rules,
     Subtract,
     Texts,
@@ -96,6 +97,8 @@ def build(node: Node, meter: Meter) -> Dfa:
             return node.make(meter)
         case Rules():
             return node.make(node, meter)
+        case Remembered():
+            return build(node.closed, meter)
         case TokenPiece():
             return node.text()
         case Whole():
@@ -196,7 +199,7 @@ def _part(node: Node, meter: Meter) -> Dfa:
             return operations.intersection(body, _at_most(node.most), meter)
         case Rules():
             return in_any_tokens(_regular(node, meter), meter)
-        case Machine() | Deferred() | Whole() | Texts():
+        case Machine() | Deferred() | Whole() | Texts() | Remembered():
             return in_any_tokens(build(node, meter), meter)
         case Intersect():
             return operations.intersection(_part(node.left, meter), _part(node.right, meter), meter)

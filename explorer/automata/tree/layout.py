@@ -29,6 +29,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.program import AGAIN, ENTER, LEAVE, Int32, LatePart, Program, Scope
+from explorer.automata.tree.assertions import width
 from explorer.automata.tree.charset import CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.nodes import (
     Assertion,
@@ -46,6 +47,7 @@ from explorer.automata.tree.nodes import (
     Node,
     Origin,
     Outline,
+    Remembered,
     Repeat,
     Rules,
     Source,
@@ -53,7 +55,6 @@ from explorer.automata.tree.nodes import (
     TokenLimit,
     Whole,
     Written,
-    width,
 )
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
@@ -241,6 +242,8 @@ class ProgramLayout:
                 self.epsilons.rows.append((source, target))
             case Written():
                 self._written(node, source, target)
+            case Remembered() if self.with_origin:
+                self._lay(node.body, source, target)
             case Texts() if self.symbols.count == NUM_BYTES:
                 self.texts(node, source, target)
             case Whole():

@@ -14,10 +14,7 @@ A pattern has a node for each character, so the nodes of patterns are msgspec's 
 dataclasses, and made in a tenth of the time. Leaves refer to no node (``gc=False``).
 
 The table `SHAPES` gives the role of every kind of node; a walk of a tree uses the table and matches
-on no kind. A kind that is not in the table is a leaf. The *width* of a piece decides whether a
-lookbehind is legal: `re` looks behind by stepping back a fixed number of characters, so it demands
-that all matches of a lookbehind have one length. The automata here need no such rule; it is kept
-because the syntax accepted is Python's.
+on no kind. A kind that is not in the table is a leaf.
 
 The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
 """
@@ -313,14 +310,44 @@ class Written:
     phase: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """A language of which no finite machine, and no stack, knows what may come next.
+
+    Its texts are those of the body that a kind of configurations allows, which remembers what it
+    reads where there are marks.
+
+    Args:
+        body: All texts, and more.
+        marked: The body with marks, bytes that no text holds, where something is to be remembered.
+        closed: The language, where nothing is to be remembered; its machine may be refused.
+        kind: Makes the kind of `explorer.automata.discovered.discovered.Discovered` from the
+            machines of ``marked`` and of ``body``.
+        marks: The marks.
+        waits: Whether parts with marks may be late.
+    """
+
+    start: int
+    end: int
+    body: Node
+    marked: Node = field(repr=False)
+    closed: Node = field(repr=False)
+    kind: Callable[[Any, Any], Any] = field(repr=False)
+    marks: bytes
+    waits: bool
+
+
 Node = (
     Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
     | Deferred | Call | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate | Whole
-    | Written
+    | Written | Remembered
 )  # fmt: skip
 Leaf = Literal | Class | Dot
 Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
-Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
+Closed = (
+    Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
+    | Remembered
+)  # fmt: skip
 """Nodes that become a machine of their own before the layout."""
 
 
@@ -379,6 +406,7 @@ SHAPES: Final[Mapping[type, NodeShape]] = {
     Group: NodeShape("around", ("body",)),
     Written: NodeShape("around", ("body",)),
     TokenLimit: NodeShape("around", ("body",)),
+    Remembered: NodeShape("around", ("body",)),
     Whole: NodeShape("pattern", ("body",)),
     Concat: NodeShape("sequence", ("items",)),
     Repeat: NodeShape("sequence", ("body",), lambda node: node.maximum != 1),
@@ -452,45 +480,6 @@ def walk(node: Node) -> Iterator[Node]:
 
 MAX_REPEAT: Final = 2**32 - 1
 """The count of an unlimited repeat in `re`, one more than the largest count."""
-
-_UNLIMITED: Final = 2**64
-
-
-def width(node: Node) -> tuple[int, int]:
-    """The fewest and the most characters that a node can take, as `re` counts them.
-
-    Returns:
-        Two lengths in characters; 2**64 stands for no limit.
-    """
-    match node:
-        case Empty() | Assertion():
-            return 0, 0
-        case Group() | Whole() | Written() | TokenLimit():
-            return width(node.body)
-        case Texts():
-            lengths = [len(text) for text in node.texts]
-            return min(lengths, default=0), max(lengths, default=0)
-        case (
-            Machine() | Deferred() | Call() | Rules() | TokenPiece() | Intersect() | Subtract()
-            | Negate()
-        ):  # fmt: skip
-            return 0, _UNLIMITED  # Not worked out.
-        case Concat():
-            widths = [width(item) for item in node.items]
-            fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)
-        case Branch():
-            widths = [width(option) for option in node.options]
-            fewest, most = min(low for low, _ in widths), max(high for _, high in widths)
-        case Repeat():
-            low, high = width(node.body)
-            fewest = low * node.minimum
-            if node.maximum is None and high:
-                most = _UNLIMITED
-            else:
-                most = high * (MAX_REPEAT if node.maximum is None else node.maximum)
-        case _:
-            return 1, 1
-    return min(fewest, _UNLIMITED), min(most, _UNLIMITED)
 
 
 def letters(text: str, span: Callable[[int], tuple[int, int]]) -> Node:

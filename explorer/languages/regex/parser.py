@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import Final
 
 from explorer.arguments import plain, wrong
-from explorer.automata.tree.assertions import without_edge_anchors
+from explorer.automata.tree.assertions import width, without_edge_anchors
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
 from explorer.automata.tree.nodes import (
     MAX_REPEAT,
@@ -43,7 +43,6 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Whole,
     walk,
-    width,
 )
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, RegexError

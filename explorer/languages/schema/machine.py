@@ -21,7 +21,7 @@ from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, every_part, not_too_deep
 from explorer.languages.schema.values.places import Site, Wanted
-from explorer.languages.schema.values.sets import ValueSets
+from explorer.languages.schema.values.sets import OnceMode, ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
 
 WHOLE = "the whole schema"
@@ -80,13 +80,14 @@ class SchemaRules(Mapping[str, Node]):
         schema, remotes: As for `compile_schema`.
         guarded: A wrapper around every function that may refuse the schema.
         options: As for `compile_schema`; the white space is not ``"pretty"``.
+        once: What is done about unique items that are too many to draw.
     """
 
     def __init__(
         self, schema: Schema, guarded: Guard, options: SchemaOptions = USUAL,
-        remotes: Mapping[str, Schema] | None = None,
+        remotes: Mapping[str, Schema] | None = None, once: OnceMode = "refused",
     ) -> None:  # fmt: skip
-        self._sets = ValueSets(options, Meter(), endless=True)
+        self._sets = ValueSets(options, Meter(), endless=True, once=once)
         self._spelled = JsonTexts(self._sets, options, late=False, call=self._name)
         self._schema, self._remotes, self._options = schema, remotes, options
         self._guarded = guarded
@@ -198,10 +199,13 @@ class ClosedSchema:
     Args:
         options: How the schemas are followed, recursion unrolled.
         meter: Watches every limit.
+        once: What is done about unique items that are too many to draw.
     """
 
-    def __init__(self, options: SchemaOptions, meter: Meter) -> None:
-        self.sets = ValueSets(options, meter)
+    def __init__(
+        self, options: SchemaOptions, meter: Meter, once: OnceMode = "refused"
+    ) -> None:  # fmt: skip
+        self.sets = ValueSets(options, meter, once=once)
         self._depth = options.depth
         self._spelled = JsonTexts(self.sets, options, late=False)
 

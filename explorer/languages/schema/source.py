@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
@@ -19,7 +19,16 @@ from explorer.arguments import (
 )
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.changes import Change
-from explorer.automata.tree.nodes import Deferred, Loop, Node, Outline, Rules, Source, Written
+from explorer.automata.tree.nodes import (
+    Deferred,
+    Loop,
+    Node,
+    Outline,
+    Remembered,
+    Rules,
+    Source,
+    Written,
+)
 from explorer.budget import Budget, Meter
 from explorer.errors import (
     BudgetExceeded,
@@ -51,6 +60,8 @@ from explorer.languages.schema.machine import (
     finite_form,
     is_possible,
 )
+from explorer.languages.schema.once.machine import MARKS, MOST_SEARCHED, ItemsOnce
+from explorer.languages.schema.once.reading import repeated_item
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
@@ -71,7 +82,7 @@ from explorer.languages.schema.reading.text import (
 from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.schema.values.containers import MOST_TRACKED
 from explorer.languages.schema.values.places import Site, Wanted
-from explorer.languages.schema.values.sets import ValueSets
+from explorer.languages.schema.values.sets import OnceMode, ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.sources.registry import kind_of, register
 from explorer.languages.types.schema import is_type, type_name
@@ -102,6 +113,11 @@ _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
 
 _DEFINING: Final = re.compile(r'"(?:\$|(?:id|definitions)")')
 """A member that may define or address a subschema; without one there are none of either."""
+
+_UNIQUE: Final = re.compile(
+    r'"uniqueItems"\s*:\s*true|"\$(?:ref|dynamicRef|recursiveRef)"\s*:\s*"https?://json-schema\.org/'
+)
+"""The keyword by which items come once, or a reference to a metaschema, which has it."""
 
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
@@ -142,11 +158,36 @@ class JsonSchema(Source):
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of a schema that needs a stack."""
+        if not self._may_remember:
+            return self._node("refused")
+        return Remembered(
+            0, len(self.schema), self._node("free"), self._node("marked"), self._node("refused"),
+            ItemsOnce, MARKS, waits=self.options.property_order == "any",
+        )  # fmt: skip
+
+    def _node(self, once: OnceMode) -> Node:
+        """The machine or the rules.
+
+        Args:
+            once: What is done about unique items that are too many to draw.
+        """
         if not self.on_stack:
-            return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
-        rules = self._rules
-        object.__delattr__(self, "_rules")  # Each machine is built under its own budget.
+            build, outline = self.build, self.outline
+            if once != "refused":
+                build, outline = partial(self.build, once=once), partial(self.outline, once=once)
+            return Deferred(0, len(self.schema), build, self.locate, outline)
+        if once != "refused":
+            rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas, once)
+        else:
+            rules = self._rules
+            object.__delattr__(self, "_rules")  # Each machine is built under its own budget.
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+
+    @property
+    def _may_remember(self) -> bool:
+        """Whether the schema speaks of unique items, and they are not ignored."""
+        texts = self.schema, *(text for _, text in self.remotes)
+        return self.options.strict and any(map(_UNIQUE.search, texts))
 
     @cached_property
     def may_wait(self) -> bool:
@@ -164,7 +205,7 @@ class JsonSchema(Source):
     @property
     def late_tree(self) -> Written:
         """The syntax tree; if the schema `may_wait`, it is built when a text reaches it."""
-        if self.on_stack or not self.may_wait:
+        if self._may_remember or self.on_stack or not self.may_wait:
             return self.tree
         return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
 
@@ -188,14 +229,17 @@ class JsonSchema(Source):
     def __getstate__(self) -> dict[str, object]:
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
-    def build(self, meter: Meter) -> Dfa:
+    def build(self, meter: Meter, once: OnceMode = "refused") -> Dfa:
         """The machine over the bytes of JSON texts, recursive schemas unrolled.
+
+        Args:
+            once: What is done about unique items that are too many to draw.
 
         Raises:
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
             BudgetExceeded: A limit was reached.
         """
-        closed = ClosedSchema(self.options, meter)
+        closed = ClosedSchema(self.options, meter, once)
         return self._noting(closed.sets, lambda: closed.whole(self.parsed, self.remote_schemas))
 
     def parse(self, text: str) -> object:
@@ -218,6 +262,17 @@ class JsonSchema(Source):
         for kind, step in spot.steps:
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
+        if (again := repeated_item(data, byte)) is not None:
+            level, item = again
+            unique = [
+                f"{sub.pointer}/uniqueItems" for sub in places[level].subschemas
+                if sub.keyword("uniqueItems") is True
+            ]  # fmt: skip
+            if unique:
+                return tuple(
+                    (start, end, f"{pointer}, {item} came before")
+                    for start, end, pointer in self._located(unique)
+                )
         pointers = deciding(spot, places, byte, self.options)
         if limit := self._limit(spot, places, byte, pointers):
             around = places[-1].subschemas or places[0].subschemas
@@ -290,8 +345,8 @@ class JsonSchema(Source):
         return {address: read_schema(text) for address, text in self.remotes}
 
     @cached_property
-    def _noted(self) -> list[list[UnsupportedSchema]]:
-        """The ignored keywords of the last build, in a list; empty before the first build."""
+    def _noted(self) -> list[ValueSets]:
+        """The sets of values of the last build; empty before the first build."""
         return []
 
     def ignored(self) -> list[UnsupportedSchema]:
@@ -301,13 +356,24 @@ class JsonSchema(Source):
         if not self._noted:  # Nothing was built here, so build now.
             with suppress(BudgetExceeded):
                 self.outline(Meter())
-        return self._noted[0] if self._noted else []
+        return self._noted[0].ignored if self._noted else []
 
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each limit, each ignored keyword, and each that constrains little."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
         remarks = schema_remarks(self.parsed, formats=self.options.formats)
-        return ignored + self._limits() + repeated_names(self.schema) + remarks
+        return ignored + self._limits() + self._remembers() + repeated_names(self.schema) + remarks
+
+    def _remembers(self) -> tuple[str, ...]:
+        """One sentence on the arrays whose items are remembered."""
+        if not (self._may_remember and self._noted and self._noted[0].remembered):
+            return ()
+        pointers = ", ".join(self._noted[0].remembered)
+        return (
+            f"Items that come once are remembered while a text is read ({pointers}): there is no "
+            "table of all states, and no distance to the end; an item is masked if no ending that "
+            f"makes it new is among the first {MOST_SEARCHED:,}.",
+        )
 
     def _limits(self) -> tuple[str, ...]:
         """One sentence for each limit of depth; there is none on a stack."""
@@ -362,25 +428,28 @@ class JsonSchema(Source):
     def _place(self, pointer: str) -> Located:
         return Located(self.schema, *self._spans[self._nearest(pointer)])
 
-    def outline(self, meter: Meter) -> Outline:
+    def outline(self, meter: Meter, once: OnceMode = "refused") -> Outline:
         """The automaton over the bytes of JSON texts, with nodes for inner values and repeats.
+
+        Args:
+            once: As for `build`.
 
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
         """
-        sets = ValueSets(self.options, meter)
+        sets = ValueSets(self.options, meter, once=once)
         texts = JsonTexts(sets, self.options, late=True)
         return self._noting(sets, lambda: texts.whole(
             *sets.root(self.parsed, self.remote_schemas), self.options.depth
         ))  # fmt: skip
 
     def _noting(self, sets: ValueSets, make: Callable[[], _T]) -> _T:
-        """Call a function: note the keywords it ignored, and add the place to its error."""
+        """Call a function: note the sets of values, and add the place to its error."""
         try:
             made = not_too_deep(make)
         except UnsupportedSchema as error:
             raise error.at(self._place(error.pointer)) from error
-        self._noted[:] = [sets.ignored]
+        self._noted[:] = [sets]
         return made
 
     def fields(self) -> dict[str, object]:
@@ -494,8 +563,10 @@ def json_schema(
             tokens and around the text.
         property_order: ``"schema"`` writes the members of an object in the order of its
             ``properties``, others after them; ``"any"`` in every order.
-        strict: Whether a keyword that no automaton can follow exactly is an error. Otherwise it is
-            ignored, and ``report.warnings`` of the compiled constraint names it.
+        strict: Whether a keyword that no automaton can follow exactly is an error, and items that
+            come once (``uniqueItems``) are remembered while a text is read, where they are too many
+            for a table. Otherwise such a keyword is ignored, and ``report.warnings`` of the
+            compiled constraint names it.
         formats: Whether ``format`` constrains, or is an annotation, as the drafts allow. A host
             name with labels that encode others (``xn--``) is judged by what they encode where the
             schema lists it (``enum``, ``const``, ``properties``), and not written elsewhere; leap

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from explorer.languages.schema.reading.subschemas import every_part
 from explorer.languages.types.decimals import power_of_ten
 
 OF_A_FUNCTION: Final = (
@@ -19,9 +18,6 @@ OF_A_FUNCTION: Final = (
     'typing.get_type_hints(f)["return"], or a dataclass of its parameters.'
 )
 """The remedy for a function given in place of a type."""
-
-MOST_OF_A_SET: Final = 12
-"""The most values of a set's item for which repetition is excluded, at a state for each subset."""
 
 _WHEN: Final = "so parse() may refuse a text that is accepted"
 
@@ -107,49 +103,3 @@ def _is_of_pydantic(function: Any) -> bool:
         return False
     module = str(getattr(function, "__module__", None) or "").partition(".")[0]
     return module.startswith("pydantic") or module in sys.stdlib_module_names
-
-
-def once_only(schema: dict[str, Any]) -> tuple[str, ...]:
-    """Remove ``uniqueItems`` from a schema where an item has too many values to track.
-
-    Args:
-        schema: Changed in place. Sets with a least size above one keep the keyword, because a
-            repeated item would make them too small.
-
-    Returns:
-        A remark for each kind of array that may now repeat its items.
-    """
-    definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
-    freed = False
-    for _, part, _ in every_part(schema):
-        if part.get("uniqueItems") is True and part.get("minItems", 0) < 2:
-            few = _most(part.get("items"), definitions, 0)
-            if few is None or few > MOST_OF_A_SET:
-                del part["uniqueItems"]
-                freed = True
-    note = "The items of a set may be written twice, which the set reads once: they are too many to"
-    return (f"{note} be told apart.",) if freed else ()
-
-
-def _most(schema: Any, definitions: Mapping[str, Any], depth: int) -> int | None:
-    """An upper bound on the number of values of a schema; ``None`` if none is evident."""
-    if not isinstance(schema, Mapping) or depth > 8:
-        return None
-    part = cast("Mapping[str, Any]", schema)
-    if "const" in part or part.get("type") == "null":
-        return 1
-    if "enum" in part:
-        return len(part["enum"])
-    if "$ref" in part:
-        name = str(part["$ref"]).removeprefix("#/$defs/")
-        return _most(definitions.get(name), definitions, depth + 1)
-    if "anyOf" in part:
-        counts = [_most(each, definitions, depth + 1) for each in part["anyOf"]]
-        return None if None in counts else sum(count for count in counts if count is not None)
-    if part.get("type") == "boolean":
-        return 2
-    least = part.get("minimum", part.get("exclusiveMinimum"))
-    most = part.get("maximum", part.get("exclusiveMaximum"))
-    if part.get("type") != "integer" or least is None or most is None:
-        return None
-    return int(most) - int(least) + 1

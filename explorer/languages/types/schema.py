@@ -34,7 +34,7 @@ from explorer.arguments import shown
 from explorer.errors import ConstraintError, ExplorerError, MissingDependency
 from explorer.languages.schema.reading.subschemas import every_part
 from explorer.languages.types.decimals import decimal_schema
-from explorer.languages.types.remarks import OF_A_FUNCTION, left_out, once_only
+from explorer.languages.types.remarks import OF_A_FUNCTION, left_out
 
 _YEAR: Final = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _DAY: Final = (
@@ -115,8 +115,7 @@ def schema_of(described: object, adapter: Any) -> tuple[dict[str, Any], tuple[st
             part.setdefault("additionalProperties", False)
         for aside in ("default", "examples"):
             part.pop(aside, None)
-    notes = (*left_out(adapter.core_schema), *once_only(schema))
-    return schema, tuple(dict.fromkeys(notes))
+    return schema, left_out(adapter.core_schema)
 
 
 def value_of(described: object, adapter: Any, text: str) -> object:

@@ -143,8 +143,9 @@ class Finishing:
                 self._distance[state] = ends.distance(state, meter)
             if state not in self._distance:
                 accepts = self._machine.is_accepting
-                way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, MOST_ROWS)
                 self._distance[state] = None
+                rows = MOST_ROWS if self._machine.least(state) is None else 0
+                way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, rows)
                 # The rest of a shortest way is a shortest way.
                 for left, here in enumerate(reversed(way or ()), 1):
                     self._distance[here] = left

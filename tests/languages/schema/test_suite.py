@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
-from explorer.automata.machine import Dfa
+from explorer.automata import words
+from explorer.automata.discovered.discover import discover
+from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.errors import BudgetExceeded, NotRegular, UnsupportedSchema
 from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import SchemaOptions
+from explorer.languages.schema.source import JsonSchema
 from tests.languages.schema.corpora import Group, depth, needs_data, remotes, suite
 
 RATCHET = Path(__file__).parent / "ratchet.json"
@@ -27,22 +30,23 @@ STATES = Budget(states=400_000)
 
 def machine_of(
     group: Group, order: Any, budget: Budget = STATES, remotes: Any = None, **options: Any
-) -> Dfa:
+) -> ByteMachine:
+    """The closed machine of a schema; where items are remembered, the one that is discovered."""
     deepest = max((depth(instance) for instance, _ in group.tests), default=0)
-    machine, _ = compile_schema(
-        group.schema, Meter(budget),
-        SchemaOptions(
-            whitespace="flexible", property_order=order, free_depth=max(2, deepest),
-            max_depth=max(5, deepest), **options,
-        ),
-        remotes,
+    how = SchemaOptions(
+        whitespace="flexible", property_order=order, free_depth=max(2, deepest),
+        max_depth=max(5, deepest), **options,
     )  # fmt: skip
-    return machine
+    try:
+        return compile_schema(group.schema, Meter(budget), how, remotes)[0]
+    except NotRegular:
+        texts = tuple((address, json.dumps(each)) for address, each in (remotes or {}).items())
+        return discover(JsonSchema(json.dumps(group.schema), how, texts).tree, Budget())
 
 
-def accepts(machine: Dfa, instance: object) -> bool:
+def accepts(machine: ByteMachine, instance: object) -> bool:
     text = json.dumps(instance, ensure_ascii=False)
-    return machine.accepts(text.encode(errors="surrogatepass"))
+    return words.accepts(machine, text.encode(errors="surrogatepass"))
 
 
 def category(group: Group, **options: Any) -> str:

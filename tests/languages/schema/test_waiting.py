@@ -263,7 +263,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"minItems": -1}, "/properties/a/items/minItems"),
     ({"type": "text"}, "/properties/a/items/type"),
     ({"pattern": "(?<=a*)b", "type": "string"}, "/properties/a/items/pattern"),
-    ({"uniqueItems": True, "items": {"type": "integer"}}, "/properties/a/items/uniqueItems"),
 ]
 
 

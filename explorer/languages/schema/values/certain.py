@@ -17,6 +17,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
+from explorer.automata.tree.assertions import width
 from explorer.automata.tree.nodes import (
     Branch,
     Class,
@@ -28,7 +29,6 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Written,
     walk,
-    width,
 )
 from explorer.errors import RegexError, UnsupportedSchema
 from explorer.languages.regex import UnsupportedSyntax, parse

@@ -16,10 +16,11 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from explorer.alphabet import ONCE_ENDLESS, ONCE_FEW, ONCE_MANY
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
-from explorer.errors import UnsupportedSchema
+from explorer.errors import NotRegular, UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import Subschema
 from explorer.languages.schema.values.leaves import (
     DEAD,
@@ -43,6 +44,8 @@ MOST_PARTS: Final = 64
 """The most kinds into which the patterns of ``patternProperties`` may divide names."""
 MOST_TRACKED: Final = 12
 """The most other names that are listed one by one where members are counted."""
+MOST_UNIQUE: Final = 256
+"""The most values of an item under ``uniqueItems`` for which each set of them is drawn."""
 MOST_AT_ONCE: Final = 6
 """The most members, or unique items, that are drawn at once; the rest is drawn when a text reaches
 it."""
@@ -168,14 +171,16 @@ class Arrays:
     def _is_wide(self) -> bool:
         """Whether unique items are split into more than `MOST_AT_ONCE` letters."""
         start = self.start()
-        if self.main.unique is None or start is None:
+        if self.main.unique is None or self.mark or start is None:
             return False
         return sum(1 for _ in self.arcs(start)) > MOST_AT_ONCE
 
     @property
     def uniform(self) -> tuple[Wanted, Site, int, int | None] | None:
         """The set and place of the items, and their bounds, if items differ in nothing else."""
-        if self._rest is not True or not self.main.is_uniform:
+        if self._rest is not True or not (
+            self.main.is_uniform or (self.mark and self.main.is_alike(0))
+        ):
             return None
         item = self.main.item(0)
         if item is None:
@@ -193,6 +198,8 @@ class Arrays:
                     leaf.unique, "uniqueItems", "Here uniqueItems is compared with other schemas.",
                     "Say it once, outside of not, oneOf and if.",
                 )  # fmt: skip
+        if self.mark and main.unique is not None:
+            self._remember(f"{main.unique.pointer}/uniqueItems")
         return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
 
     def ends(self, place: InContainer) -> bool:
@@ -204,6 +211,8 @@ class Arrays:
         if self.ends(place):
             return True
         index = cast("int", place.main[0])
+        if self.mark:
+            return None if self.mark != ONCE_FEW or self._are_different(index, possible) else False
         if place.rest is not True or self.main.unique is None or not self.main.is_alike(index):
             return None
         left = {arc.wanted for arc in self.arcs(place) if possible(arc.wanted, arc.site)}
@@ -215,6 +224,13 @@ class Arrays:
 
     def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The items that may come next."""
+        for wanted, after in self._letters(place):
+            for each, seen in self._apart(wanted, place.seen):
+                target = InContainer(after.main, after.rest, after.states, seen)
+                yield Arc(None, each, self._site, target)
+
+    def _letters(self, place: InContainer) -> Iterator[tuple[Wanted, InContainer]]:
+        """The sets of items that may come next, each with the place after it."""
         main, index = self.main, cast("int", place.main[0])
         held = main.item(index)
         if held is None or (main.maximum is not None and index >= main.maximum):
@@ -233,15 +249,14 @@ class Arrays:
                 suits = item is not None and holds(item)
                 hits = [holds((s,)) for s, _, _ in leaf.contains]
                 states[k] = leaf.after(states[k], suits, hits)
-            for each, seen in self._apart(wanted, place.seen):
-                target = _placed(self._leaves, after, place.rest, states, seen)
-                if target is not None:
-                    yield Arc(None, each, self._site, target)
+            target = _placed(self._leaves, after, place.rest, states, 0)
+            if target is not None:
+                yield wanted, target
 
     def _apart(self, wanted: Wanted, seen: int) -> Iterator[tuple[Wanted, int]]:
         """The single values that have not come before, where items are unique."""
         unique = self.main.unique
-        if unique is None:
+        if unique is None or self.mark:
             yield wanted, 0
             return
         if wanted not in self._told:
@@ -258,11 +273,97 @@ class Arrays:
             if not seen >> number & 1:
                 yield wanted.also((value,)), seen | 1 << number
 
+    @cached_property
+    def mark(self) -> int:
+        """The mark of arrays whose items are remembered (`explorer.languages.schema.once`).
+
+        It is 0 where items may repeat, and where each set of them is drawn.
+        """
+        unique = self.main.unique
+        if unique is None or not self._ask.options.strict:
+            return 0
+        most = max(MOST_UNIQUE, self.main.minimum)
+        counted = [self._ask.counted(each, most + 1) for each in self._every_letter()]
+        values = [each for each, _ in counted if each != []]
+        if all(each is not None and len(each) <= MOST_UNIQUE for each in values):
+            return 0
+        if all(is_sure for _, is_sure in counted):
+            if all(each is None for each in values):
+                return ONCE_ENDLESS
+            if all(each is None or len(each) > most for each in values):
+                return ONCE_MANY
+        if self.main.contains or self._rest is not True:
+            self._ask.refuse(
+                unique, "uniqueItems", "Here uniqueItems stands beside other conditions on the "
+                "same array, and some items have few values and others many.",
+                "Leave out contains, or give all items an enum.",
+            )  # fmt: skip
+        return ONCE_FEW
+
+    def _remember(self, pointer: str) -> None:
+        """Note that items are remembered.
+
+        Raises:
+            NotRegular: A finite machine is made.
+        """
+        self._ask.remembered[pointer] = None
+        if self._ask.once == "refused":
+            raise NotRegular(
+                (pointer,), "The items of an array come once and are remembered",
+                f"Give the items an enum or bounds, with at most {MOST_UNIQUE} values, set "
+                "maxItems to 1, or give strict=False to ignore the keyword.",
+            )  # fmt: skip
+
+    def _every_letter(self) -> list[Wanted]:
+        """The sets of items that may come anywhere in an array."""
+        main = self.main
+        if not main.contains and self._rest is True:
+            return [Wanted(held) for held in main.every_item if held is not None]
+        letters: dict[Wanted, None] = {}
+        start = _placed(
+            self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0
+        )
+        met = dict.fromkeys([] if start is None else [start])
+        for place in (waiting := [*met]):  # The list grows while it is read.
+            self._ask.meter.check("The letters of a schema", states=len(waiting))
+            for wanted, target in self._letters(place):
+                letters[wanted] = None
+                if target not in met:
+                    met[target] = None
+                    waiting.append(target)
+        return [*letters]
+
+    def _are_different(self, index: int, possible: IsPossible) -> bool:
+        """Whether the fewest items from an index on can all be different."""
+        fewest = self.main.minimum - index
+        few: list[list[str]] = []
+        for k in range(index, self.main.minimum):
+            held = self.main.item(k)
+            if held is None or not possible(Wanted(held), self._site.item):
+                return False
+            values, _ = self._ask.counted(Wanted(held), max(MOST_UNIQUE, self.main.minimum) + 1)
+            if values is not None and len(values) < fewest:
+                few.append([repr(value) for value in values])
+        holder: dict[str, int] = {}
+
+        def found(k: int, tried: set[str]) -> bool:
+            """Whether an item gets a value, if need be one that another item gives up."""
+            for value in few[k]:
+                if value not in tried:
+                    tried.add(value)
+                    if value not in holder or found(holder[value], tried):
+                        holder[value] = k
+                        return True
+            return False
+
+        return all(found(k, set()) for k in range(len(few)))
+
 
 class Objects:
     """The objects of one case, as a machine over members."""
 
     opening, closing = b"{", b"}"
+    mark = 0
 
     def __init__(
         self,

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Literal, Protocol, cast
 
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.cases import (
     bounds,
     contains_bounds,
@@ -151,6 +152,9 @@ class LetterQuestions(Protocol):
     meter: Meter
     ordered: bool
     every_set: bool
+    options: SchemaOptions
+    once: Literal["refused", "marked", "free"]
+    remembered: dict[str, None]
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern is found; ``None`` if the pattern is ignored."""
@@ -176,6 +180,10 @@ class LetterQuestions(Protocol):
 
     def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
         """Each value of a set as a schema, for ``uniqueItems``; ``None`` if that is ignored."""
+        ...
+
+    def counted(self, wanted: Wanted, most: int) -> tuple[list[object] | None, bool]:
+        """The values of a set, as far as they are finitely many, and whether that is sure."""
         ...
 
     def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
@@ -238,6 +246,12 @@ class ArrayLeaf:
     def is_alike(self, index: int) -> bool:
         """Whether all items from an index on have the same schema, without ``contains``."""
         return index >= self._longest and not self.contains
+
+    @property
+    def every_item(self) -> list[Conjunction | None]:
+        """The subschemas of the items, index by index as far as they differ."""
+        most = self._longest + 1 if self.maximum is None else min(self.maximum, self._longest + 1)
+        return [self.item(index) for index in range(most)]
 
     def begin(self) -> State:
         """The state before the first item."""

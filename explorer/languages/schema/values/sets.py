@@ -23,6 +23,7 @@ from explorer.languages.schema.reading.cases import (
     bounds,
     constants_of,
     decimal,
+    equal,
     in_place,
     synthetic,
     types_of,
@@ -53,6 +54,7 @@ from explorer.languages.schema.values.amounts import (
 )
 from explorer.languages.schema.values.certain import Soundness, has_evident_value
 from explorer.languages.schema.values.containers import (
+    MOST_UNIQUE,
     Arc,
     ArrayLeaf,
     Arrays,
@@ -112,8 +114,9 @@ _BOUNDS: Final = (
 )  # fmt: skip
 """The keywords that bound numbers, and whether from below."""
 WORDS: Final = {"null": None, "true": True, "false": False}
-MOST_UNIQUE: Final = 256
-"""The most values of an item under ``uniqueItems``."""
+OnceMode = Literal["refused", "marked", "free"]
+"""What is done about unique items that are too many to draw: a finite machine is refused, the
+arrays are marked, or they are free to repeat their items. Not strictly, the keyword is ignored."""
 
 _T = TypeVar("_T", Words, Numbers, Strings)
 
@@ -126,14 +129,24 @@ class ValueSets:
             cannot be followed.
         meter: Watches every limit.
         endless: Whether values nest without limit, on a stack.
+        once: What is done about unique items that are too many to draw each set of them.
     """
 
-    def __init__(self, options: SchemaOptions, meter: Meter, *, endless: bool = False) -> None:
+    def __init__(
+        self, options: SchemaOptions, meter: Meter, *, endless: bool = False,
+        once: OnceMode = "refused",
+    ) -> None:  # fmt: skip
         self.ordered = options.property_order == "schema"
         self.every_set = False
         self.meter = meter
         self.options = options
         self.ignored: list[UnsupportedSchema] = []
+        self.once: OnceMode = once
+        self.remembered: dict[str, None] = {}
+        self._endless = endless
+        self._counted: dict[object, tuple[list[object] | None, bool]] = {}
+        self._counting: set[object] = set()
+        self._is_guess = False
         self._made: dict[object, Schema] = {}
         self._expansion = Expansion(self._made, self._look)
         self._machines: dict[str, Dfa] = {}
@@ -557,27 +570,32 @@ class ValueSets:
 
     def listed(self, wanted: Wanted, sub: Subschema) -> list[Subschema] | None:
         """Each value of a set as a schema, for ``uniqueItems``; ``None`` if that is ignored."""
-        values = self._values(wanted, self.place(wanted.held), MOST_UNIQUE + 1)
-        if values is None:
+        values, _ = self.counted(wanted, MOST_UNIQUE + 1)
+        if values is None or len(values) > MOST_UNIQUE:
             self.refuse(
-                sub, "uniqueItems",
-                "Items can be told apart only where there are finitely many of them.",
-                "Give the items an enum (numbers: or the type integer with a minimum and a "
-                "maximum), set maxItems to 1, or give strict=False to ignore the keyword.",
-            )  # fmt: skip
-            return None
-        if len(values) > MOST_UNIQUE:
-            self.refuse(
-                sub, "uniqueItems",
-                f"There are more than {MOST_UNIQUE} different items, too many to remember which "
-                f"of them came.",
-                "Give fewer values, or strict=False to ignore the keyword.",
+                sub, "uniqueItems", "There are too many items to be told apart by states, and "
+                "strict=False remembers nothing.",
+                "Leave strict=False out, or give the items an enum.",
             )  # fmt: skip
             return None
         return [synthetic(sub, {"const": value}, self._made, "uniqueItems") for value in values]
 
+    def counted(self, wanted: Wanted, most: int) -> tuple[list[object] | None, bool]:
+        """The values of a set, at most ``most`` of them, or ``None`` if there are infinitely many;
+        and whether that is sure.
+        """
+        key = wanted.key, most
+        if key not in self._counted:
+            before, self._is_guess = self._is_guess, False
+            values = self._values(wanted, self.place(wanted.held), most)
+            self._counted[key] = values, not self._is_guess
+            self._is_guess = before
+        return self._counted[key]
+
     def _values(self, wanted: Wanted, site: Site, most: int) -> list[object] | None:
-        """The values of a set, at most ``most`` of them; ``None`` if there are infinitely many."""
+        """The values of a set, at most ``most`` of them; ``None`` if there are infinitely many, or
+        if they are not counted.
+        """
         values: list[object] = [WORDS[word] for word in sorted(self.words(wanted))]
         numbers = self.numbers(wanted).values(most)
         if numbers is None:
@@ -587,12 +605,19 @@ class ValueSets:
         if machine is None or not is_finite(machine):
             return None
         values += [w.decode() for w, _ in zip(words(machine), range(most), strict=False)]
-        for kind in ("array", "object"):
-            for container, _ in self.inside(wanted, site, cast("Any", kind), None):
-                more = self._of_container(container, kind, most)
-                if more is None:
-                    return None
-                values += [value for value in more if value not in values]
+        if wanted.key in self._counting:  # It leads back, without limit only on a stack.
+            self._is_guess |= not self._endless
+            return None
+        self._counting.add(wanted.key)
+        try:
+            for kind in ("array", "object"):
+                for container, _ in self.inside(wanted, site, cast("Any", kind), None):
+                    more = self._of_container(container, kind, most)
+                    if more is None:
+                        return None
+                    values += [it for it in more if not any(equal(it, each) for each in values)]
+        finally:
+            self._counting.discard(wanted.key)
         return values
 
     def _of_container(self, machine: Any, kind: str, most: int) -> list[object] | None:
@@ -604,10 +629,11 @@ class ValueSets:
         while todo and len(values) < most:
             place, so_far = todo.pop()
             if len(so_far) > 64:
+                self._is_guess = True
                 return None
             if machine.ends(place):
                 value = dict(so_far) if kind == "object" else list(so_far)
-                if value not in values:
+                if not any(equal(value, each) for each in values):
                     values.append(value)
             skipped = machine.skipped(place)
             if skipped is not None:

@@ -263,10 +263,10 @@ class JsonTexts:
             )
             if low == 0:
                 self._empty(drawing, begin, b"[]", end)
-            if node is None:
+            if node is None or not self._is_marked_well(machine, depth):
                 return
             first, after, close = drawing.state(), drawing.state(), drawing.state()
-            drawing.text(begin, b"[" + self._line(level + 1), first)
+            drawing.text(begin, self._opening(machine) + self._line(level + 1), first)
             drawing.part(self._spaced(drawing, first), node, after)
             after = self._spaced(drawing, after)
             drawing.text(close, self._line(level) + b"]", end)
@@ -281,6 +281,17 @@ class JsonTexts:
                 drawing.part(after, Repeat(0, 0, further, low, most, False), close)
             return
         self._container(drawing, begin, end, machine, depth, level)
+
+    def _is_marked_well(
+        self, machine: Arrays | Objects, depth: Depth | Literal[False] | None
+    ) -> bool:
+        """Whether a container may be drawn: one with a mark has some array of different items."""
+        return not machine.mark or self._sets.can_end(machine, depth)
+
+    def _opening(self, machine: Arrays | Objects) -> bytes:
+        """The opening bracket, with the mark of items that are remembered."""
+        is_marked = machine.mark and self._sets.once == "marked"
+        return machine.opening + (bytes((machine.mark,)) if is_marked else b"")
 
     def _empty(self, drawing: Sketch, begin: int, both: bytes, end: int) -> None:
         between = drawing.state()
@@ -318,10 +329,10 @@ class JsonTexts:
             return
         if machine.ends(start):
             self._empty(drawing, begin, machine.opening + machine.closing, end)
-        if depth is False:
+        if depth is False or not self._is_marked_well(machine, depth):
             return
         first = drawing.state()
-        drawing.text(begin, machine.opening + self._line(level + 1), first)
+        drawing.text(begin, self._opening(machine) + self._line(level + 1), first)
         first = self._spaced(drawing, first)
         self._from(drawing, first, start, end, machine, depth, level)
 
