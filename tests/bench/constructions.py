@@ -16,7 +16,7 @@ import pynini
 
 import explorer
 from explorer.automata.construction.operations import minimal_dfa
-from explorer.automata.construction.subset import _index  # pyright: ignore[reportPrivateUsage]
+from explorer.automata.construction.subset import net_of
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.machine import Nfa
 from explorer.automata.tree.layout import lay_out
@@ -32,7 +32,9 @@ EXTRA = {"dot 0..4000": ".{0,4000}", "words": r"\w+( \w+){0,5}"}
 
 def over_classes(nfa: Nfa) -> pynini.Fst:
     """The same automaton for pynini, one arc per symbol class."""
-    symbol_class = _index(nfa.num_states, nfa.num_symbols, nfa.arcs, nfa.epsilons)[0]
+    net = net_of(nfa, Meter())
+    assert net is not None
+    symbol_class = net.symbol_class
     rows = [
         (source, class_ + 1, class_ + 1, target)
         for source, low, high, target in nfa.arcs

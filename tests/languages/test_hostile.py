@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.automata.construction.subset import QUANTUM, determinize
+from explorer.automata.construction.rows import QUANTUM
+from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Nfa
 from explorer.automata.tree.assertions import each_once, without_edge_anchors
 from explorer.automata.tree.charset import complement

@@ -28,8 +28,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.subset import determinize
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
@@ -493,12 +492,3 @@ def _refined(
         meter.check_time(STAGE)
     count = int(progress[0])
     return parts[_BLOCK], parts[_MEMBER][parts[_FIRST, :count]], count
-
-
-def minimal_dfa(nfa: Nfa, meter: Meter) -> Dfa:
-    """The canonical minimal machine of the language of an automaton: determinized, minimised.
-
-    Raises:
-        BudgetExceeded: A limit was reached.
-    """
-    return minimize(determinize(nfa, meter), meter)

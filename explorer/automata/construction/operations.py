@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.construction.minimize import empty_dfa, merge_classes, minimal_dfa, minimize
-from explorer.automata.construction.subset import determinize
+from explorer.automata.construction.minimize import empty_dfa, merge_classes, minimize
+from explorer.automata.construction.subset import determinize, minimal_dfa
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
 from explorer.jit import jit

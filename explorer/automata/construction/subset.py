@@ -1,19 +1,15 @@
-"""Subset construction: an NFA over symbol intervals becomes a DFA over symbol classes.
+"""Programs without calls as nets, and the subset construction of all their states.
 
-Rabin and Scott's construction with four things that matter in practice:
+A *net* has the arcs and moves of a program by source, over the classes of symbols that it tells
+apart, without what cannot end. The kernels of `explorer.automata.construction.rows` fill rows of
+its subset automaton: those that a text comes to (`explorer.automata.discovered`), or all of them
+(`determinize`).
 
-- **Classes first.** Symbols that no arc distinguishes are one class, so a table row has tens of
-  columns, not hundreds. The classes follow from the end points of the arcs' intervals.
-- **Segments per state.** Inside one state set, neighbouring classes covered by the same arcs
-  share one target, which is computed once.
-- **Sets in an arena.** A state set is a sorted run of int32 in one growing array, looked up
-  through a hash table that always compares the runs themselves: no false merge is possible.
-- **Deadlines.** The number of sets can double with every NFA state (``(a|b)*a(a|b){25}``), so
-  the kernel returns after a bounded amount of work, and every growth of the arena is reported to
-  the `Meter` before memory is allocated. OpenFST's ``determinize`` cannot be interrupted, and its
-  state limit truncates silently; it is the oracle in the tests.
+The number of sets can double with every state, so every growth is reported to the `Meter` before
+memory is allocated. OpenFST's ``determinize`` cannot be interrupted, and its state limit truncates
+silently; it is the oracle in the tests.
 
-Costs: time proportional to the arcs of all sets; memory 4 bytes per member of each set plus
+Costs: time proportional to the arcs of all sets; memory 8 bytes per configuration of each set plus
 4 bytes per table cell.
 """
 
@@ -22,274 +18,245 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from explorer.automata.machine import Bool, Dfa, Int32, Nfa
+from explorer.automata.construction.minimize import by_head, empty_dfa, minimize, steps_from
+from explorer.automata.construction.rows import (
+    FINISHED,
+    NEEDS_ARENA,
+    NEEDS_SETS,
+    NEEDS_STATES,
+    PAUSED,
+    SHARE,
+    STATES,
+    Found,
+    Int64,
+    Net,
+    all_filled,
+)
+from explorer.automata.machine import UNKNOWN, Bool, Dfa, Int32, Nfa
+from explorer.automata.program import PLAIN, Program
 from explorer.budget import Meter
-from explorer.hashing import SEED, enter, first_slot, folded, mixed
+from explorer.errors import BudgetExceeded
+from explorer.hashing import enter
 from explorer.jit import jit
 from explorer.memo import longer, slots_for
 
 STAGE: Final = "Determinization"
 
-# Work units (arc visits) between checks of the clock: about ten milliseconds.
-QUANTUM: Final = 2_000_000
-_SORTING: Final = 32
 _SECONDS_PER_BYTE: Final = 1e-9
 _SECONDS_PER_ARC: Final = 1e-8
 
-# The reasons for which `_expand` returns.
-_FINISHED: Final = 0
-_PAUSED: Final = 1
-_NEEDS_STATES: Final = 2
-_NEEDS_ARENA: Final = 3
+MOST_BITS: Final = 62
+"""The most bits of a configuration, state and counts together."""
 
-# Places in the `progress` vector that a paused kernel resumes from.
-_STATES: Final = 0
-_ARENA: Final = 1
-_NEXT: Final = 2
-_STAMP: Final = 3
-_SEGMENT: Final = 4
+LATE_BITS: Final = 30
+"""The bits of a configuration that are reserved for counts inside late parts."""
+
+_NO_SIZES: Final = np.empty((0, 4), np.int64)
 
 
 @jit
-def _index(
-    num_states: int, num_symbols: int, arcs: Int32, epsilons: Int32
-) -> tuple[Int32, int, Int32, Int32, Int32, Int32]:
-    """Symbol classes, and arcs and ε-arcs grouped by source.
+def indexed(
+    states: int, symbols: int, arcs: Int32, epsilons: Int32, counts: Int32, accepting: Bool,
+    every: bool,
+) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:  # fmt: skip
+    """The symbol classes, arcs and moves by source, useful states, and whether there are words.
 
-    Returns the class of each symbol, the number of classes, and the offsets and orders of the
-    arcs (``arc_start[s] .. arc_start[s + 1]`` index ``arc_order``) and of the ε-arcs.
+    Args:
+        epsilons, counts: The moves, as in `Program`.
+        every: Whether every symbol is a class of its own.
     """
-    boundary = np.zeros(num_symbols + 1, np.bool_)
-    arc_start = np.zeros(num_states + 2, np.int32)
-    epsilon_start = np.zeros(num_states + 2, np.int32)
+    tails = np.concatenate((arcs[:, 0], epsilons[:, 0], counts[:, 0]))
+    heads = np.concatenate((arcs[:, 3], epsilons[:, 1], counts[:, 1]))
+    offset, source = by_head(tails, heads, states)
+    alive = steps_from(offset, source, accepting) > 0
+    boundary = np.full(symbols + 1, every)
+    arc_start = np.zeros(states + 2, np.int32)
+    move_start = np.zeros(states + 2, np.int32)
+    kept_arcs, kept_moves = 0, 0
     for k in range(arcs.shape[0]):
-        boundary[arcs[k, 1]] = True
-        boundary[arcs[k, 2] + 1] = True
-        arc_start[arcs[k, 0] + 2] += 1
-    for k in range(epsilons.shape[0]):
-        epsilon_start[epsilons[k, 0] + 2] += 1
-    for s in range(num_states + 1):
-        arc_start[s + 1] += arc_start[s]
-        epsilon_start[s + 1] += epsilon_start[s]
-    symbol_class = np.empty(num_symbols, np.int32)
+        if alive[arcs[k, 3]]:
+            boundary[arcs[k, 1]] = True
+            boundary[arcs[k, 2] + 1] = True
+            arc_start[arcs[k, 0] + 2] += 1
+            kept_arcs += 1
+    for k in range(arcs.shape[0], tails.shape[0]):
+        if alive[heads[k]]:
+            move_start[tails[k] + 2] += 1
+            kept_moves += 1
+    for s in range(states):
+        arc_start[s + 2] += arc_start[s + 1]
+        move_start[s + 2] += move_start[s + 1]
+    symbol_class = np.empty(symbols, np.int32)
     current = 0
-    for symbol in range(num_symbols):
+    for symbol in range(symbols):
         if symbol > 0 and boundary[symbol]:
             current += 1
         symbol_class[symbol] = current
-    arc_order = np.empty(arcs.shape[0], np.int32)
+    by_source = np.empty((kept_arcs, 3), np.int32)
     for k in range(arcs.shape[0]):
-        source = arcs[k, 0] + 1
-        arc_order[arc_start[source]] = k
-        arc_start[source] += 1
-    epsilon_target = np.empty(epsilons.shape[0], np.int32)
-    for k in range(epsilons.shape[0]):
-        source = epsilons[k, 0] + 1
-        epsilon_target[epsilon_start[source]] = epsilons[k, 1]
-        epsilon_start[source] += 1
-    return symbol_class, current + 1, arc_start, arc_order, epsilon_start, epsilon_target
+        if alive[arcs[k, 3]]:
+            place = arc_start[arcs[k, 0] + 1]
+            by_source[place, 0] = symbol_class[arcs[k, 1]]
+            by_source[place, 1] = symbol_class[arcs[k, 2]]
+            by_source[place, 2] = arcs[k, 3]
+            arc_start[arcs[k, 0] + 1] += 1
+    moves = np.empty((kept_moves, 3), np.int32)
+    plain = arcs.shape[0] + epsilons.shape[0]
+    for k in range(arcs.shape[0], tails.shape[0]):
+        if alive[heads[k]]:
+            place = move_start[tails[k] + 1]
+            moves[place, 0] = heads[k]
+            moves[place, 1] = PLAIN if k < plain else counts[k - plain, 2]
+            moves[place, 2] = 0 if k < plain else counts[k - plain, 3]
+            move_start[tails[k] + 1] += 1
+    useful = accepting.copy()
+    for s in range(states):
+        if arc_start[s + 1] > arc_start[s]:
+            useful[s] = True
+    return symbol_class, arc_start, by_source, move_start, moves, useful, alive[0]
 
 
-@jit
-def _close(
-    members: Int32,
-    count: int,
-    stamp: Int32,
-    now: int,
-    epsilon_start: Int32,
-    epsilon_target: Int32,
-) -> tuple[int, int]:
-    """Follow ε from ``members[:count]`` (already stamped ``now``), in place.
+def net_of(program: Program, meter: Meter, stage: str = STAGE) -> Net | None:
+    """The net of a program without calls.
 
-    Returns the new count and the number of ε-arcs followed.
+    Args:
+        stage: The work in progress, for an error.
+
+    Returns:
+        ``None`` if there are no words. With late parts each byte is a class of its own, because the
+        classes of the parts are not known yet.
+
+    Raises:
+        BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
     """
-    seen = 0
-    followed = 0
-    while seen < count:
-        state = members[seen]
-        seen += 1
-        followed += epsilon_start[state + 1] - epsilon_start[state]
-        for k in range(epsilon_start[state], epsilon_start[state + 1]):
-            target = epsilon_target[k]
-            if stamp[target] != now:
-                stamp[target] = now
-                members[count] = target
-                count += 1
-    return count, followed  # pyright: ignore[reportReturnType] - A scalar of numpy is an int here.
+    epsilons, scope, sizes = counts_of(program, 1, meter, stage)
+    bits = (int(sizes[:, 3].max(initial=1)) - 1).bit_length() if program.scopes else 0
+    if program.late:
+        bits += LATE_BITS
+    if bits + program.num_states.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=stage)
+    accepting = np.zeros(program.num_states, np.bool_)
+    accepting[program.accepting] = True
+    symbol_class, arc_start, arcs, move_start, moves, useful, begins = indexed(
+        program.num_states, program.num_symbols, program.arcs, epsilons, program.counts, accepting,
+        bool(program.late),
+    )  # fmt: skip
+    if not begins:
+        return None
+    return Net(
+        np.array([program.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
+        move_start[:-1], moves, useful, accepting, scope, waiting(program), sizes,
+        np.array([bits], np.int64),
+    )  # fmt: skip
 
 
-@jit
-def _expand(
-    symbol_class: Int32,
-    num_classes: int,
-    arcs: Int32,
-    arc_start: Int32,
-    arc_order: Int32,
-    epsilon_start: Int32,
-    epsilon_target: Int32,
-    useful: Bool,
-    nfa_accepting: Bool,
-    stamp: Int32,
-    arena: Int32,
-    set_start: NDArray[np.int64],
-    set_hash: NDArray[np.uint64],
-    slots: Int32,
-    table: Int32,
-    accepting: Bool,
-    progress: NDArray[np.int64],
-    quantum: int,
-) -> int:
-    """Expand state sets until all are done, room runs out, or the quantum is used up."""
-    num_nfa = stamp.shape[0]
-    members = np.empty(num_nfa, np.int32)
-    boundary = np.zeros(num_classes + 1, np.bool_)
-    segment_of = np.empty(num_classes + 1, np.int32)
-    segment_end = np.empty(num_classes + 1, np.int32)
-    bucket_start = np.empty(num_classes + 2, np.int32)
-    bucket = np.empty(1024, np.int32)
-    mask = slots.shape[0] - 1
-    work = 0
-    while progress[_NEXT] < progress[_STATES]:
-        if work > quantum:
-            return _PAUSED
-        state = progress[_NEXT]
-        first, last = set_start[state], set_start[state + 1]
-        # Room for everything that this state can create: a growth restarts it from here.
-        if progress[_STATES] + num_classes > accepting.shape[0]:
-            return _NEEDS_STATES
-        # 1. Mark the classes at which arcs of this set begin and end.
-        boundary[:] = False
-        for i in range(first, last):
-            source = arena[i]
-            for k in range(arc_start[source], arc_start[source + 1]):
-                arc = arc_order[k]
-                boundary[symbol_class[arcs[arc, 1]]] = True
-                boundary[symbol_class[arcs[arc, 2]] + 1] = True
-        segments = 0
-        for c in range(num_classes):
-            if c > 0 and boundary[c]:
-                segment_end[segments] = c
-                segments += 1
-            segment_of[c] = segments
-        segment_end[segments] = num_classes
-        segments += 1
-        # 2. Collect the targets of each segment: count, then fill.
-        for g in range(segments + 2):
-            bucket_start[g] = 0
-        for i in range(first, last):
-            source = arena[i]
-            for k in range(arc_start[source], arc_start[source + 1]):
-                arc = arc_order[k]
-                low = segment_of[symbol_class[arcs[arc, 1]]]
-                high = segment_of[symbol_class[arcs[arc, 2]]]
-                for g in range(low, high + 1):
-                    bucket_start[g + 2] += 1
-                work += high - low + 1
-        for g in range(segments):
-            bucket_start[g + 2] += bucket_start[g + 1]
-        if bucket_start[segments + 1] > bucket.shape[0]:
-            bucket = np.empty(2 * bucket_start[segments + 1], np.int32)
-        for i in range(first, last):
-            source = arena[i]
-            for k in range(arc_start[source], arc_start[source + 1]):
-                arc = arc_order[k]
-                low = segment_of[symbol_class[arcs[arc, 1]]]
-                high = segment_of[symbol_class[arcs[arc, 2]]]
-                for g in range(low, high + 1):
-                    bucket[bucket_start[g + 1]] = arcs[arc, 3]
-                    bucket_start[g + 1] += 1
-        # 3. Close each segment's targets under ε and find or add the set.
-        class_ = 0
-        for g in range(segments):
-            if g < progress[_SEGMENT]:  # Done before a pause.
-                class_ = segment_end[g]
-                continue
-            if work > quantum and g > progress[_SEGMENT]:
-                progress[_SEGMENT] = g
-                return _PAUSED
-            target_state = -1
-            if bucket_start[g + 1] > bucket_start[g]:
-                progress[_STAMP] += 1
-                now = progress[_STAMP]
-                count = 0
-                for k in range(bucket_start[g], bucket_start[g + 1]):
-                    target = bucket[k]
-                    if stamp[target] != now:
-                        stamp[target] = now
-                        members[count] = target
-                        count += 1
-                count, followed = _close(members, count, stamp, now, epsilon_start, epsilon_target)
-                work += count + followed
-                kept = 0
-                if _SORTING * count > num_nfa:  # So many that their stamps give the order sooner.
-                    work += num_nfa
-                    for member in range(num_nfa):
-                        if stamp[member] == now and useful[member]:
-                            members[kept] = member
-                            kept += 1
-                else:
-                    for i in range(count):
-                        if useful[members[i]]:
-                            members[kept] = members[i]
-                            kept += 1
-                    if kept > 1:
-                        members[:kept].sort()
-                        work += _SORTING * kept  # Of large sets this is most of the time.
-                if kept > 0:
-                    code = SEED
-                    for i in range(kept):
-                        code = mixed(code, members[i])
-                    code = folded(code)
-                    slot = first_slot(code, mask)
-                    while True:
-                        known = slots[slot]
-                        if known < 0:
-                            break
-                        if set_hash[known] == code:
-                            begin = set_start[known]
-                            if set_start[known + 1] - begin == kept:
-                                same = True
-                                for i in range(kept):
-                                    if arena[begin + i] != members[i]:
-                                        same = False
-                                        break
-                                if same:
-                                    break
-                        slot = (slot + 1) & mask
-                    if slots[slot] >= 0:
-                        target_state = slots[slot]
-                    else:
-                        begin = progress[_ARENA]
-                        if begin + kept > arena.shape[0]:
-                            return _NEEDS_ARENA
-                        target_state = progress[_STATES]
-                        accepts = False
-                        for i in range(kept):
-                            arena[begin + i] = members[i]
-                            if nfa_accepting[members[i]]:
-                                accepts = True
-                        accepting[target_state] = accepts
-                        set_hash[target_state] = code
-                        slots[slot] = target_state
-                        progress[_ARENA] = begin + kept
-                        progress[_STATES] = target_state + 1
-                        set_start[target_state + 1] = begin + kept
-            for c in range(class_, segment_end[g]):
-                table[state, c] = target_state
-            class_ = segment_end[g]
-        progress[_NEXT] = state + 1
-        progress[_SEGMENT] = 0
-        work += num_classes
-    return _FINISHED
+def counts_of(
+    program: Program, around: int, meter: Meter, stage: str
+) -> tuple[Int32, Int32, Int64]:
+    """The plain moves of a program, the scope of each state, and the sizes of the scopes.
+
+    Args:
+        around: The number of combined counts of the scopes around it.
+        stage: The work in progress, for an error.
+    """
+    epsilons, late = program.epsilons, program.late
+    given = len(program.arcs) + len(epsilons) + len(late)
+    meter.check(
+        stage, states=program.num_states, arcs=given, bytes=48 * (program.num_states + given),
+        ahead=given * _SECONDS_PER_ARC,
+    )  # fmt: skip
+    if late:
+        across = np.array([(before, after) for before, after, _ in late], np.int32)
+        epsilons = np.concatenate([epsilons, across])
+    scope = np.full(program.num_states, -1, np.int32)
+    if not program.scopes:
+        return epsilons, scope, _NO_SIZES
+    rows: list[tuple[int, int, int, int]] = []
+    for number, each in enumerate(program.scopes):
+        scope[each.first : each.end] = number
+        total = each.size * (rows[each.parent][3] if each.parent >= 0 else around)
+        rows.append((each.size, each.fewest, int(each.endless), total))
+    most = max((row[3] for row in rows), default=1)
+    if most.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=stage)
+    return epsilons, scope, np.array(rows, np.int64).reshape(-1, 4)
+
+
+def waiting(program: Program) -> Bool:
+    """Flags of the states where late parts begin, bool[states]."""
+    flags = np.zeros(program.num_states, np.bool_)
+    if program.late:
+        flags[[before for before, _, _ in program.late]] = True
+    return flags
+
+
+def empty_found(classes: int) -> Found:
+    """The tables before any state is met.
+
+    Args:
+        classes: The number of classes of bytes.
+    """
+    room, members = 96, 256
+    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
+    table[0] = UNKNOWN
+    return Found(
+        np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
+        np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
+        np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
+    )  # fmt: skip
+
+
+def grown(found: Found, reason: int, room: int) -> Found:
+    """A copy of the tables with more room of the kind that a kernel asked for.
+
+    Args:
+        found: The states so far.
+        reason: The reason why the kernel stopped.
+        room: The number of states to reserve room for, where it asked for that.
+    """
+    if reason == NEEDS_ARENA:
+        return found._replace(arena=longer(found.arena, 2 * len(found.arena) + len(found.members)))
+    if reason == NEEDS_SETS:
+        room = 4 * len(found.members)
+        return found._replace(
+            members=np.empty(room, np.int64), seen=np.empty(2 * room, np.int64),
+            stamps=np.zeros(2 * room, np.int64),
+        )  # fmt: skip
+    return with_room(found, room)
+
+
+def bytes_held(found: Found) -> int:
+    """The approximate number of bytes that the states met so far take."""
+    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
+    return part + states * (4 * found.table.shape[1] + 32)
+
+
+def with_room(found: Found, room: int) -> Found:
+    """A copy of the tables with room for ``room`` states, at least as many as there are."""
+    count = int(found.progress[STATES])
+    classes = found.table.shape[1]
+    set_start = np.zeros(room + 1, np.int64)
+    set_start[: count + 1] = found.set_start[: count + 1]
+    set_hash = np.zeros(room, np.uint64)
+    set_hash[:count] = found.set_hash[:count]
+    slots = np.full(slots_for(room), -1, np.int32)
+    enter(set_hash, count, slots)
+    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
+    table[:count] = found.table[:count]
+    table[count : count + 1] = UNKNOWN
+    accepting = np.zeros(room, np.bool_)
+    accepting[:count] = found.accepting[:count]
+    return found._replace(
+        set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
+    )
 
 
 def determinize(nfa: Nfa, meter: Meter) -> Dfa:
-    """The subset automaton of ``nfa``: reachable, not trimmed of dead ends, not minimised.
+    """The subset automaton of ``nfa``: every state can be reached and finish; not minimised.
 
     Args:
-        nfa: Any automaton over symbol intervals, with or without ε-arcs.
+        nfa: Any automaton over symbol intervals, with or without moves.
 
     Returns:
         A `Dfa` whose states are numbered in the order in which they were found.
@@ -297,86 +264,29 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     Raises:
         BudgetExceeded: A limit was reached; what had been built is dropped.
     """
-    given = len(nfa.arcs) + len(nfa.epsilons)
-    meter.check(
-        STAGE, states=nfa.num_states, arcs=given, bytes=16 * (nfa.num_states + given),
-        ahead=given * _SECONDS_PER_ARC,
-    )  # fmt: skip
-    symbol_class, num_classes, arc_start, arc_order, epsilon_start, epsilon_target = _index(
-        nfa.num_states, nfa.num_symbols, nfa.arcs, nfa.epsilons
-    )
-    nfa_accepting = np.zeros(nfa.num_states, np.bool_)
-    nfa_accepting[nfa.accepting] = True
-    # Members that neither accept nor read anything would only enlarge the sets.
-    useful = nfa_accepting | (arc_start[1 : nfa.num_states + 1] > arc_start[: nfa.num_states])
-    stamp = np.zeros(nfa.num_states, np.int32)
-
-    start_set = np.empty(nfa.num_states, np.int32)
-    start_set[0] = nfa.start
-    stamp[nfa.start] = 1
-    count, _ = _close(start_set, 1, stamp, 1, epsilon_start, epsilon_target)
-    start_set = np.sort(start_set[:count][useful[start_set[:count]]])
-
-    room = num_classes + 64
-    arena = np.empty(max(1024, 4 * len(start_set)), np.int32)
-    arena[: len(start_set)] = start_set
-    set_start = np.zeros(room + 1, np.int64)
-    set_start[1] = len(start_set)
-    set_hash = np.zeros(room, np.uint64)
-    slots = np.full(slots_for(room), -1, np.int32)
-    # The start set is never looked up by hash before it is entered here; an odd hash is fine
-    # as long as an equal set found later is allowed to become a state of its own, which only
-    # costs one state that minimisation merges again.
-    table = np.empty((room, num_classes), np.int32)
-    accepting = np.zeros(room, np.bool_)
-    accepting[0] = bool(nfa_accepting[start_set].any())
-    progress = np.array([1, len(start_set), 0, 1, 0], np.int64)
-    while True:
-        reason = _expand(
-            symbol_class,
-            num_classes,
-            nfa.arcs,
-            arc_start,
-            arc_order,
-            epsilon_start,
-            epsilon_target,
-            useful,
-            nfa_accepting,
-            stamp,
-            arena,
-            set_start,
-            set_hash,
-            slots,
-            table,
-            accepting,
-            progress,
-            QUANTUM,
-        )
-        states = int(progress[_STATES])
-        if progress[_STAMP] > 2_000_000_000:  # pragma: no cover - an hour of work
-            stamp[:] = 0
-            progress[_STAMP] = 1
-        if reason == _FINISHED:
-            break
-        if reason == _NEEDS_STATES:
-            room = 2 * room + num_classes
-        held = arena.nbytes + (16 + 4 * num_classes) * room + 8 * slots_for(room)
-        if reason == _NEEDS_ARENA:
-            held += arena.nbytes + 4 * nfa.num_states
-        # The old copy lives until the new one is filled.
-        growing = held + (table.nbytes if reason == _NEEDS_STATES else arena.nbytes)
+    net = net_of(nfa, meter)
+    if net is None:
+        return empty_dfa(nfa.num_symbols)
+    arrays, found, classes = tuple(net), empty_found(net.num_classes), net.num_classes
+    while (reason := all_filled(arrays, tuple(found))) != FINISHED:
+        states, room = int(found.progress[STATES]), 2 * len(found.table) + classes
+        held = SHARE * bytes_held(found)
         # New memory is mapped page by page while the clock is not checked.
-        ahead = 0.0 if reason == _PAUSED else held * _SECONDS_PER_BYTE
-        meter.check(STAGE, states=states, arcs=states * num_classes, bytes=growing, ahead=ahead)
-        if reason == _NEEDS_ARENA:
-            arena = longer(arena, 2 * len(arena) + nfa.num_states)
-        elif reason == _NEEDS_STATES:
-            set_start = longer(set_start, room + 1)
-            set_hash = longer(set_hash, room)
-            table = longer(table, room)
-            accepting = longer(accepting, room)
-            if slots_for(room) > len(slots):
-                slots = np.full(slots_for(room), -1, np.int32)
-                enter(set_hash, states, slots)
-    meter.check(STAGE, states=states, arcs=states * num_classes)
-    return Dfa(symbol_class, table[:states].copy(), accepting[:states].copy(), 0)
+        ahead = 0.0 if reason == PAUSED else held * _SECONDS_PER_BYTE
+        states += reason == NEEDS_STATES
+        meter.check(STAGE, states=states, arcs=states * classes, bytes=held, ahead=ahead)
+        if reason != PAUSED:
+            found = grown(found, reason, room)
+    states = int(found.progress[STATES])
+    meter.check(STAGE, states=states, arcs=states * classes)
+    table, accepting = found.table[:states].copy(), found.accepting[:states].copy()
+    return Dfa(net.symbol_class, table, accepting, 0)
+
+
+def minimal_dfa(nfa: Nfa, meter: Meter) -> Dfa:
+    """The canonical minimal machine of the language of an automaton: determinized, minimised.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    return minimize(determinize(nfa, meter), meter)

@@ -18,7 +18,31 @@ from typing import Any, Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.construction.minimize import by_head, empty_dfa, steps_from
+from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.construction.rows import (
+    FINISHED,
+    NEEDS_PART,
+    NODE,
+    PART,
+    PAUSED,
+    QUANTUM,
+    STATES,
+    Found,
+    Net,
+    row_filled,
+    visit,
+)
+from explorer.automata.construction.subset import (
+    MOST_BITS,
+    bytes_held,
+    counts_of,
+    empty_found,
+    grown,
+    indexed,
+    net_of,
+    waiting,
+    with_room,
+)
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.letters import (
     BEGINNING,
@@ -30,23 +54,6 @@ from explorer.automata.discovered.letters import (
     walk_words,
 )
 from explorer.automata.discovered.paired import STAGE, paired, regrouped
-from explorer.automata.discovered.rows import (
-    FINISHED,
-    NEEDS_ARENA,
-    NEEDS_PART,
-    NEEDS_SETS,
-    NODE,
-    PART,
-    PAUSED,
-    QUANTUM,
-    STATES,
-    Found,
-    Int64,
-    Net,
-    begin,
-    row_filled,
-    visit,
-)
 from explorer.automata.discovered.token_counts import NotCounted, limited_parts
 from explorer.automata.machine import (
     UNKNOWN,
@@ -84,9 +91,6 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError, NotRegular
-from explorer.hashing import enter
-from explorer.jit import jit
-from explorer.memo import slots_for
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
@@ -127,7 +131,7 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         free = discover(_with_part(node, "body"), budget, meter)
         return Discovered(remembered.kind(marked, free), budget)
     if isinstance(node, Whole):
-        return _over_net(net_of(resolve(node.body, meter), meter), budget)
+        return _over_net(net_of(resolve(node.body, meter), meter, _STAGE), budget)
     parts = LateParts(node)
     try:
         net = parts.net(meter)
@@ -232,103 +236,6 @@ def _over_net(net: Net | None, budget: Budget, parts: LateParts | None = None) -
 
 _STAGE: Final = "Making a machine that is discovered"
 
-MOST_BITS: Final = 62
-"""The most bits of a configuration, state and counts together."""
-
-
-@jit
-def _indexed(
-    states: int, arcs: Int32, moves: Int32, accepting: Bool, every: bool
-) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:
-    """The byte classes, arcs and moves by source, useful states, and whether there are words.
-
-    ``every`` asks for a class of its own for every byte.
-    """
-    tails = np.concatenate((arcs[:, 0], moves[:, 0]))
-    heads = np.concatenate((arcs[:, 3], moves[:, 1]))
-    offset, source = by_head(tails, heads, states)
-    alive = steps_from(offset, source, accepting) > 0
-    boundary = np.full(257, every)
-    arc_start = np.zeros(states + 2, np.int32)
-    move_start = np.zeros(states + 2, np.int32)
-    kept_arcs, kept_moves = 0, 0
-    for k in range(arcs.shape[0]):
-        if alive[arcs[k, 3]]:
-            boundary[arcs[k, 1]] = True
-            boundary[arcs[k, 2] + 1] = True
-            arc_start[arcs[k, 0] + 2] += 1
-            kept_arcs += 1
-    for k in range(moves.shape[0]):
-        if alive[moves[k, 1]]:
-            move_start[moves[k, 0] + 2] += 1
-            kept_moves += 1
-    for s in range(states):
-        arc_start[s + 2] += arc_start[s + 1]
-        move_start[s + 2] += move_start[s + 1]
-    symbol_class = np.empty(256, np.int32)
-    current = 0
-    for symbol in range(256):
-        if symbol > 0 and boundary[symbol]:
-            current += 1
-        symbol_class[symbol] = current
-    by_source = np.empty((kept_arcs, 3), np.int32)
-    for k in range(arcs.shape[0]):
-        if alive[arcs[k, 3]]:
-            place = arc_start[arcs[k, 0] + 1]
-            by_source[place, 0] = symbol_class[arcs[k, 1]]
-            by_source[place, 1] = symbol_class[arcs[k, 2]]
-            by_source[place, 2] = arcs[k, 3]
-            arc_start[arcs[k, 0] + 1] += 1
-    moves_by_source = np.empty((kept_moves, 3), np.int32)
-    for k in range(moves.shape[0]):
-        if alive[moves[k, 1]]:
-            place = move_start[moves[k, 0] + 1]
-            moves_by_source[place, 0] = moves[k, 1]
-            moves_by_source[place, 1] = moves[k, 2]
-            moves_by_source[place, 2] = moves[k, 3]
-            move_start[moves[k, 0] + 1] += 1
-    useful = accepting.copy()
-    for s in range(states):
-        if arc_start[s + 1] > arc_start[s]:
-            useful[s] = True
-    return (
-        symbol_class, arc_start, by_source, move_start, moves_by_source, useful, alive[0],
-    )  # fmt: skip
-
-
-def net_of(program: Program, meter: Meter) -> Net | None:
-    """The net of a program without calls.
-
-    Returns:
-        ``None`` if there are no words. With late parts each byte is a class of its own, because the
-        classes of the parts are not known yet.
-
-    Raises:
-        BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
-    """
-    moves, scope, sizes = _counted(program, 1, meter)
-    bits = (int(sizes[:, 3].max(initial=1)) - 1).bit_length()
-    if program.late:
-        bits += LATE_BITS
-    if bits + program.num_states.bit_length() > MOST_BITS:
-        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=_STAGE)
-    accepting = np.zeros(program.num_states, np.bool_)
-    accepting[program.accepting] = True
-    symbol_class, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
-        program.num_states, program.arcs, moves, accepting, bool(program.late)
-    )
-    if not begins:
-        return None
-    return Net(
-        np.array([program.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
-        move_start[:-1], by_source, useful, accepting, scope, _waiting(program), sizes,
-        np.array([bits], np.int64),
-    )  # fmt: skip
-
-
-LATE_BITS: Final = 30
-"""The bits of a configuration that are reserved for counts inside late parts."""
-
 
 def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     """The net with one more of its late parts built.
@@ -343,7 +250,7 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     """
     shift, outside = net.num_states, int(net.scope[at])
     around = int(net.sizes[outside, 3]) if outside >= 0 else 1
-    moves, scope, sizes = _counted(part, around, meter)
+    epsilons, scope, sizes = counts_of(part, around, meter, _STAGE)
     states = shift + part.num_states
     bits = int(net.bits[0])
     counts = int(sizes[:, 3].max(initial=1))
@@ -352,9 +259,9 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     meter.check(_STAGE, states=states, arcs=len(net.arcs) + len(part.arcs))
     accepting = np.zeros(part.num_states, np.bool_)
     accepting[1] = True
-    moves = np.append(moves, np.array([[1, 1, PLAIN, 0]], np.int32), axis=0)
-    _, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
-        part.num_states, part.arcs, moves, accepting, True
+    epsilons = np.append(epsilons, np.array([[1, 1]], np.int32), axis=0)
+    _, arc_start, arcs, move_start, by_source, useful, begins = indexed(
+        part.num_states, NUM_BYTES, part.arcs, epsilons, part.counts, accepting, True
     )
     if not begins:
         raise ExplorerError("A part that was left for later has no words.")
@@ -377,44 +284,9 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
         useful=np.concatenate([net.useful, useful]),
         accepting=np.concatenate([net.accepting, np.zeros(part.num_states, np.bool_)]),
         scope=np.concatenate([net.scope, np.where(scope < 0, outside, scope + len(net.sizes))]),
-        late=np.concatenate([late, _waiting(part)]),
+        late=np.concatenate([late, waiting(part)]),
         sizes=np.concatenate([net.sizes, sizes]),
     )  # fmt: skip
-
-
-def _counted(program: Program, around: int, meter: Meter) -> tuple[Int32, Int32, Int64]:
-    """The moves of a program, the scope of each state, and the sizes of the scopes.
-
-    Args:
-        around: The number of combined counts of the scopes around it.
-    """
-    plain, late = program.epsilons, program.late
-    given = len(program.arcs) + len(plain) + len(late)
-    meter.check(_STAGE, states=program.num_states, arcs=given,
-                bytes=48 * (program.num_states + given))  # fmt: skip
-    moves = np.zeros((len(plain) + len(late), 4), np.int32)
-    moves[:, 2] = PLAIN
-    moves[: len(plain), :2] = plain
-    if late:
-        moves[len(plain) :, :2] = [(before, after) for before, after, _ in late]
-    scope = np.full(program.num_states, -1, np.int32)
-    rows: list[tuple[int, int, int, int]] = []
-    for number, each in enumerate(program.scopes):
-        scope[each.first : each.end] = number
-        total = each.size * (rows[each.parent][3] if each.parent >= 0 else around)
-        rows.append((each.size, each.fewest, int(each.endless), total))
-    most = max((row[3] for row in rows), default=1)
-    if most.bit_length() > MOST_BITS:
-        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=_STAGE)
-    sizes = np.array(rows, np.int64).reshape(-1, 4)
-    return np.concatenate([moves, program.counts]), scope, sizes
-
-
-def _waiting(program: Program) -> Bool:
-    """Flags of the states where late parts begin, bool[states]."""
-    waiting = np.zeros(program.num_states, np.bool_)
-    waiting[[before for before, _, _ in program.late]] = True
-    return waiting
 
 
 class HoldsGrammar(Exception):
@@ -445,7 +317,7 @@ class LateParts:
             call=_grammar_met,
         )  # fmt: skip
         self._note(program, 0)
-        return net_of(program, meter)
+        return net_of(program, meter, _STAGE)
 
     def laid(self, net: Net, at: int, meter: Meter) -> Net:
         """The net with one more of its late parts built.
@@ -548,7 +420,7 @@ class Sets:
 
     def begin(self, meter: Meter) -> int:
         """Make the start state."""
-        return FINISHED if self._begun else begin(self._net, self._rows)
+        return FINISHED if self._begun else row_filled(tuple(self._net), tuple(self._rows), -1)
 
     def can_start(self, meter: Meter) -> bool:
         """True, because every state can finish."""
@@ -587,7 +459,9 @@ class Sets:
             if self._parts is not None:
                 self._net = self._parts.laid(self._net, int(self._rows.progress[PART]), meter)
         elif reason != PAUSED:
-            self._rows = grown(self._rows, reason, most)
+            states, classes = self._rows.table.shape
+            ahead = max(2 * states, min(32 * states, RESERVED // (4 * classes)))
+            self._rows = grown(self._rows, reason, max(states + 2 * classes, min(ahead, most)))
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end."""
@@ -615,71 +489,5 @@ def _laid_again(parts: LateParts, rows: Found) -> Sets:
     return Sets(*parts.again(Meter()), rows)
 
 
-def empty_found(classes: int) -> Found:
-    """The tables before any state is met.
-
-    Args:
-        classes: The number of classes of bytes.
-    """
-    room, members = 96, 256
-    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
-    table[0] = UNKNOWN
-    return Found(
-        np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
-        np.full(slots_for(room), -1, np.int32), table,
-        np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
-        np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
-    )  # fmt: skip
-
-
-def grown(found: Found, reason: int, most: int) -> Found:
-    """A copy of the tables with more room of the kind that a kernel asked for.
-
-    Args:
-        found: The states so far.
-        reason: The reason why the kernel stopped.
-        most: The largest number of states to reserve room for.
-    """
-    if reason == NEEDS_ARENA:
-        arena = np.empty(2 * len(found.arena) + len(found.members), np.int64)
-        arena[: len(found.arena)] = found.arena
-        return found._replace(arena=arena)
-    if reason == NEEDS_SETS:
-        room = 4 * len(found.members)
-        return found._replace(
-            members=np.empty(room, np.int64), seen=np.empty(2 * room, np.int64),
-            stamps=np.zeros(2 * room, np.int64),
-        )  # fmt: skip
-    states, classes = found.table.shape
-    ahead = max(2 * states, min(32 * states, RESERVED // (4 * classes)))
-    return with_room(found, max(states + 2 * classes, min(ahead, most)))
-
-
 RESERVED: Final = 64_000_000
 """The bytes of a table reserved at once, so that growth rarely copies; unused pages are free."""
-
-
-def bytes_held(found: Found) -> int:
-    """The approximate number of bytes that the states met so far take."""
-    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
-    return part + states * (4 * found.table.shape[1] + 32)
-
-
-def with_room(found: Found, room: int) -> Found:
-    """A copy of the tables with room for ``room`` states, at least as many as there are."""
-    count = int(found.progress[STATES])
-    classes = found.table.shape[1]
-    set_start = np.zeros(room + 1, np.int64)
-    set_start[: count + 1] = found.set_start[: count + 1]
-    set_hash = np.zeros(room, np.uint64)
-    set_hash[:count] = found.set_hash[:count]
-    slots = np.full(slots_for(room), -1, np.int32)
-    enter(set_hash, count, slots)
-    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
-    table[:count] = found.table[:count]
-    table[count : count + 1] = UNKNOWN
-    accepting = np.zeros(room, np.bool_)
-    accepting[:count] = found.accepting[:count]
-    return found._replace(
-        set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
-    )

@@ -18,17 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from explorer.alphabet import LETTER, NUM_BYTES
-from explorer.automata.discovered.rows import (
+from explorer.automata.construction.rows import (
     BY_ROWS,
     FINISHED,
     NEEDS_PART,
     NEEDS_STATES,
     PAUSED,
+    SHARE,
     WHOLE_ROW,
 )
 from explorer.automata.machine import (
@@ -43,9 +44,6 @@ from explorer.automata.machine import (
     WordWalk,
 )
 from explorer.budget import Budget, Meter
-
-SHARE: Final = 3
-"""The factor for memory while an array grows: the old copy, and a new one of twice the size."""
 
 
 class Kind(Protocol):

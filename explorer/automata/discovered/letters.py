@@ -35,7 +35,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.rows import FINISHED, PAUSED, Int64, fill_from_arrays
+from explorer.automata.construction.rows import FINISHED, PAUSED, Int64, fill_rows
 from explorer.automata.machine import UNKNOWN, Bool, Int32, UInt32, UInt64
 from explorer.jit import jit
 
@@ -589,10 +589,10 @@ def walk_filling(
         how = GOING_ON
         if work > quantum:
             return PAUSED
-        reason = fill_from_arrays(
-            net_arc_start, net_arcs, move_start, moves, useful, ends, scope, late, sizes, bits,
-            arena, set_start, set_hash, slots, table, accepting, members, seen, stamps, progress,
-            needed,
+        reason = fill_rows(
+            start, net_arc_start, net_arcs, move_start, moves, useful, ends, scope, late, sizes,
+            bits, arena, set_start, set_hash, slots, table, accepting, members, seen, stamps,
+            progress, needed, needed + 1,
         )  # fmt: skip
         if reason != FINISHED:
             return reason

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from explorer.automata.discovered.rows import BY_ROWS, FINISHED, missing
+from explorer.automata.construction.rows import BY_ROWS, FINISHED, missing
 from explorer.automata.machine import (
     UNKNOWN,
     Bool,

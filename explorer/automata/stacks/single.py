@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.discovered.rows import (
+from explorer.automata.construction.rows import (
     BY_ROWS,
     FINISHED,
     NEEDS_ARENA,

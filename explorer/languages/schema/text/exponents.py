@@ -20,8 +20,8 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.construction.minimize import minimal_dfa
 from explorer.automata.construction.operations import empty_dfa, intersection, union
+from explorer.automata.construction.subset import minimal_dfa
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline
