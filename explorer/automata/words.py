@@ -18,11 +18,13 @@ from explorer.alphabet import (
     shown_letters,
     without_letters,
 )
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
+from explorer.automata.construction.minimize import by_target, fold, steps_from
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
 
 STAGE: Final = "The search for words"
+_SECONDS_PER_CELL: Final = 1e-8
 
 
 def _lowest_symbols(dfa: Dfa) -> list[int]:
@@ -190,23 +192,11 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     Raises:
         BudgetExceeded: The time is up.
     """
-    meter = meter or Meter()
-    out = [np.unique(row[row >= 0]).tolist() for row in _watched(dfa.table, meter)]
-    incoming = np.zeros(dfa.num_states, np.int64)
-    for targets in out:
-        incoming[targets] += 1
-    free = [s for s in range(dfa.num_states) if incoming[s] == 0]
-    removed = 0
-    while free:
-        state = free.pop()
-        removed += 1
-        if removed % 1024 == 0:
-            meter.check_time(STAGE)
-        for target in out[state]:
-            incoming[target] -= 1
-            if incoming[target] == 0:
-                free.append(target)
-    return removed == dfa.num_states
+    if dfa.num_states == 0:
+        return True
+    (meter or Meter()).check_time(STAGE, ahead=dfa.table.size * _SECONDS_PER_CELL)
+    every = np.ones(dfa.num_states, np.bool_)
+    return fold(dfa.table, dfa.accepting, every, dfa.start)[2] > 0
 
 
 def words(
@@ -274,14 +264,6 @@ def shown_words(machine: ByteMachine, meter: Meter) -> Iterator[str]:
             yield text
 
 
-def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:
-    """The rows of a table, with a look at the clock now and then."""
-    for number, row in enumerate(table):
-        if number % 1024 == 0:
-            meter.check_time(STAGE)
-        yield row
-
-
 def lengths_when_asked(machine: ByteMachine) -> Callable[[int, Meter], int]:
     """From a state to the length of a shortest word from it, searched where it is asked for."""
     known: dict[int, int] = {}
@@ -301,18 +283,7 @@ def lengths_when_asked(machine: ByteMachine) -> Callable[[int, Meter], int]:
 
 def _shortest_lengths(dfa: Dfa, meter: Meter) -> list[int]:
     """For each state the length of a shortest word from it."""
-    back: list[list[int]] = [[] for _ in range(dfa.num_states)]
-    for source, row in enumerate(_watched(dfa.table, meter)):
-        for target in np.unique(row[row >= 0]):
-            back[int(target)].append(source)
-    lengths = [-1] * dfa.num_states
-    queue = deque(int(s) for s in np.flatnonzero(dfa.accepting))
-    for state in queue:
-        lengths[state] = 0
-    while queue:
-        state = queue.popleft()
-        for source in back[state]:
-            if lengths[source] < 0:
-                lengths[source] = lengths[state] + 1
-                queue.append(source)
-    return lengths
+    meter.check_time(STAGE, ahead=dfa.table.size * _SECONDS_PER_CELL)
+    rows, columns = np.ones(dfa.num_states, np.bool_), np.ones(dfa.num_classes, np.bool_)
+    steps = steps_from(*by_target(dfa.table, rows, columns), dfa.accepting)
+    return (steps - 1).tolist()

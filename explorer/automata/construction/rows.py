@@ -512,7 +512,8 @@ def missing(
     table: Int32, symbol_class: Int32, byte: UInt8, depth: Int32, skip: Int32, stack: Int32,
     progress: Int64,
 ) -> int:  # fmt: skip
-    """The next state whose row the words of a trie need and the table lacks; −1 if it has all.
+    """The next state with a cell that the words of a trie need and the table lacks; −1 if it has
+    all.
 
     Args:
         table, symbol_class: The rows so far; states beyond the table have none.
@@ -522,10 +523,11 @@ def missing(
     node = progress[0]
     while node < byte.shape[0]:
         here = stack[depth[node] - 1]
-        if here >= table.shape[0] or table[here, 0] == UNKNOWN:
+        symbol = symbol_class[byte[node]]
+        if here >= table.shape[0] or table[here, symbol] == UNKNOWN:
             progress[0] = node
             return here  # pyright: ignore[reportReturnType] - An int here.
-        target = table[here, symbol_class[byte[node]]]
+        target = table[here, symbol]
         if target < 0:
             node = skip[node]
             continue

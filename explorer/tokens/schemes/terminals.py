@@ -3,20 +3,26 @@
 Systems that know a lexer and a parser see texts in this way. The same language as a constraint of
 this library, over characters, is `TerminalGrammar.constraint`.
 
-The parser is Earley's (1970), over terminals: a *chart* stands for the terminals so far, and says
-which may come next. Charts are numbered as they are met; the grammar may be ambiguous and
-left-recursive. A rule that has no words is refused, so every chart can go on to a word.
+The parser is the machine of the same rules over one character for each terminal
+(`explorer.automata.stacks`): its states, called *charts*, stand for the terminals so far, and say
+which may come next. The grammar may be ambiguous and left-recursive. A rule that has no words is
+refused, so every chart can go on to a word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+from explorer.automata.rules.network import regular
+from explorer.automata.stacks.of_grammar import of_grammar
+from explorer.automata.tree.charset import character
+from explorer.automata.tree.nodes import Branch, Call, Concat, Empty, Literal, Node, Rules
+from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.grammar.functions import grammar
@@ -24,9 +30,6 @@ from explorer.languages.grammar.functions import grammar
 Alternatives = tuple[tuple[str, ...], ...]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-_Item = tuple[str, int, int, int]
-"""A rule, the number of its alternative, the number of symbols read, and the chart of its start."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,6 @@ class TerminalGrammar:
 
     terminals: Mapping[str, str]
     rules: Mapping[str, Alternatives]
-    _charts: list[_Chart] = field(
-        default_factory=lambda: list[_Chart](), init=False, repr=False, compare=False
-    )
-    _following: dict[tuple[int, str], int | None] = field(
-        default_factory=lambda: dict[tuple[int, str], int | None](),
-        init=False, repr=False, compare=False,
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         names = [*self.terminals, *self.rules]
@@ -78,7 +74,7 @@ class TerminalGrammar:
                     remedy="Define it as a terminal or as a rule.",
                     evidence={"rule": rule, "name": unknown[0]},
                 )
-        for rule in self.rules.keys() - self._productive():
+        for rule in self.rules.keys() - self._derived_from(self.terminals):
             raise ConstraintError(
                 f"The rule {rule!r} has no words: every alternative needs itself.",
                 remedy="Give it an alternative that ends.",
@@ -114,14 +110,30 @@ class TerminalGrammar:
             lines.append(f"{short[name]}: /{pattern.replace('/', chr(92) + '/')}/")
         return grammar("\n".join(lines) + "\n", "lark", ambiguous=True)
 
+    @cached_property
+    def _parser(self) -> ByteMachine:
+        def symbol(name: str) -> Node:
+            code = self._codes.get(name)
+            return Call(0, 0, name) if code is None else Literal(0, 0, character(code))
+
+        def option(symbols: tuple[str, ...]) -> Node:
+            return Concat(0, 0, tuple(map(symbol, symbols))) if symbols else Empty(0, 0)
+
+        rules: dict[str, Node] = {
+            name: Branch(0, 0, tuple(map(option, alternatives)))
+            for name, alternatives in self.rules.items()
+        }
+        return of_grammar(Rules(0, 0, next(iter(rules)), rules, regular), Budget(), Meter())
+
+    @cached_property
+    def _codes(self) -> dict[str, str]:
+        """The character that stands for each terminal."""
+        return {name: chr(k) for k, name in enumerate(self.terminals)}
+
     @property
     def first_chart(self) -> int:
         """The chart before the first terminal."""
-        if not self._charts:
-            root = next(iter(self.rules))
-            begun = {(root, k, 0, 0) for k in range(len(self.rules[root]))}
-            self._charts.append(self._closed(None, begun))
-        return 0
+        return self._parser.start
 
     def expected(self, chart: int) -> frozenset[str]:
         """The terminals that a chart expects next.
@@ -129,32 +141,17 @@ class TerminalGrammar:
         Args:
             chart: A number that `first_chart` or `after` gave.
         """
-        return self._charts[chart].expected
+        return frozenset(name for name in self.terminals if self.after(chart, name) is not None)
 
     def after(self, chart: int, terminal: str) -> int | None:
         """The chart after one more terminal; ``None`` where the terminal is not expected."""
-        key = (chart, terminal)
-        if key not in self._following:
-            here = self._charts[chart]
-            if terminal not in here.expected:
-                self._following[key] = None
-            else:
-                moved = {
-                    (rule, k, dot + 1, origin)
-                    for rule, k, dot, origin in here.items
-                    if self._next(rule, k, dot) == terminal
-                }
-                self._charts.append(self._closed(here, moved))
-                self._following[key] = len(self._charts) - 1
-        return self._following[key]
+        for byte in self._codes[terminal].encode():
+            chart = self._parser.step(chart, byte)
+        return None if chart == NO_ARC else chart
 
     def complete(self, chart: int) -> bool:
         """Whether the terminals up to a chart are a whole text."""
-        root = next(iter(self.rules))
-        return any(
-            rule == root and origin == 0 and dot == len(self.rules[rule][k])
-            for rule, k, dot, origin in self._charts[chart].items
-        )
+        return self._parser.is_accepting(chart)
 
     @cached_property
     def adjacent(self) -> Mapping[str, frozenset[str]]:
@@ -188,19 +185,12 @@ class TerminalGrammar:
 
     @cached_property
     def _empty(self) -> frozenset[str]:
-        empty: set[str] = set()
-        while True:
-            more = {
-                name
-                for name, alternatives in self.rules.items()
-                if name not in empty and any(empty.issuperset(option) for option in alternatives)
-            }
-            if not more:
-                return frozenset(empty)
-            empty |= more
+        """The rules that may be empty."""
+        return self._derived_from(())
 
-    def _productive(self) -> set[str]:
-        known = set(self.terminals)
+    def _derived_from(self, names: Iterable[str]) -> frozenset[str]:
+        """The names, and the rules with an alternative of such names alone."""
+        known = set(names)
         while True:
             more = {
                 name
@@ -208,57 +198,8 @@ class TerminalGrammar:
                 if name not in known and any(known.issuperset(option) for option in alternatives)
             }
             if not more:
-                return known & self.rules.keys()
+                return frozenset(known)
             known |= more
-
-    def _next(self, rule: str, option: int, dot: int) -> str | None:
-        symbols = self.rules[rule][option]
-        return symbols[dot] if dot < len(symbols) else None
-
-    def _closed(self, before: _Chart | None, items: set[_Item]) -> _Chart:
-        """The closure of items under prediction and completion."""
-        place = 0 if before is None else before.place + 1
-        path = [] if before is None else before.path()
-        closed, waiting = set(items), list(items)
-        while waiting:
-            rule, option, dot, origin = waiting.pop()
-            symbol = self._next(rule, option, dot)
-            new: set[_Item] = set()
-            if symbol is None:
-                there = closed if origin == place else path[origin].items
-                new = {
-                    (name, k, at + 1, began)
-                    for name, k, at, began in there
-                    if self._next(name, k, at) == rule
-                }
-            elif symbol in self.rules:
-                new = {(symbol, k, 0, place) for k in range(len(self.rules[symbol]))}
-                if symbol in self._empty:
-                    new.add((rule, option, dot + 1, origin))
-            waiting += new - closed
-            closed |= new
-        reads = {self._next(rule, option, dot) for rule, option, dot, _ in closed}
-        expected = frozenset(symbol for symbol in reads if symbol in self.terminals)
-        return _Chart(place, before, frozenset(closed), frozenset(s for s in expected if s))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Chart:
-    """The items of Earley's parser after some terminals."""
-
-    place: int
-    before: _Chart | None
-    items: frozenset[_Item]
-    expected: frozenset[str]
-
-    def path(self) -> list[_Chart]:
-        """The charts from the first to this one."""
-        charts: list[_Chart] = []
-        at: _Chart | None = self
-        while at is not None:
-            charts.append(at)
-            at = at.before
-        return charts[::-1]
 
 
 # Two grammars for figures, tests and benchmarks.
