@@ -40,7 +40,6 @@ from explorer.tokens.masks.needed import fitting_words
 from explorer.tokens.report import Report
 from explorer.tokens.words import (
     DEAD,
-    DEAD_CLASS,
     DONE,
     EOS_CLASS,
     FREE,
@@ -460,61 +459,53 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
 
 
 @jit
-def _sizes(token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
-    """The number of ids of each class."""
-    # Four counters take turns: neighbouring ids often share a class, and adding to one counter
-    # again and again would wait for itself.
-    tally = np.zeros(4 * num_classes, np.int32)
-    whole = token_class.shape[0] // 4 * 4
-    for k in range(0, whole, 4):
-        tally[token_class[k]] += 1
-        tally[num_classes + token_class[k + 1]] += 1
-        tally[2 * num_classes + token_class[k + 2]] += 1
-        tally[3 * num_classes + token_class[k + 3]] += 1
-    for k in range(whole, token_class.shape[0]):
-        tally[token_class[k]] += 1
-    sizes = np.zeros(num_classes, np.int64)
-    for k in range(4):
-        for class_ in range(num_classes):
-            sizes[class_] += tally[k * num_classes + class_]
-    return sizes
-
-
-@jit
-def _chosen(token_class: UInt16 | Int32, wanted: Bool, count: int) -> Int32:
-    """The ids whose class is wanted, ascending."""
-    # One entry more than needed: every id is written, and only wanted ones advance the count.
-    ids = np.empty(count + 1, np.int32)
+def _live(token_class: UInt16 | Int32, fours: NDArray[np.uint64], count: int) -> Int32:
+    """The ids whose class is not 0, ascending; ``fours`` are the first classes, four at a time."""
+    ids = np.empty(count + 1, np.int32)  # Every id is written; only live ones advance the count.
     filled = 0
-    for token in range(token_class.shape[0]):
+    for k in range(fours.shape[0]):
+        if fours[k] != 0:
+            for token in range(4 * k, 4 * k + 4):
+                ids[filled] = token
+                filled += token_class[token] != 0
+    for token in range(4 * fours.shape[0], token_class.shape[0]):
         ids[filled] = token
-        filled += wanted[token_class[token]]
+        filled += token_class[token] != 0
     return ids[:count]
 
 
 @jit
-def _live(blocks: NDArray[np.uint64], token_class: UInt16, count: int) -> Int32:
-    """The ids whose class is not 0, ascending; ``blocks`` are four classes at a time."""
-    ids = np.empty(count, np.int32)
-    filled = 0
-    for k in range(blocks.shape[0]):
-        if blocks[k] != 0:
-            for token in range(4 * k, 4 * k + 4):
-                if token_class[token] != 0:
-                    ids[filled] = token
-                    filled += 1
-    for token in range(4 * blocks.shape[0], token_class.shape[0]):
-        if token_class[token] != 0:
-            ids[filled] = token
-            filled += 1
-    return ids
+def _sizes(ids: Int32, token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
+    """The number of some ids in each class."""
+    # Four counters take turns: neighbours often share a class, and adding to one counter again and
+    # again would wait for itself.
+    tally = np.zeros((4, num_classes), np.int32)
+    whole = ids.shape[0] // 4 * 4
+    for k in range(0, whole, 4):
+        tally[0, token_class[ids[k]]] += 1
+        tally[1, token_class[ids[k + 1]]] += 1
+        tally[2, token_class[ids[k + 2]]] += 1
+        tally[3, token_class[ids[k + 3]]] += 1
+    for k in range(whole, ids.shape[0]):
+        tally[0, token_class[ids[k]]] += 1
+    sizes = np.zeros(num_classes, np.int64)
+    for k in range(4):
+        sizes += tally[k]
+    return sizes
 
 
 @jit
-def _by_class(ids: Int32, token_class: UInt16 | Int32, place: NDArray[np.int64]) -> Int32:
-    """The ids grouped by class; each class begins at its ``place``."""
-    ordered = np.empty_like(ids)
-    for k in range(ids.shape[0]):
+def _by_class(
+    ids: Int32, token_class: UInt16 | Int32, small: Bool, start: NDArray[np.int64]
+) -> Int32:
+    """The ids of small classes, grouped by class; each class begins at its ``start``."""
+    place, ordered = start[:-1].copy(), np.empty(start[-1], np.int32)
+    filled = 0
+    for k in range(ids.shape[0]):  # Without a branch, which would be unpredictable.
+        token = ids[k]
+        ids[filled] = token
+        filled += small[token_class[token]]
+    for k in range(filled):
         class_ = token_class[ids[k]]
         ordered[place[class_]] = ids[k]
         place[class_] += 1
@@ -597,25 +588,17 @@ def class_words(token_class: UInt16 | Int32, num_classes: int, num_live: int) ->
         >>> sets.mask(np.array([-1, -1, 7], np.int16)).tolist()
         [9]
     """
-    width = num_words(len(token_class))
-    most = _most(len(token_class))
+    classes = cast("UInt16", np.ascontiguousarray(token_class))
+    narrow = len(classes) // 4 * 4 if classes.itemsize == 2 else 0
+    ids = _live(classes, classes[:narrow].view(np.uint64), num_live)
+    sizes = _sizes(ids, classes, num_classes)
+    is_large = sizes > _most(len(classes))
     large = np.full(num_classes, -1, np.int32)
-    if num_live <= most and token_class.dtype == np.uint16:  # No class can be large.
-        narrow = np.ascontiguousarray(token_class, np.uint16)
-        blocks = narrow[: len(narrow) // 4 * 4].view(np.uint64)
-        ids = _live(blocks, narrow, num_live)
-        sizes = np.bincount(narrow[ids], minlength=num_classes)
-    else:
-        sizes = _sizes(token_class, num_classes)
-        sizes[DEAD_CLASS] = 0
-        is_large = sizes > most
-        large[is_large] = np.arange(np.count_nonzero(is_large))
-        sizes[is_large] = 0
-        ids = _chosen(token_class, sizes > 0, int(sizes.sum()))
+    large[is_large] = np.arange(np.count_nonzero(is_large))
     start = np.zeros(num_classes + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
-    ids = _by_class(ids, token_class, start[:-1].copy())
-    words = np.zeros((np.count_nonzero(large >= 0), width), np.uint32)
-    for row, class_ in enumerate(np.flatnonzero(large >= 0)):
+    np.cumsum(np.where(is_large, 0, sizes), out=start[1:])
+    ids = _by_class(ids, classes, ~is_large, start)
+    words = np.zeros((np.count_nonzero(is_large), num_words(len(classes))), np.uint32)
+    for row, class_ in enumerate(np.flatnonzero(is_large)):
         words[row] = pack(token_class == class_)
     return ClassWords(start, ids, large, words)

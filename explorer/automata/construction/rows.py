@@ -18,7 +18,7 @@ is kept, so ``.*x.{0,1000}`` has sets of a few configurations and not of a thous
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +104,9 @@ class Net(NamedTuple):
         return len(self.accepting)
 
     @property
-    def num_classes(self) -> int:
-        """The number of classes of bytes."""
-        return int(self.symbol_class[-1]) + 1  # Classes are numbered in the order of bytes.
-
-    @property
     def read(self) -> Bool:
         """bool[256], the bytes that some arc reads, and those that a late part may read."""
-        hit = np.zeros(self.num_classes + 1, np.int64)
+        hit = np.zeros(int(self.symbol_class[-1]) + 2, np.int64)
         np.add.at(hit, self.arcs[:, 0], 1)
         np.add.at(hit, self.arcs[:, 1] + 1, -1)
         read = hit.cumsum()[self.symbol_class] > 0
@@ -263,22 +258,6 @@ def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, 
         members[kept] = members[i]
         kept += 1
     return kept
-
-
-@jit
-def row_filled(net: tuple[Any, ...], found: tuple[Any, ...], state: int) -> int:
-    """Fill one row, with the `Net` and the `Found` as plain tuples; see `fill_rows`.
-
-    Numba takes longer to look up the types of named tuples than to fill a row.
-    """
-    return fill(Net(*net), Found(*found), state, state + 1)
-
-
-@jit
-def all_filled(net: tuple[Any, ...], found: tuple[Any, ...]) -> int:
-    """Make the start state, and fill the rows of all states that are met; see `fill_rows`."""
-    progress = found[-1]
-    return fill(Net(*net), Found(*found), progress[FILLED] if progress[STATES] > 0 else -1, -1)
 
 
 @jit

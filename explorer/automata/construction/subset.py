@@ -15,12 +15,13 @@ Costs: time proportional to the arcs of all sets; memory 8 bytes per configurati
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from explorer.automata.construction.minimize import by_head, empty_dfa, minimize, steps_from
 from explorer.automata.construction.rows import (
+    FILLED,
     FINISHED,
     NEEDS_ARENA,
     NEEDS_SETS,
@@ -31,7 +32,7 @@ from explorer.automata.construction.rows import (
     Found,
     Int64,
     Net,
-    all_filled,
+    fill,
 )
 from explorer.automata.machine import UNKNOWN, Bool, Dfa, Int32, Nfa
 from explorer.automata.program import PLAIN, Program
@@ -191,13 +192,25 @@ def waiting(program: Program) -> Bool:
     return flags
 
 
-def empty_found(classes: int) -> Found:
-    """The tables before any state is met.
+@jit
+def row_filled(net: tuple[Any, ...], found: tuple[Any, ...], state: int) -> int:
+    """Fill one row, with the `Net` and the `Found` as plain tuples; see `fill_rows`.
 
-    Args:
-        classes: The number of classes of bytes.
+    Numba takes longer to look up the types of named tuples than to fill a row.
     """
-    room, members = 96, 256
+    return fill(Net(*net), Found(*found), state, state + 1)
+
+
+@jit
+def all_filled(net: tuple[Any, ...], found: tuple[Any, ...]) -> int:
+    """Make the start state, and fill the rows of all states that are met; see `fill_rows`."""
+    progress = found[-1]
+    return fill(Net(*net), Found(*found), progress[FILLED] if progress[STATES] > 0 else -1, -1)
+
+
+def empty_found(net: Net) -> Found:
+    """The tables before any state is met."""
+    room, members, classes = 96, 256, int(net.symbol_class[-1]) + 1  # In the order of symbols.
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[0] = UNKNOWN
     return Found(
@@ -267,7 +280,8 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     net = net_of(nfa, meter)
     if net is None:
         return empty_dfa(nfa.num_symbols)
-    arrays, found, classes = tuple(net), empty_found(net.num_classes), net.num_classes
+    arrays, found = tuple(net), empty_found(net)
+    classes = found.table.shape[1]
     while (reason := all_filled(arrays, tuple(found))) != FINISHED:
         states, room = int(found.progress[STATES]), 2 * len(found.table) + classes
         held = SHARE * bytes_held(found)

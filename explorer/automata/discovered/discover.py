@@ -29,7 +29,6 @@ from explorer.automata.construction.rows import (
     STATES,
     Found,
     Net,
-    row_filled,
     visit,
 )
 from explorer.automata.construction.subset import (
@@ -40,6 +39,7 @@ from explorer.automata.construction.subset import (
     grown,
     indexed,
     net_of,
+    row_filled,
     waiting,
     with_room,
 )
@@ -386,7 +386,7 @@ class Sets:
         self._parts = parts
         self._read: tuple[Net, Bool] | None = None
         self._begun = rows is not None
-        self._rows = empty_found(net.num_classes) if rows is None else rows
+        self._rows = empty_found(net) if rows is None else rows
         self.symbol_class = net.symbol_class
 
     @property
