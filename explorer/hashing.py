@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from explorer.jit import jit
 
+Int32 = NDArray[np.int32]
+
 SEED: Final = np.uint64(1469598103934665603)
 """The code of the empty sequence."""
 
@@ -43,7 +45,29 @@ def first_slot(code: np.uint64, mask: int) -> int:
 
 
 @jit
-def enter(codes: NDArray[np.uint64], count: int, slots: NDArray[np.int32]) -> None:
+def slot_of_pair(first: Int32, second: Int32, slots: Int32, one: int, other: int) -> int:
+    """The slot of a pair of numbers among the numbered pairs, or a free one if it is new.
+
+    Args:
+        first, second: The numbers of each pair.
+        slots: A table of the pairs, not full.
+    """
+    mask = slots.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, one), other)), mask)
+    while slots[slot] >= 0 and (first[slots[slot]] != one or second[slots[slot]] != other):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def enter_pairs(first: Int32, second: Int32, begin: int, count: int, slots: Int32) -> None:
+    """Enter the pairs from number ``begin`` on, which all differ, into an empty table of slots."""
+    for number in range(begin, count):
+        slots[slot_of_pair(first, second, slots, first[number], second[number])] = number
+
+
+@jit
+def enter(codes: NDArray[np.uint64], count: int, slots: Int32) -> None:
     """Enter the first ``count`` sequences, which all differ, into an empty table of slots."""
     mask = slots.shape[0] - 1
     for known in range(count):

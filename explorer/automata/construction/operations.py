@@ -20,8 +20,9 @@ from explorer.automata.construction.minimize import empty_dfa, merge_classes, mi
 from explorer.automata.construction.subset import determinize, minimal_dfa
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
+from explorer.hashing import enter_pairs, slot_of_pair
 from explorer.jit import jit
-from explorer.memo import slots_for
+from explorer.memo import longer, slots_for
 
 STAGE: Final = "Product construction"
 QUANTUM: Final = 500_000
@@ -66,7 +67,8 @@ def _explore(
     left: Int32,
     right: Int32,
     operation: int,
-    pairs: Int32,
+    first: Int32,
+    second: Int32,
     slots: Int32,
     table: Int32,
     progress: NDArray[np.int64],
@@ -74,7 +76,6 @@ def _explore(
 ) -> int:
     """Explore pairs until all are done, room runs out, or the quantum is used up."""
     classes = left.shape[0]
-    mask = slots.shape[0] - 1
     work = 0
     while progress[1] < progress[0]:
         if work > quantum:
@@ -82,7 +83,7 @@ def _explore(
         if progress[0] + classes > table.shape[0]:
             return _NEEDS_ROOM
         state = progress[1]
-        p, q = pairs[state, 0], pairs[state, 1]
+        p, q = first[state], second[state]
         for c in range(classes):
             x = a[p, left[c]] if p >= 0 else -1
             y = b[q, right[c]] if q >= 0 else -1
@@ -94,40 +95,15 @@ def _explore(
             if dead:
                 table[state, c] = -1
                 continue
-            code = (np.uint64(x + 1) * np.uint64(0x9E3779B97F4A7C15)) ^ (
-                np.uint64(y + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
-            )
-            code ^= code >> np.uint64(31)
-            slot = np.int64(code & np.uint64(mask))
-            while slots[slot] >= 0:
-                known = slots[slot]
-                if pairs[known, 0] == x and pairs[known, 1] == y:
-                    break
-                slot = (slot + 1) & mask
+            slot = slot_of_pair(first, second, slots, x, y)  # pyright: ignore[reportArgumentType]
             if slots[slot] < 0:
                 slots[slot] = progress[0]
-                pairs[progress[0], 0] = x
-                pairs[progress[0], 1] = y
+                first[progress[0]], second[progress[0]] = x, y
                 progress[0] += 1
             table[state, c] = slots[slot]
         progress[1] = state + 1
         work += classes
     return _FINISHED
-
-
-@jit
-def _refill(pairs: Int32, count: int, slots: Int32) -> None:
-    """Enter known pairs into an empty hash table."""
-    mask = slots.shape[0] - 1
-    for state in range(count):
-        code = (np.uint64(pairs[state, 0] + 1) * np.uint64(0x9E3779B97F4A7C15)) ^ (
-            np.uint64(pairs[state, 1] + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
-        )
-        code ^= code >> np.uint64(31)
-        slot = np.int64(code & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = state
 
 
 def _accepting(side: Dfa, states: Int32) -> Bool:
@@ -141,15 +117,14 @@ def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
     joint, left, right = _joint_classes(a.symbol_class, b.symbol_class)
     classes = len(left)
     room = 256 + classes
-    pairs = np.empty((room, 2), np.int32)
-    pairs[0] = (a.start, b.start)
+    first, second = np.full(room, a.start, np.int32), np.full(room, b.start, np.int32)
     slots = np.full(slots_for(room), -1, np.int32)
-    _refill(pairs, 1, slots)
+    enter_pairs(first, second, 0, 1, slots)
     table = np.empty((room, classes), np.int32)
     progress = np.array([1, 0], np.int64)
     while True:
         reason = _explore(
-            a.table, b.table, left, right, operation, pairs, slots, table, progress, QUANTUM
+            a.table, b.table, left, right, operation, first, second, slots, table, progress, QUANTUM
         )
         count = int(progress[0])
         if reason == _FINISHED:
@@ -160,13 +135,11 @@ def _product(a: Dfa, b: Dfa, operation: int, meter: Meter) -> Dfa:
             STAGE, states=count, arcs=count * classes, bytes=room * (4 * classes + 24) * 3 // 2
         )
         if reason == _NEEDS_ROOM:
-            pairs = np.concatenate([pairs, np.empty((room - len(pairs), 2), np.int32)])
-            table = np.concatenate([table, np.empty((room - len(table), classes), np.int32)])
+            first, second, table = longer(first, room), longer(second, room), longer(table, room)
             slots = np.full(slots_for(room), -1, np.int32)
-            _refill(pairs, count, slots)
+            enter_pairs(first, second, 0, count, slots)
     meter.check(STAGE, states=count, arcs=count * classes)
-    x = _accepting(a, pairs[:count, 0])
-    y = _accepting(b, pairs[:count, 1])
+    x, y = _accepting(a, first[:count]), _accepting(b, second[:count])
     accepting = x & y if operation == _BOTH else x & ~y if operation == _LEFT_ONLY else x ^ y
     return minimize(Dfa(joint, table[:count].copy(), accepting, 0), meter)
 

@@ -23,7 +23,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import LETTER
 from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt8
 from explorer.automata.program import AGAIN, ENTER, LEAVE, PLAIN
 from explorer.hashing import SEED, first_slot, folded, mixed
@@ -102,17 +101,6 @@ class Net(NamedTuple):
     def num_states(self) -> int:
         """The number of states."""
         return len(self.accepting)
-
-    @property
-    def read(self) -> Bool:
-        """bool[256], the bytes that some arc reads, and those that a late part may read."""
-        hit = np.zeros(int(self.symbol_class[-1]) + 2, np.int64)
-        np.add.at(hit, self.arcs[:, 0], 1)
-        np.add.at(hit, self.arcs[:, 1] + 1, -1)
-        read = hit.cumsum()[self.symbol_class] > 0
-        if self.late.any():
-            read[:LETTER] = True  # A late part is text.
-        return read
 
 
 class Found(NamedTuple):
@@ -299,7 +287,7 @@ def fill_rows(
     bucket = np.empty(256, np.int64)
     work, made = 0, False
     while state < (progress[STATES] if past < 0 else past):
-        if state >= 0 and table[state, 0] != UNKNOWN:
+        if state >= 0 and table[state, classes - 1] != UNKNOWN:
             state += 1
             continue
         some = np.int64(0)
@@ -321,11 +309,14 @@ def fill_rows(
             if progress[STATES] + some > table.shape[0]:
                 return NEEDS_STATES
         work += classes + bucket_start[some - 1]
-        # The set of each segment. The first cell is written last: it says that a row is whole.
-        before, target, of_first = np.int64(-1), np.int64(NO_ARC), np.int64(NO_ARC)
+        # The set of each segment. The last cell is written last: it says that a row is whole.
+        before, target = np.int64(-1), np.int64(NO_ARC)
+        if state >= 0:
+            for c in range(edges[0] if some > 0 else classes):
+                table[state, c] = NO_ARC
         for at in range(some - 1):
             low, high = bucket_start[at], bucket_start[at + 1]
-            if at > 0 and table[state, edges[at]] != UNKNOWN:
+            if state >= 0 and table[state, edges[at]] != UNKNOWN:
                 before = np.int64(-1)
                 continue
             if high == low:
@@ -411,19 +402,11 @@ def fill_rows(
                     progress[ARENA] = begin + kept
                     progress[STATES] = target + 1
                 before = bucket[low] if high == low + 1 else np.int64(-1)
-            if at == 0:
-                of_first = target
-            else:
+            if state >= 0:
                 for c in range(edges[at], edges[at + 1]):
                     table[state, c] = target
         if state >= 0:
-            if some == 0:
-                edges[0] = edges[1] = classes
-            for c in range(edges[max(some - 1, 0)], classes):
-                table[state, c] = NO_ARC
-            for c in range(edges[0], edges[1]):
-                table[state, c] = of_first
-            for c in range(edges[0]):
+            for c in range(edges[some - 1] if some > 0 else classes, classes):
                 table[state, c] = NO_ARC
             progress[FILLED] += 1
         state += 1

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from explorer.alphabet import LETTER
 from explorer.automata.construction.minimize import by_head, empty_dfa, minimize, steps_from
 from explorer.automata.construction.rows import (
     FILLED,
@@ -60,8 +61,8 @@ _NO_SIZES: Final = np.empty((0, 4), np.int64)
 def indexed(
     states: int, symbols: int, arcs: Int32, epsilons: Int32, counts: Int32, accepting: Bool,
     every: bool,
-) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:  # fmt: skip
-    """The symbol classes, arcs and moves by source, useful states, and whether there are words.
+) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, Bool]:  # fmt: skip
+    """The symbol classes, arcs and moves by source, useful states, and those that can end.
 
     Args:
         epsilons, counts: The moves, as in `Program`.
@@ -115,7 +116,7 @@ def indexed(
     for s in range(states):
         if arc_start[s + 1] > arc_start[s]:
             useful[s] = True
-    return symbol_class, arc_start, by_source, move_start, moves, useful, alive[0]
+    return symbol_class, arc_start, by_source, move_start, moves, useful, alive
 
 
 def net_of(program: Program, meter: Meter, stage: str = STAGE) -> Net | None:
@@ -139,11 +140,11 @@ def net_of(program: Program, meter: Meter, stage: str = STAGE) -> Net | None:
         raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=stage)
     accepting = np.zeros(program.num_states, np.bool_)
     accepting[program.accepting] = True
-    symbol_class, arc_start, arcs, move_start, moves, useful, begins = indexed(
+    symbol_class, arc_start, arcs, move_start, moves, useful, alive = indexed(
         program.num_states, program.num_symbols, program.arcs, epsilons, program.counts, accepting,
         bool(program.late),
     )  # fmt: skip
-    if not begins:
+    if not alive[program.start]:
         return None
     return Net(
         np.array([program.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
@@ -190,6 +191,17 @@ def waiting(program: Program) -> Bool:
     if program.late:
         flags[[before for before, _, _ in program.late]] = True
     return flags
+
+
+def bytes_read(net: Net) -> Bool:
+    """bool[256], the bytes that some arc reads, and those that a late part may read."""
+    hit = np.zeros(int(net.symbol_class[-1]) + 2, np.int64)
+    np.add.at(hit, net.arcs[:, 0], 1)
+    np.add.at(hit, net.arcs[:, 1] + 1, -1)
+    read = hit.cumsum()[net.symbol_class] > 0
+    if net.late.any():
+        read[:LETTER] = True  # A late part is text.
+    return read
 
 
 @jit
@@ -280,20 +292,20 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     net = net_of(nfa, meter)
     if net is None:
         return empty_dfa(nfa.num_symbols)
-    arrays, found = tuple(net), empty_found(net)
-    classes = found.table.shape[1]
-    while (reason := all_filled(arrays, tuple(found))) != FINISHED:
-        states, room = int(found.progress[STATES]), 2 * len(found.table) + classes
-        held = SHARE * bytes_held(found)
+    arrays, met = tuple(net), empty_found(net)
+    classes = met.table.shape[1]
+    while (reason := all_filled(arrays, tuple(met))) != FINISHED:
+        states, room = int(met.progress[STATES]), 2 * len(met.table) + classes
+        held = SHARE * bytes_held(met)
         # New memory is mapped page by page while the clock is not checked.
         ahead = 0.0 if reason == PAUSED else held * _SECONDS_PER_BYTE
         states += reason == NEEDS_STATES
         meter.check(STAGE, states=states, arcs=states * classes, bytes=held, ahead=ahead)
         if reason != PAUSED:
-            found = grown(found, reason, room)
-    states = int(found.progress[STATES])
+            met = grown(met, reason, room)
+    states = int(met.progress[STATES])
     meter.check(STAGE, states=states, arcs=states * classes)
-    table, accepting = found.table[:states].copy(), found.accepting[:states].copy()
+    table, accepting = met.table[:states].copy(), met.accepting[:states].copy()
     return Dfa(net.symbol_class, table, accepting, 0)
 
 

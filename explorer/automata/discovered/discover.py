@@ -34,6 +34,7 @@ from explorer.automata.construction.rows import (
 from explorer.automata.construction.subset import (
     MOST_BITS,
     bytes_held,
+    bytes_read,
     counts_of,
     empty_found,
     grown,
@@ -260,10 +261,10 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     accepting = np.zeros(part.num_states, np.bool_)
     accepting[1] = True
     epsilons = np.append(epsilons, np.array([[1, 1]], np.int32), axis=0)
-    _, arc_start, arcs, move_start, by_source, useful, begins = indexed(
+    _, arc_start, arcs, move_start, by_source, useful, alive = indexed(
         part.num_states, NUM_BYTES, part.arcs, epsilons, part.counts, accepting, True
     )
-    if not begins:
+    if not alive[0]:
         raise ExplorerError("A part that was left for later has no words.")
     useful[1] = False
     arcs[:, 2] += shift
@@ -415,7 +416,7 @@ class Sets:
         if (
             self._read is None or self._read[0] is not self._net
         ):  # Cached, because it is asked often.
-            self._read = self._net, self._net.read
+            self._read = self._net, bytes_read(self._net)
         return self._read[1]
 
     def begin(self, meter: Meter) -> int:
@@ -439,7 +440,7 @@ class Sets:
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
         """Set the bits of words, most of them by the letters that states read."""
         how, reason = GOING_ON if again else BEGINNING, NEEDS_ROOM
-        if not again and self.table[state, 0] != UNKNOWN:  # All needed rows may be known.
+        if not again and self.table[state, -1] != UNKNOWN:  # All needed rows may be known.
             here = self.table, self.symbol_class
             reason = walk_words(*walk.arrays, *here, state, words, how)
             how = GOING_ON

@@ -52,7 +52,7 @@ from explorer.automata.machine import (
 from explorer.automata.rules.moves import END, Actions
 from explorer.automata.stacks.stacks import STAGE
 from explorer.budget import Meter
-from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.hashing import enter_pairs, slot_of_pair
 from explorer.jit import jit
 from explorer.memo import longer
 
@@ -100,13 +100,9 @@ class Met(NamedTuple):
 @jit
 def pushed(ways: Actions, met: Met, after: int, below: int) -> int:
     """The stack node with a return state and a parent node; −1 without room."""
-    mask = met.node_slots.shape[0] - 1
-    slot = first_slot(folded(mixed(mixed(SEED, after), below)), mask)
-    while met.node_slots[slot] >= 0:
-        known = met.node_slots[slot]
-        if met.after[known] == after and met.below[known] == below:
-            return known
-        slot = (slot + 1) & mask
+    slot = slot_of_pair(met.after, met.below, met.node_slots, after, below)
+    if met.node_slots[slot] >= 0:
+        return met.node_slots[slot]
     number = met.progress[NODES]
     if number >= met.after.shape[0]:
         return -1
@@ -124,13 +120,9 @@ def configured(ways: Actions, met: Met, state: int, node: int) -> int:
     while ways.only_exits[state] and node > 0:
         state = met.after[node]
         node = met.below[node]
-    mask = met.slots.shape[0] - 1
-    slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
-    while met.slots[slot] >= 0:
-        known = met.slots[slot]
-        if met.state[known] == state and met.node[known] == node:
-            return known
-        slot = (slot + 1) & mask
+    slot = slot_of_pair(met.state, met.node, met.slots, state, node)
+    if met.slots[slot] >= 0:
+        return met.slots[slot]
     number = met.progress[CONFIGURATIONS]
     if number >= met.state.shape[0]:
         return -1
@@ -244,30 +236,20 @@ def empty_met(classes: int) -> Met:
     return met
 
 
-@jit
-def _filed(first: Int32, second: Int32, begin: int, count: int, slots: Int32) -> None:
-    mask = slots.shape[0] - 1
-    for number in range(begin, count):
-        slot = first_slot(folded(mixed(mixed(SEED, first[number]), second[number])), mask)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = number
-
-
 def with_more(met: Met, reason: int) -> Met:
     """A copy of the tables with twice the room of the kind that a kernel asked for."""
     if reason == NEEDS_ARENA:
         room, count = 2 * len(met.after), int(met.progress[NODES])
         parts = longer(met.after, room), longer(met.below, room)
         slots = np.full(2 * len(met.node_slots), -1, np.int32)
-        _filed(parts[0], parts[1], 1, count, slots)
+        enter_pairs(*parts, 1, count, slots)
         return met._replace(
             after=parts[0], below=parts[1], may_end=longer(met.may_end, room), node_slots=slots
         )
     room, count = 2 * len(met.state), int(met.progress[CONFIGURATIONS])
     parts = longer(met.state, room), longer(met.node, room)
     slots = np.full(2 * len(met.slots), -1, np.int32)
-    _filed(parts[0], parts[1], 0, count, slots)
+    enter_pairs(*parts, 0, count, slots)
     table = np.full((room, met.table.shape[1]), UNKNOWN, np.int32)
     table[: len(met.table)] = met.table
     return met._replace(

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from explorer.automata.machine import Int32, NetworkArrays
-from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.hashing import SEED, enter_pairs, first_slot, folded, mixed, slot_of_pair
 from explorer.jit import jit
 from explorer.memo import longer
 from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
@@ -101,13 +101,9 @@ def left_at(rules: NetworkArrays, graph: WordGraph, state: int, node: int) -> tu
 @jit
 def _pair(alike: Alike, state: int, node: int) -> int:
     """The number of a pair, added if it is new; −1 without room."""
-    mask = alike.pairs.shape[0] - 1
-    slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
-    while alike.pairs[slot] >= 0:
-        known = alike.pairs[slot]
-        if alike.pair_state[known] == state and alike.pair_node[known] == node:
-            return np.int64(known)
-        slot = (slot + 1) & mask
+    slot = slot_of_pair(alike.pair_state, alike.pair_node, alike.pairs, state, node)
+    if alike.pairs[slot] >= 0:
+        return np.int64(alike.pairs[slot])
     number = alike.tally[PAIRS]
     if number >= alike.place.shape[0]:
         return np.int64(-1)
@@ -259,17 +255,6 @@ def place_of(rules: NetworkArrays, graph: WordGraph, alike: Alike, state: int, n
 
 
 @jit
-def _pairs_again(alike: Alike) -> None:
-    mask = alike.pairs.shape[0] - 1
-    for number in range(alike.tally[PAIRS]):
-        code = mixed(mixed(SEED, alike.pair_state[number]), alike.pair_node[number])
-        slot = first_slot(folded(code), mask)
-        while alike.pairs[slot] >= 0:
-            slot = (slot + 1) & mask
-        alike.pairs[slot] = number
-
-
-@jit
 def _sets_again(alike: Alike) -> None:
     mask = alike.sets.shape[0] - 1
     for number in range(alike.tally[PLACES]):
@@ -326,5 +311,5 @@ def alike_with_room(alike: Alike, widest: int) -> Alike:
             place=longer(alike.place, room, -1), extra=longer(alike.extra, room, -1),
             pairs=np.full(2 * room, -1, np.int32),
         )  # fmt: skip
-        _pairs_again(alike)
+        enter_pairs(alike.pair_state, alike.pair_node, 0, count[PAIRS], alike.pairs)
     return alike
