@@ -459,39 +459,36 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
 
 
 @jit
-def _live(token_class: UInt16 | Int32, fours: NDArray[np.uint64], count: int) -> Int32:
-    """The ids whose class is not 0, ascending; ``fours`` are the first classes, four at a time."""
+def _live(
+    token_class: UInt16 | Int32, fours: NDArray[np.uint64], count: int, num_classes: int
+) -> tuple[Int32, NDArray[np.int64]]:
+    """The ids whose class is not 0, ascending, and how many each class has.
+
+    Args:
+        fours: The first classes, four at a time.
+        count: The number of these ids.
+    """
     ids = np.empty(count + 1, np.int32)  # Every id is written; only live ones advance the count.
-    filled = 0
-    for k in range(fours.shape[0]):
-        if fours[k] != 0:
-            for token in range(4 * k, 4 * k + 4):
-                ids[filled] = token
-                filled += token_class[token] != 0
-    for token in range(4 * fours.shape[0], token_class.shape[0]):
-        ids[filled] = token
-        filled += token_class[token] != 0
-    return ids[:count]
-
-
-@jit
-def _sizes(ids: Int32, token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
-    """The number of some ids in each class."""
     # Four counters take turns: neighbours often share a class, and adding to one counter again and
     # again would wait for itself.
     tally = np.zeros((4, num_classes), np.int32)
-    whole = ids.shape[0] // 4 * 4
-    for k in range(0, whole, 4):
-        tally[0, token_class[ids[k]]] += 1
-        tally[1, token_class[ids[k + 1]]] += 1
-        tally[2, token_class[ids[k + 2]]] += 1
-        tally[3, token_class[ids[k + 3]]] += 1
-    for k in range(whole, ids.shape[0]):
-        tally[0, token_class[ids[k]]] += 1
+    filled = 0
+    for k in range(fours.shape[0]):
+        if fours[k] != 0:
+            for turn in range(4):
+                class_ = token_class[4 * k + turn]
+                ids[filled] = 4 * k + turn
+                filled += class_ != 0
+                tally[turn, class_] += 1
+    for token in range(4 * fours.shape[0], token_class.shape[0]):
+        ids[filled] = token
+        filled += token_class[token] != 0
+        tally[0, token_class[token]] += 1
     sizes = np.zeros(num_classes, np.int64)
-    for k in range(4):
-        sizes += tally[k]
-    return sizes
+    for turn in range(4):
+        sizes += tally[turn]
+    sizes[0] = 0
+    return ids[:count], sizes
 
 
 @jit
@@ -590,8 +587,7 @@ def class_words(token_class: UInt16 | Int32, num_classes: int, num_live: int) ->
     """
     classes = cast("UInt16", np.ascontiguousarray(token_class))
     narrow = len(classes) // 4 * 4 if classes.itemsize == 2 else 0
-    ids = _live(classes, classes[:narrow].view(np.uint64), num_live)
-    sizes = _sizes(ids, classes, num_classes)
+    ids, sizes = _live(classes, classes[:narrow].view(np.uint64), num_live, num_classes)
     is_large = sizes > _most(len(classes))
     large = np.full(num_classes, -1, np.int32)
     large[is_large] = np.arange(np.count_nonzero(is_large))
