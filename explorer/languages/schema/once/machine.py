@@ -33,8 +33,8 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES, ONCE_ENDLESS, ONCE_FEW, ONCE_MANY
-from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.construction.rows import FINISHED, WHOLE_ROW, missing
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import (
     NO_ARC,
