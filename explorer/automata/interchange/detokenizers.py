@@ -15,7 +15,7 @@ import numpy as np
 from explorer.alphabet import EPSILON, byte_label, label_byte, label_token, readable, token_label
 from explorer.arguments import listed, shown
 from explorer.automata.drawn import DrawnTransducer
-from explorer.automata.interchange.openfst import fst_from_arrays, read_fst
+from explorer.automata.interchange.openfst import arrays_of, fst_from_arrays
 from explorer.automata.textbook.detokenizing import byte_symbols, token_symbols
 from explorer.errors import VocabularyError
 from explorer.vocabulary import TokenTransducer, Vocabulary
@@ -88,12 +88,9 @@ def _ids_of(arcs: Iterable[Arc]) -> Vocabulary:
 
 def _from_fst(given: Any, vocabulary: Vocabulary | None) -> TokenTransducer:
     tables = given.input_symbols(), given.output_symbols()
-    bare = given.copy()
-    bare.set_input_symbols(None)
-    bare.set_output_symbols(None)
-    if bare.start() < 0:
+    if given.start() < 0:
         raise VocabularyError("The transducer has no state.", remedy="Give it a start state.")
-    states, start, arcs, accepting = read_fst(bare.write_to_string())
+    states, start, arcs, accepting = arrays_of(given)
     number = {start: 0}
     for state in range(states):
         number.setdefault(state, len(number))

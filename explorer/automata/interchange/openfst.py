@@ -88,6 +88,14 @@ def _offsets(words: Int32, num_states: int) -> NDArray[np.int64]:
     return result
 
 
+def arrays_of(fst: pynini.Fst) -> tuple[int, int, Int32, Bool]:
+    """The arguments of `write` of a pynini machine, without its symbol tables."""
+    bare = cast(Any, fst.copy())
+    bare.set_input_symbols(None)
+    bare.set_output_symbols(None)
+    return read_fst(bare.write_to_string())
+
+
 def read_fst(data: bytes) -> tuple[int, int, Int32, Bool]:
     """The machine in an OpenFST file, as the arguments of `write`.
 
@@ -180,12 +188,9 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
         STAGE, states=given.num_states(), arcs=num_arcs, bytes=80 * num_arcs,
         ahead=num_arcs * _SECONDS_PER_ARC,
     )  # fmt: skip
-    plain = cast(Any, acceptor.copy())
-    plain.set_input_symbols(None)
-    plain.set_output_symbols(None)
-    if plain.start() < 0:
+    if given.start() < 0:
         return empty_dfa(NUM_BYTES)
-    num_states, start, arcs, accepting = read_fst(plain.write_to_string())
+    num_states, start, arcs, accepting = arrays_of(acceptor)
     if (arcs[:, 1] != arcs[:, 2]).any():
         raise ConstraintError(
             "A constraint is a language; this is a transducer, whose two sides differ.",

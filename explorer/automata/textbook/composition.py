@@ -43,10 +43,7 @@ def fst_letters(fst: pynini.Fst) -> DrawnTransducer:
     """
     machine = cast(Any, fst)  # pynini's stubs leave out its symbol tables.
     tables = (machine.input_symbols(), machine.output_symbols())
-    bare = machine.copy()
-    bare.set_input_symbols(None)
-    bare.set_output_symbols(None)
-    states, start, arcs, accepting = openfst.read_fst(bare.write_to_string())
+    states, start, arcs, accepting = openfst.arrays_of(fst)
     number = {start: 0}
     for k in range(states):
         number.setdefault(k, len(number))

@@ -305,6 +305,17 @@ def distances_of(table: NDArray[np.signedinteger[Any]]) -> Int32:
         distance[new] = step
 
 
+def reached_from_start(table: NDArray[np.signedinteger[Any]]) -> Bool:
+    """The states of a table that some tokens lead to from state 0: bool[states]."""
+    reached = np.zeros(len(table), np.bool_)
+    frontier = np.zeros(1, np.int64)
+    while len(frontier):
+        reached[frontier] = True
+        targets = np.unique(table[frontier])
+        frontier = targets[(targets >= 0) & ~reached[np.maximum(targets, 0)]]
+    return reached
+
+
 def empty_table(states: int, classes: int) -> Table:
     """A table full of `DEAD`, int16 where that is wide enough, else int32."""
     if states <= np.iinfo(np.int16).max:

@@ -39,6 +39,7 @@ from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.tokens.closed_form.assemble import reached_from_start
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.walks.rows import columns_of
@@ -329,7 +330,7 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
         return faults
     if not _follows(arrays, machine, vocabulary):
         return ["its table does not follow its byte machine"]
-    if not _all_reached(table):
+    if not reached_from_start(table).all():
         return ["it has states that no tokens lead to"]
     if not _are_distances(arrays):
         return ["its distances to the end are not those of its table"]
@@ -355,18 +356,6 @@ def _follows(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocab
             present[text].tolist(), columns_of(machine, char_state, spelled), strict=True
         )
     )
-
-
-def _all_reached(table: NDArray[Any]) -> bool:
-    """Whether each state can be reached from the start."""
-    reached = np.zeros(len(table), np.bool_)
-    frontier = np.zeros(1, np.int64)
-    while len(frontier):
-        reached[frontier] = True
-        targets = np.unique(table[frontier])
-        targets = targets[targets >= 0]
-        frontier = targets[~reached[targets]]
-    return bool(reached.all())
 
 
 def _are_distances(arrays: Mapping[str, NDArray[Any]]) -> bool:

@@ -27,7 +27,12 @@ from explorer.automata.words import is_finite
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint
-from explorer.tokens.closed_form.assemble import Table, distances_of, empty_table
+from explorer.tokens.closed_form.assemble import (
+    Table,
+    distances_of,
+    empty_table,
+    reached_from_start,
+)
 from explorer.tokens.filtered.machine import FilteredMachine, nothing_left
 from explorer.tokens.filtered.rules import REFUSED, TokenRule
 from explorer.tokens.filtered.trimmed import WrittenSoFar
@@ -111,7 +116,7 @@ def filtered_table(
     # States that cannot finish are dropped, then those that only they led to.
     kept = np.flatnonzero(distance > 0)
     table = _only(table, kept)
-    reached = _reached(table)
+    reached = np.flatnonzero(reached_from_start(table))  # Ascending, so the start stays 0.
     table = _only(table, reached)
     kept = kept[reached]
     places = [*rows]
@@ -233,14 +238,3 @@ def _classes(machine: TokenTable, rule: TokenRule) -> tuple[Int32, Int32]:
     class_of = np.full(len(key), DEAD_CLASS, np.int32)
     class_of[live] = numbers + NUM_FIXED_CLASSES
     return class_of, np.flatnonzero(live)[sample].astype(np.int32)
-
-
-def _reached(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The states reachable from the start, ascending, so that the start stays 0."""
-    reached = np.zeros(len(table), np.bool_)
-    frontier = np.zeros(1, np.int64)
-    while len(frontier):
-        reached[frontier] = True
-        targets = np.unique(table[frontier])
-        frontier = targets[(targets >= 0) & ~reached[np.maximum(targets, 0)]]
-    return np.flatnonzero(reached)
