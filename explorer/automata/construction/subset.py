@@ -195,9 +195,9 @@ def waiting(program: Program) -> Bool:
 
 def bytes_read(net: Net) -> Bool:
     """bool[256], the bytes that some arc reads, and those that a late part may read."""
-    hit = np.zeros(int(net.symbol_class[-1]) + 2, np.int64)
-    np.add.at(hit, net.arcs[:, 0], 1)
-    np.add.at(hit, net.arcs[:, 1] + 1, -1)
+    room = int(net.symbol_class[-1]) + 2
+    hit = np.bincount(net.arcs[:, 0], minlength=room)
+    hit -= np.bincount(net.arcs[:, 1] + 1, minlength=room)
     read = hit.cumsum()[net.symbol_class] > 0
     if net.late.any():
         read[:LETTER] = True  # A late part is text.
@@ -227,7 +227,8 @@ def empty_found(net: Net) -> Found:
     table[0] = UNKNOWN
     return Found(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
-        np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
+        np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_),
+        np.empty(members, np.int64), np.empty(2 * members, np.int64),
         np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
 
