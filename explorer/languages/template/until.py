@@ -20,8 +20,9 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from explorer.arguments import instance, listed, wrong
-from explorer.automata.construction.minimize import minimal_dfa, minimize
+from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.operations import dfa_to_nfa, difference, intersection
+from explorer.automata.construction.subset import minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Concat, Deferred, Machine, Node, Source, Texts
