@@ -1,11 +1,7 @@
-"""Removal of redundant assertions from a pattern, and the width by which lookbehinds are judged.
+"""Removal of redundant assertions from a pattern.
 
 Anchors at an edge of the whole pattern, as in ``^...$``, always hold in a full match. Of several
 equal assertions at one place, one is enough.
-
-The *width* of a piece decides whether a lookbehind is legal: `re` looks behind by stepping back a
-fixed number of characters, so it demands that all matches of a lookbehind have one length. The
-automata here need no such rule; it is kept because the syntax accepted is Python's.
 """
 
 from __future__ import annotations
@@ -17,31 +13,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from explorer.automata.tree.nodes import (
-    MAX_REPEAT,
     Assertion,
     AssertionKind,
     Branch,
-    Call,
     Class,
     Concat,
-    Deferred,
     Dot,
     Empty,
     Group,
-    Intersect,
     Literal,
-    Machine,
-    Negate,
     Node,
-    Remembered,
     Repeat,
-    Rules,
-    Subtract,
-    Texts,
-    TokenLimit,
-    TokenPiece,
-    Whole,
-    Written,
 )
 from explorer.budget import Meter
 
@@ -175,43 +157,3 @@ def meaning(node: Node) -> Hashable:
             return node.chars
         case _:  # Other nodes do not occur in patterns; no two of them are equal.
             return id(node)
-
-
-_UNLIMITED: Final = 2**64
-
-
-def width(node: Node) -> tuple[int, int]:
-    """The fewest and the most characters that a node can take, as `re` counts them.
-
-    Returns:
-        Two lengths in characters; 2**64 stands for no limit.
-    """
-    match node:
-        case Empty() | Assertion():
-            return 0, 0
-        case Group() | Whole() | Written() | TokenLimit():
-            return width(node.body)
-        case Texts():
-            lengths = [len(text) for text in node.texts]
-            return min(lengths, default=0), max(lengths, default=0)
-        case (
-            Machine() | Deferred() | Call() | Rules() | TokenPiece() | Intersect() | Subtract()
-            | Negate() | Remembered()
-        ):  # fmt: skip
-            return 0, _UNLIMITED  # Not worked out.
-        case Concat():
-            widths = [width(item) for item in node.items]
-            fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)
-        case Branch():
-            widths = [width(option) for option in node.options]
-            fewest, most = min(low for low, _ in widths), max(high for _, high in widths)
-        case Repeat():
-            low, high = width(node.body)
-            fewest = low * node.minimum
-            if node.maximum is None and high:
-                most = _UNLIMITED
-            else:
-                most = high * (MAX_REPEAT if node.maximum is None else node.maximum)
-        case _:
-            return 1, 1
-    return min(fewest, _UNLIMITED), min(most, _UNLIMITED)

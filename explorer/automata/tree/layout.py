@@ -29,9 +29,9 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.program import AGAIN, ENTER, LEAVE, Int32, LatePart, Program, Scope
-from explorer.automata.tree.assertions import width
 from explorer.automata.tree.charset import CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.nodes import (
+    MAX_REPEAT,
     Assertion,
     Branch,
     Call,
@@ -603,6 +603,47 @@ def flattened(node: Repeat) -> tuple[Node, int, int | None]:
             return body, low, high
         endless = b != 0 if high is None else b is None
         body, low, high = inner.body, low * a, None if endless else (high or 0) * (b or 0)
+
+
+_UNLIMITED: Final = 2**64
+
+
+def width(node: Node) -> tuple[int, int]:
+    """The fewest and the most characters that a node can take, as `re` counts them.
+
+    It decides whether a lookbehind is legal: `re` steps back a fixed number of characters, so it
+    demands that all matches of a lookbehind have one length. The automata need no such rule; it is
+    kept because the syntax is Python's.
+
+    Returns:
+        Two lengths in characters; 2**64 stands for no limit.
+    """
+    match node:
+        case Empty() | Assertion():
+            return 0, 0
+        case Group() | Whole() | Written() | TokenLimit():
+            return width(node.body)
+        case Texts():
+            lengths = [len(text) for text in node.texts]
+            return min(lengths, default=0), max(lengths, default=0)
+        case Literal() | Class() | Dot():
+            return 1, 1
+        case Concat():
+            widths = [width(item) for item in node.items]
+            fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)
+        case Branch():
+            widths = [width(option) for option in node.options]
+            fewest, most = min(low for low, _ in widths), max(high for _, high in widths)
+        case Repeat():
+            low, high = width(node.body)
+            fewest = low * node.minimum
+            if node.maximum is None and high:
+                most = _UNLIMITED
+            else:
+                most = high * (MAX_REPEAT if node.maximum is None else node.maximum)
+        case _:
+            return 0, _UNLIMITED  # Not worked out.
+    return min(fewest, _UNLIMITED), min(most, _UNLIMITED)
 
 
 def _foreseen(

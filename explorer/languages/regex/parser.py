@@ -26,8 +26,9 @@ from types import MappingProxyType
 from typing import Final
 
 from explorer.arguments import plain, wrong
-from explorer.automata.tree.assertions import width, without_edge_anchors
+from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
+from explorer.automata.tree.layout import width
 from explorer.automata.tree.nodes import (
     MAX_REPEAT,
     Assertion,

@@ -17,7 +17,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
-from explorer.automata.tree.assertions import width
+from explorer.automata.tree.layout import width
 from explorer.automata.tree.nodes import (
     Branch,
     Class,
