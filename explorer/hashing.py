@@ -49,11 +49,11 @@ def slot_of_pair(first: Int32, second: Int32, slots: Int32, one: int, other: int
     """The slot of a pair of numbers among the numbered pairs, or a free one if it is new.
 
     Args:
-        first, second: The numbers of each pair.
+        first, second: The numbers of each pair, from −1 on.
         slots: A table of the pairs, not full.
     """
     mask = slots.shape[0] - 1
-    slot = first_slot(folded(mixed(mixed(SEED, one), other)), mask)
+    slot = first_slot(folded(mixed(mixed(SEED, one + 1), other + 1)), mask)
     while slots[slot] >= 0 and (first[slots[slot]] != one or second[slots[slot]] != other):
         slot = (slot + 1) & mask
     return slot

@@ -23,7 +23,7 @@ from explorer.arguments import instance
 from explorer.automata.tree.nodes import Loop
 from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
-from explorer.errors import ExplorerError
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify
@@ -159,7 +159,12 @@ def session_of(
     identified, wanted = identified_run(run, vocabulary, constraint)
     requested = run.requested if constraint is None else None
     machine = _machine(wanted, vocabulary, requested, budget)
-    identified, judged = follow_named(identified, machine, budget)
+    try:
+        identified, judged = follow_named(identified, machine, budget)
+    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
+        if requested is None:
+            raise
+        raise requested.unusable(error) from error
     return _session(run, machine, judged, _log_probs(identified), budget)
 
 
@@ -219,7 +224,12 @@ def verdict_of(
     identified, wanted = identified_run(run, vocabulary, constraint)
     requested = run.requested if constraint is None else None
     machine = _machine(wanted, vocabulary, requested, budget)
-    identified, judged = follow_named(identified, machine, budget)
+    try:
+        identified, judged = follow_named(identified, machine, budget)
+    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
+        if requested is None:
+            raise
+        raise requested.unusable(error) from error
     notes = [*run.notes, *identified.notes]
     if requested is not None:
         notes += requested.notes

@@ -4,7 +4,8 @@ The machines are those of the presets over the embedded model's vocabulary. Grap
 states where they stand (``neato -n2``), the arcs, and their words as ``xlabel``; what comes back is
 judged by the same geometry as our own (`tests.widgets.figures.clear`). Prints a table: labels,
 those that lie on another arc, a state, the start or a label, those set into their own arc, and the
-milliseconds of each. Not a test; `docs/decisions/0112-arcs-and-labels-are-placed-here.md` has its figures.
+milliseconds of each. Not a test; `docs/decisions/0112-arcs-and-labels-are-placed-here.md` has its
+figures.
 """
 
 from __future__ import annotations

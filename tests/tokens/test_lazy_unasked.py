@@ -46,7 +46,7 @@ def test_these_names_are_those_of_the_table() -> None:
     table = explorer.compile(explorer.regex("a|b"), VOCABULARY)
     lazy = explorer.compile(explorer.regex("a|b"), VOCABULARY, lazy=True)
     names = {name for name in dir(table) if not name.startswith("_")}
-    of_filters = {"text_to", "filtered", "unfiltered", "filter_name", "marks", "refusal"}
+    of_filters = {"filtered", "unfiltered", "filter_name", "marks", "refusal"}
     assert names - set(dir(lazy)) == TABLE_ONLY | of_filters
     assert table_of(lazy) is None
     again: LazyMachine = pickle.loads(pickle.dumps(lazy))

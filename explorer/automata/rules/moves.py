@@ -237,7 +237,9 @@ def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]
                 act[state, c] = END if move == END else NO_ARC
                 continue
             # A call over a class has the same way in every state.
-            slot = first_slot(folded(mixed(mixed(SEED, move), c if move >= states else -1)), mask)
+            slot = first_slot(
+                folded(mixed(mixed(SEED, move), c if move >= states else classes)), mask
+            )
             way = -1
             while slots[slot] >= 0 and way < 0:
                 known = slots[slot]

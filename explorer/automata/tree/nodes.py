@@ -30,7 +30,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Self, cast
 from typing import Literal as OneOf
 
-from msgspec import Struct, structs, to_builtins
+from msgspec import Struct, json, structs
 
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.changes import Changeable
@@ -535,7 +535,7 @@ class Source(Changeable, ABC):
     def fields(self) -> dict[str, object]:
         """The fields for `load` as JSON values, without the children; by default all of them."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: to_builtins(value) for name, value in values.items() if not _held(value)}
+        return {name: as_json(value) for name, value in values.items() if not _held(value)}
 
     @classmethod
     @abstractmethod
@@ -679,6 +679,11 @@ class Source(Changeable, ABC):
         made, kind = vars(self), type(self)
         derived = {n for n in made if isinstance(getattr(kind, n, None), cached_property)}
         return {name: value for name, value in made.items() if name not in derived}
+
+
+def as_json(value: object) -> object:
+    """A value as a JSON file gives it back: a tuple is a list."""
+    return json.decode(json.encode(value))
 
 
 def _held(value: object) -> tuple[Source, ...]:

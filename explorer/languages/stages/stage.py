@@ -24,11 +24,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
-from msgspec import to_builtins
-
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Empty, Node, Source, Written
+from explorer.automata.tree.nodes import Empty, Node, Source, Written, as_json
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
 
@@ -63,7 +61,7 @@ class PipelineStage(ABC):
     def fields(self) -> dict[str, object]:
         """The fields that `load` takes, as values that JSON can hold; by default all of them."""
         mine = cast("Any", self)
-        return {each.name: to_builtins(getattr(self, each.name)) for each in fields(mine)
+        return {each.name: as_json(getattr(self, each.name)) for each in fields(mine)
                 if each.compare}  # fmt: skip
 
     @classmethod

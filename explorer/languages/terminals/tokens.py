@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -51,7 +51,7 @@ def _machine(arcs: Sequence[Arc], accepting: int, start: int = 0) -> Dfa:
     return operations.minimal_dfa(nfa, Meter())
 
 
-@cache
+@lru_cache(maxsize=16)
 def _one_token(ranges: tuple[tuple[int, int], ...]) -> Dfa:
     """The machine of one token of bytes within some ranges, at least one byte."""
     inside = [(here, low, high, 2) for here in (1, 2) for low, high in ranges]

@@ -143,9 +143,10 @@ class Finishing:
                 self._distance[state] = ends.distance(state, meter)
             if state not in self._distance:
                 accepts = self._machine.is_accepting
-                self._distance[state] = None
                 rows = MOST_ROWS if self._machine.least(state) is None else 0
                 way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, rows)
+                if way is None:
+                    self._distance[state] = None
                 # The rest of a shortest way is a shortest way.
                 for left, here in enumerate(reversed(way or ()), 1):
                     self._distance[here] = left

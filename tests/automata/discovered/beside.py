@@ -78,5 +78,11 @@ class Renumbered:
     def visit(self, trie: WordTrie, state: int) -> None:
         pass
 
+    def least(self, state: int) -> None:
+        return None
+
+    def wider(self, state: int) -> None:
+        return None
+
     def set_words(self, walk: WordWalk, state: int, words: UInt32) -> None:
         walk.set_from_rows(self, state, words)

@@ -10,9 +10,8 @@ import jsonschema
 import pytest
 
 import explorer
-from explorer.languages.schema.reading.cases import are_apart, has_a_tag, told
+from explorer.languages.schema.reading.cases import Expansion, are_apart, has_a_tag, told
 from explorer.languages.schema.reading.subschemas import Subschema, root_of
-from explorer.languages.schema.values.sets import ValueSets
 from tests.evidence import calls_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -172,7 +171,7 @@ def test_nothing_is_excluded_where_tags_tell() -> None:
             lambda word=word: explorer.compile(
                 explorer.json_schema(kinds(word, 6)), vocabulary, lazy=True
             ),
-            ValueSets.cases,
+            Expansion.cases,
         )
         for word in ("oneOf", "anyOf")
     )
