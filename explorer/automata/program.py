@@ -27,10 +27,11 @@ A program is a value; nothing changes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
@@ -87,8 +88,7 @@ _NO_MOVES: Final = np.empty((0, 4), np.int32)
 _NO_CALLS: Final = np.empty((0, 3), np.int32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(Struct, frozen=True, eq=False):
     """States, arcs, moves and calls; a program without counters and calls is an NFA.
 
     Args:

@@ -394,7 +394,7 @@ def _lazily(
     report = Report(
         milliseconds=stages,
         character_states=byte_machine.num_states,
-        byte_classes=int(byte_machine.symbol_class.max()) + 1,
+        byte_classes=byte_machine.table.shape[1],
         reached_states=0,
         token_states=0,
         token_classes=0,

@@ -171,7 +171,8 @@ def counts_of(
     if late:
         across = np.array([(before, after) for before, after, _ in late], np.int32)
         epsilons = np.concatenate([epsilons, across])
-    scope = np.full(program.num_states, -1, np.int32)
+    scope = np.empty(program.num_states, np.int32)
+    scope.fill(-1)
     if not program.scopes:
         return epsilons, scope, _NO_SIZES
     rows: list[tuple[int, int, int, int]] = []
@@ -195,12 +196,19 @@ def waiting(program: Program) -> Bool:
 
 def bytes_read(net: Net) -> Bool:
     """bool[256], the bytes that some arc reads, and those that a late part may read."""
-    room = int(net.symbol_class[-1]) + 2
-    hit = np.bincount(net.arcs[:, 0], minlength=room)
-    hit -= np.bincount(net.arcs[:, 1] + 1, minlength=room)
-    read = hit.cumsum()[net.symbol_class] > 0
-    if net.late.any():
-        read[:LETTER] = True  # A late part is text.
+    return _read(net.arcs, net.symbol_class, net.late)
+
+
+@jit
+def _read(arcs: Int32, symbol_class: Int32, late: Bool) -> Bool:
+    """The symbols that arcs read; if a part is late, all of a text."""
+    change = np.zeros(symbol_class[-1] + 2, np.int64)
+    for k in range(arcs.shape[0]):
+        change[arcs[k, 0]] += 1
+        change[arcs[k, 1] + 1] -= 1
+    read = np.cumsum(change)[symbol_class] > 0
+    if late.any():
+        read[:LETTER] = True
     return read
 
 

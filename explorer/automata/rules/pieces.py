@@ -12,10 +12,10 @@ is arrays, as a large grammar lays hundreds of machines into each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
@@ -241,7 +241,8 @@ def with_loops(piece: Program, number: int) -> Program:
         return piece
     sources = piece.calls[own, 0]
     back = np.column_stack([sources, np.zeros_like(sources)])
-    return replace(piece, calls=piece.calls[~own], epsilons=np.concatenate([piece.epsilons, back]))
+    silent_too = np.concatenate([piece.epsilons, back])
+    return structs.replace(piece, calls=piece.calls[~own], epsilons=silent_too)
 
 
 def piece_of(rule: SmallRule) -> Program:

@@ -355,8 +355,15 @@ class ProgramLayout:
 
     def outlined(self, outline: Outline, source: int, target: int) -> None:
         """Lay out an automaton whose arcs are nodes."""
-        shift = self.num_states
-        self.between(outline.nfa, source, target)
+        nfa, shift = outline.nfa, self.num_states
+        if (shift, source, target) == (2, 0, 1) and (nfa.start, *nfa.accepting.tolist()) == (0, 1):
+            shift = 0  # Nothing was laid, so its states are those of the program.
+            self.announce(nfa.num_states, len(nfa.arcs))
+            self.num_states = nfa.num_states
+            self.arcs.add(nfa.arcs)
+            self.epsilons.add(nfa.epsilons)
+        else:
+            self.between(nfa, source, target)
         for before, part, after in outline.parts:
             self._lay(part, before + shift, after + shift)
 
@@ -367,8 +374,7 @@ class ProgramLayout:
         self.num_states += nfa.num_states
         self.arcs.add(nfa.arcs + np.array([shift, 0, 0, shift], np.int32))
         self.epsilons.rows.append((source, nfa.start + shift))
-        ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
-        self.epsilons.add(ends.astype(np.int32))
+        self.epsilons.rows += [(end + shift, target) for end in nfa.accepting.tolist()]
         self.epsilons.add(nfa.epsilons + np.int32(shift))
 
     def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
@@ -567,6 +573,8 @@ class _GrowingRows:
     def since(self, place: tuple[int, int] = (0, 0)) -> Int32:
         """The rows from a place on: int32[rows, width]."""
         rows, blocks = self.rows[place[0] :], self.blocks[place[1] :]
+        if len(blocks) == 1 and not rows:
+            return blocks[0]
         # One flat iterator: given rows, numpy would first inspect the length and type of each.
         numbers = np.fromiter(chain.from_iterable(rows), np.int32, self.width * len(rows))
         first = numbers.reshape(-1, self.width)

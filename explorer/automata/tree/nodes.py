@@ -566,7 +566,7 @@ class Source(Changeable, ABC):
         """
         return text
 
-    @property
+    @cached_property
     def children(self) -> tuple[Source, ...]:
         """The sources in the fields of this one, in order."""
         return tuple(part for each in fields(self) for part in _held(getattr(self, each.name)))

@@ -128,7 +128,7 @@ class XmlArguments(Source):
             for each in given
         )
 
-    @property
+    @cached_property
     def children(self) -> tuple[Source, ...]:
         """The constraints of the values."""
         return tuple(value for each in self._read for _, value in each.values)

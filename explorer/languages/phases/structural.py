@@ -77,7 +77,7 @@ class StructuralTag(Source):
         )
         return PartNet(read.root, read.marks_of)
 
-    @property
+    @cached_property
     def children(self) -> tuple[Source, ...]:
         """The schemas, patterns and grammars."""
         return tuple(self._reading.leaves)

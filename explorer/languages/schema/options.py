@@ -69,19 +69,20 @@ USUAL_DEPTH: Final = 5
 
 _WORDS: Final = {
     "whitespace": (
-        Whitespace, "a way to lay JSON out", 'Give "compact", "dumps", "pretty" or "flexible".',
+        get_args(Whitespace), "a way to lay JSON out",
+        'Give "compact", "dumps", "pretty" or "flexible".',
     ),
-    "property_order": (Order, "an order of properties", 'Give "schema" or "any".'),
+    "property_order": (get_args(Order), "an order of properties", 'Give "schema" or "any".'),
     "recursion": (
-        Recursion, "a way to follow schemas that lead back to themselves",
+        get_args(Recursion), "a way to follow schemas that lead back to themselves",
         'Give "auto", "unroll" or "stack".',
     ),
     "escapes": (
-        EscapesOf, "a choice of escapes",
+        get_args(EscapesOf), "a choice of escapes",
         'Give "free" for escapes where any text may follow, or "any".',
     ),
 }  # fmt: skip
-"""The type, the description and the remedy of each option that is one of some words."""
+"""The words, the description and the remedy of each option that is one of some words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class SchemaOptions:
             given: object = plain(getattr(self, name))
             object.__setattr__(self, name, given)
             # An array would compare item by item.
-            if not isinstance(given, str) or given not in get_args(words):
+            if not isinstance(given, str) or given not in words:
                 raise wrong(name, given, what, error=ConstraintError, remedy=remedy)
         if self.recursion == "stack" and self.whitespace == "pretty":
             raise ConstraintError(

@@ -485,7 +485,7 @@ class JsonSchema(Source):
         Raises:
             ConstraintError: The argument is neither, or not JSON.
         """
-        if isinstance(schema, bool | Mapping):
+        if isinstance(schema, bool | dict | Mapping):  # A dict is told at once.
             given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
             text = indented(text_of_data(given))
         elif isinstance(schema, str):
@@ -605,7 +605,7 @@ def json_schema(
         "formats": formats, "max_depth": max_depth, "free_depth": free_depth,
         "recursion": recursion, "escapes": escapes, "whitespace_pattern": whitespace_pattern,
     }  # fmt: skip
-    if isinstance(schema, bool | str | Mapping) or not is_type(schema):
+    if isinstance(schema, bool | str | dict | Mapping) or not is_type(schema):
         return Constraint(JsonSchema.of(_asked(schema), folder, **options))
     if folder is not None:
         raise ConstraintError(

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from explorer.automata.tree.nodes import MAX_REPEAT
 from explorer.errors import UnsupportedSchema
@@ -334,8 +334,7 @@ CHOOSING: Final = IN_PLACE | {"enum", "const"}
 """The keywords that split a conjunction; a subschema without them is plain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One way in which a conjunction can hold.
 
     Args:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, TypeVar, cast
 
 import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
@@ -68,8 +69,8 @@ def _named(of: _Check) -> _Check:
     return lambda value: isinstance(value, dict) and all(map(of, cast("_Object", value).values()))
 
 
-def _either(*checks: _Check) -> _Check:
-    return lambda value: any(check(value) for check in checks)
+def _either(one: _Check, other: _Check) -> _Check:
+    return lambda value: one(value) or other(value)
 
 
 def is_number(value: object) -> TypeGuard[Number]:
@@ -208,9 +209,7 @@ class Checked(dict[str, Any]):
 
     __slots__ = ("draft",)
 
-    def __init__(self, draft: int) -> None:
-        super().__init__()
-        self.draft = draft
+    draft: int
 
 
 def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
@@ -286,21 +285,26 @@ class _Sharing:
         if "$schema" in here:
             draft = draft_of(here, draft)
         self.addressed = self.addressed or not _ADDRESSES.isdisjoint(here)
-        copy = Checked(draft)
-        content: list[tuple[str, object]] = []
+        copy = Checked()
+        copy.draft = draft
+        content: list[tuple[str, object, object]] = []
         for keyword, value in here.items():
+            kind = type(cast("object", value))
             expected = WELL_FORMED.get(keyword)
             if expected is None:
                 # A reference may lead into an object or a list.
-                if keyword in REMARKS and not isinstance(value, dict | list):
+                if keyword in REMARKS and kind is not dict and kind is not list:
                     continue
                 if keyword in BY_NAME and not _NAMED.fits(value):
                     self.addressed = True  # The library reports the fault.
             elif not expected.fits(value):
                 check_well_formed(here, "", draft)
-            held, said = self._held(keyword, value, draft)
-            copy[keyword] = held
-            content.append((keyword, said))
+            if keyword in _HOLDING:
+                copy[keyword], said = self._held(keyword, value, draft)
+            else:
+                copy[keyword] = value
+                said = value if kind is str or kind is int else _said(value)
+            content.append((keyword, said, kind))  # With the type, text is not a number.
         if draft >= 2020 and isinstance(here.get("items"), list):
             check_well_formed(here, "", draft)
         key = id(here) if not _APART.isdisjoint(here) else frozenset(content)
@@ -309,28 +313,19 @@ class _Sharing:
 
     def _held(self, keyword: str, value: Any, draft: int) -> tuple[object, object]:
         """The value of a keyword with the shared subschemas in it, and what tells it apart."""
-        if keyword not in _HOLDING:
-            return value, _said(value)
         if isinstance(value, list):
-            parts = [self.of(part, draft) for part in cast("list[Schema]", value)]
+            parts = [self.of(part, draft) for part in cast("list[Any]", value)]
             return parts, tuple(map(id, parts))
         if keyword in BY_NAME and isinstance(value, dict):
-            named: dict[str, object] = {
-                name: self.of(part, draft) if _is_schema(part) else part
-                for name, part in cast("_Object", value).items()
-            }
-            return named, tuple(
-                (name, id(part) if type(part) is Checked else _said(part))
-                for name, part in named.items()
-            )
+            entries = cast("_Object", value).items()
+            named = {name: self.of(part, draft) for name, part in entries}
+            return named, (*named, *map(id, named.values()))
         part = self.of(value, draft)
         return part, id(part)
 
 
 def _said(value: object) -> object:
-    """A key that two values of a keyword share exactly if they have the same content."""
-    if type(value) is str:
-        return value, None  # Not the number that would be shown so.
+    """A key that two values of a keyword share only if they have the same content."""
     try:
         return repr(value)
     except RecursionError:
@@ -507,16 +502,36 @@ def _scope_of(resolver: Resolver[Any], draft: int) -> tuple[str, tuple[str, ...]
 def _addresses(
     schema: Schema, remotes: Mapping[str, Schema], specification: Specification[Any],
     addressed: bool,
-) -> tuple[Registry[Any], str]:  # fmt: skip
-    """Every schema by its address, and the address of the whole schema."""
+) -> Resolver[Any]:  # fmt: skip
+    """The resolver of references in the whole schema, which knows every schema by its address."""
     resources: list[tuple[str, Resource[Any]]] = []
     for address, content in remotes.items():
         resources.append((address, Resource.from_contents(content, specification)))
-    registry: Registry[Any] = jsonschema_specifications.REGISTRY.with_resources(resources).crawl()
+    registry: Registry[Any] = jsonschema_specifications.REGISTRY
+    if resources:
+        registry = registry.with_resources(resources).crawl()
     resource = specification.create_resource(schema)
     base = resource.id() or ""
     registry = registry.with_resource(base, resource)
-    return registry.crawl() if addressed else registry, base
+    return (registry.crawl() if addressed else registry).resolver(base)
+
+
+class _LateResolver:
+    """A resolver that is made when a reference is first followed.
+
+    Args:
+        make: Makes it.
+    """
+
+    def __init__(self, make: Callable[[], Resolver[Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Resolver[Any]:
+        return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
 
 
 def _specification(draft: int) -> Specification[Any]:
@@ -551,11 +566,14 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema], *, addressed: bool = 
                 remedy="Name one of the drafts, or leave $schema out." if known
                 else "Known are drafts 4, 6, 7, 2019-09 and 2020-12.",
             )  # fmt: skip
+    if not addressed and not remotes:
+        made = _LateResolver(lambda: _addresses(schema, {}, _specification(draft), False))
+        return Subschema(schema, cast("Any", made), "", draft, scope=("", ()))
     try:
-        registry, base = _addresses(schema, remotes, _specification(draft), addressed)
+        resolver = _addresses(schema, remotes, _specification(draft), addressed)
     except (AttributeError, TypeError) as error:  # Keywords are not checked yet.
         raise malformed_address(schema) from error
-    return Subschema(schema, registry.resolver(base), "", draft)
+    return Subschema(schema, resolver, "", draft)
 
 
 _TEXTS: Final = ("$schema", "$id", "$anchor", "$dynamicAnchor")

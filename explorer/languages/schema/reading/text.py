@@ -23,6 +23,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from pathlib import Path
@@ -92,9 +93,7 @@ def read_schema(text: str) -> bool | dict[str, object]:
             remedy="Leave out what does not constrain, such as descriptions and examples.",
         )
     try:
-        value: object = json.loads(
-            text, parse_float=_decimal, parse_int=_whole, parse_constant=_constant
-        )
+        value = _read(text)
         check_whole_characters("The schema", text, error=ConstraintError)
         if "\\ud" in text.lower():  # Half of a surrogate pair may be written as an escape.
             for token, _, _ in tokens(text):
@@ -156,7 +155,7 @@ def text_of_data(schema: object) -> str:
                 "many places.",
                 remedy="Give the object a name under $defs, and refer to it with $ref.",
             )
-        return json.dumps(given, ensure_ascii=False, allow_nan=False)
+        return _ENCODER.encode(given)
     except RecursionError as error:
         raise ConstraintError(
             "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
@@ -276,6 +275,25 @@ def _beyond(shown: str) -> str:
 
 def _constant(word: str) -> NoReturn:
     raise _WrongNumber(word, f"The schema is not JSON: {word} is not a number", _FINITE)
+
+
+_PYTHONS: Final = json.JSONDecoder(parse_float=_decimal, parse_int=_whole, parse_constant=_constant)
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_QUICK: Final = msgspec.json.Decoder(float_hook=_decimal)
+_DIGIT: Final = re.compile("[0-9]")
+
+
+def _read(text: str) -> object:
+    """The value of a JSON text, read by Python's reader if it is not JSON or a number is long.
+
+    Raises:
+        ValueError, RecursionError: The text is refused.
+    """
+    # A number that is too long has a digit among these.
+    if not _DIGIT.search(text[::MOST_DIGITS]):
+        with suppress(ValueError, RecursionError):
+            return _QUICK.decode(text)
+    return _PYTHONS.decode(text)
 
 
 def _too_deep(text: str) -> ConstraintError | None:
@@ -600,7 +618,7 @@ def is_response_format(given: object) -> bool:
         >>> is_response_format({"type": "json_object"}), is_response_format({"type": "object"})
         (True, False)
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(given, dict | Mapping):
         return False
     kind = cast("Mapping[str, object]", given).get("type")
     return isinstance(kind, str) and kind in _FORMS
